@@ -1,0 +1,32 @@
+/**
+ * One Jest configuration with a project per kind of test:
+ *   unit     computes only, no engine, no cluster                 (make test)
+ *   api      against a real kube-apiserver and etcd               (make test)
+ *   sidecar  on the real sidecar image with real Node workers     (make test)
+ *   e2e      stories on the kind cluster                          (make e2e)
+ */
+const common = {
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: {
+    '\\.ts$': ['@swc/jest', { jsc: { target: 'es2024', parser: { syntax: 'typescript' } }, module: { type: 'es6' } }],
+  },
+  testPathIgnorePatterns: ['/node_modules/', '/dist/'],
+};
+
+export default {
+  projects: [
+    {
+      ...common,
+      displayName: 'unit',
+      testMatch: [
+        '<rootDir>/operator/test/unit/**/*.test.ts',
+        '<rootDir>/examples/**/*.test.mjs',
+        '<rootDir>/e2e/load/*.test.mjs',
+      ],
+    },
+    { ...common, displayName: 'api', testMatch: ['<rootDir>/operator/test/api/**/*.test.ts'] },
+    { ...common, displayName: 'sidecar', testMatch: ['<rootDir>/sidecar/test/**/*.test.ts'] },
+    { ...common, displayName: 'e2e', testMatch: ['<rootDir>/e2e/stories/**/*.test.ts'] },
+  ],
+};

@@ -1,0 +1,79 @@
+/**
+ * Conditions of a RenderService and their reasons: the only place where these words stand. `Ready`, `Reconciling`
+ * and `Stalled` follow kstatus, so that Flux, Argo CD and `kubectl wait` understand them.
+ */
+
+export type ConditionType = 'Ready' | 'Reconciling' | 'Stalled';
+export type ConditionStatus = 'True' | 'False' | 'Unknown';
+
+/** A condition without its times; `mergeConditions` adds them. */
+export interface ConditionDraft {
+  type: ConditionType;
+  status: ConditionStatus;
+  reason: string;
+  message: string;
+}
+
+export interface Condition extends ConditionDraft {
+  /** RFC 3339 time of the last change of `status`. */
+  lastTransitionTime: string;
+  observedGeneration: number;
+}
+
+/** Longest message that the API accepts in a condition. */
+const MESSAGE_LENGTH_MAX = 32_768;
+
+function draft(type: ConditionType, status: ConditionStatus, reason: string, message: string): ConditionDraft {
+  return { type, status, reason, message: message.slice(0, MESSAGE_LENGTH_MAX) };
+}
+
+/** All pods run the current template and are available. */
+export function ready(pods: number): ConditionDraft[] {
+  const message = `${pods} of ${pods} pods are ready`;
+  return [
+    draft('Ready', 'True', 'AllPodsReady', message),
+    draft('Reconciling', 'False', 'UpToDate', 'the cluster is as the spec asks'),
+    draft('Stalled', 'False', 'UpToDate', 'nothing hinders the operator'),
+  ];
+}
+
+/** A change is on its way to the pods; `serving` tells whether enough pods are up all the same. */
+export function progressing(message: string, serving: boolean): ConditionDraft[] {
+  return [
+    serving ? draft('Ready', 'True', 'Serving', message) : draft('Ready', 'False', 'PodsNotReady', message),
+    draft('Reconciling', 'True', 'Progressing', message),
+    draft('Stalled', 'False', 'Progressing', 'nothing hinders the operator'),
+  ];
+}
+
+export type StalledReason =
+  | 'InvalidSpec' // the spec slipped through the API server's validation
+  | 'NotOwned' // an object of that name belongs to somebody else
+  | 'Rejected' // the API server refuses an object that was made from the spec
+  | 'ProgressDeadlineExceeded'; // the Deployment made no progress
+
+/** Nothing more happens until somebody changes something. What runs keeps running; `serving` tells whether it does. */
+export function stalled(reason: StalledReason, message: string, serving: boolean): ConditionDraft[] {
+  return [
+    draft('Ready', serving ? 'True' : 'False', reason, message),
+    draft('Reconciling', 'False', reason, message),
+    draft('Stalled', 'True', reason, message),
+  ];
+}
+
+/**
+ * New conditions with times: a condition whose status is as before keeps its transition time.
+ * @param now RFC 3339 time to give to those that changed
+ */
+export function mergeConditions(
+  before: Condition[],
+  drafts: ConditionDraft[],
+  observedGeneration: number,
+  now: string,
+): Condition[] {
+  return drafts.map((next) => {
+    const old = before.find(({ type }) => type === next.type);
+    const lastTransitionTime = old?.status === next.status ? old.lastTransitionTime : now;
+    return { ...next, lastTransitionTime, observedGeneration };
+  });
+}

@@ -1,0 +1,52 @@
+/**
+ * Names that users, manifests and other programs see. A change here is a change of the public contract.
+ */
+
+/** API group, version and kind of the custom resource. */
+export const GROUP = 'corelane.dev';
+export const VERSION = 'v1alpha1';
+export const KIND = 'RenderService';
+export const PLURAL = 'renderservices';
+export const API_VERSION = `${GROUP}/${VERSION}`;
+
+/** Field manager of every server-side apply, and value of the managed-by label. */
+export const MANAGER = 'corelane';
+
+export const LABEL_NAME = 'app.kubernetes.io/name';
+export const LABEL_INSTANCE = 'app.kubernetes.io/instance';
+export const LABEL_MANAGED_BY = 'app.kubernetes.io/managed-by';
+/** The only label that selectors use: selectors are immutable, the recommended labels are the user's to set. */
+export const LABEL_RENDER_SERVICE = `${GROUP}/renderservice`;
+
+/** Hash of the object as Corelane last applied it; a difference means that the plan changed. */
+export const ANNOTATION_APPLIED_HASH = `${GROUP}/applied-hash`;
+/** ConfigMap that a pod template was rendered for; tells which ConfigMaps are still needed. */
+export const ANNOTATION_CONFIG = `${GROUP}/config`;
+
+/** Name of the container in the user's template that becomes the workers. */
+export const WORKER_CONTAINER = 'worker';
+export const NGINX_CONTAINER = 'nginx';
+export const HAPROXY_CONTAINER = 'haproxy';
+/** Prefix of the volumes that Corelane adds to a pod. */
+export const VOLUME_PREFIX = 'corelane-';
+
+/** Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 8998 health, 8999 statistics). */
+export const PORTS = {
+  health: 8998,
+  stats: 8999,
+  http: 9000,
+  peers: 9001,
+  firstWorker: 9002,
+  firstWorkerRuntime: 9102,
+} as const;
+
+/** More workers than this would run the worker ports into the worker runtime's ports. */
+export const WORKERS_PER_POD_MAX = 64;
+
+/** Longest name of a RenderService: owned names add at most 12 characters to it and a Service name has 63. */
+export const NAME_LENGTH_MAX = 50;
+
+/** Name of worker container number `index`. */
+export function workerName(index: number): string {
+  return `${WORKER_CONTAINER}-${index}`;
+}

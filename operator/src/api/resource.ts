@@ -1,0 +1,113 @@
+/** The RenderService as a whole: metadata, spec, status. */
+import { z } from 'zod';
+import type { Condition } from './conditions.ts';
+import { API_VERSION, KIND, NAME_LENGTH_MAX } from './names.ts';
+import { type RenderServiceSpec, renderServiceSpec } from './spec.ts';
+
+const condition = z.strictObject({
+  type: z.string().max(316).describe('Ready, Reconciling or Stalled.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
+  reason: z.string().max(1024).describe('Reason in one word, for programs.'),
+  message: z.string().max(32_768).describe('What is the matter and what to do about it.'),
+  lastTransitionTime: z.string().meta({ format: 'date-time', description: 'When the status last changed.' }),
+  observedGeneration: z.int().min(0).describe('Generation of the spec that this speaks about.'),
+});
+
+export const renderServiceStatus = z
+  .strictObject({
+    observedGeneration: z.int().optional().describe('Generation of the spec that the status speaks about.'),
+    replicas: z.int().optional().describe('Pods that exist.'),
+    readyReplicas: z.int().optional().describe('Pods that are ready.'),
+    updatedReplicas: z.int().optional().describe('Pods that run the current template.'),
+    selector: z.string().optional().describe('Label selector of the pods, for the scale subresource.'),
+    workers: z
+      .strictObject({
+        total: z.int().describe('Workers in all pods that exist.'),
+        ready: z.int().describe('Workers that run in pods that are ready.'),
+      })
+      .optional()
+      .describe('Workers of the fleet.'),
+    conditions: z
+      .array(condition)
+      .max(16)
+      .optional()
+      .meta({
+        'x-kubernetes-list-type': 'map',
+        'x-kubernetes-list-map-keys': ['type'],
+        description: 'Ready, Reconciling and Stalled as kstatus defines them.',
+      }),
+  })
+  .describe('Observed state.');
+
+export type RenderServiceStatus = Omit<z.output<typeof renderServiceStatus>, 'conditions'> & {
+  conditions?: Condition[];
+};
+
+/** Rules on the whole resource: only here is the name in reach. */
+export const nameMessage = `must have at most ${NAME_LENGTH_MAX} characters, begin with a letter and have only a-z, 0-9 and "-": it becomes the name of a Service`;
+export const NAME_PATTERN = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+export const resourceRules = [
+  {
+    rule: `self.metadata.name.size() <= ${NAME_LENGTH_MAX} && self.metadata.name.matches('${NAME_PATTERN.source}')`,
+    message: `metadata.name ${nameMessage}`,
+  },
+];
+
+/** Metadata that the operator reads. */
+export interface ResourceMetadata {
+  name: string;
+  namespace: string;
+  uid: string;
+  generation: number;
+  resourceVersion: string;
+  deletionTimestamp?: string;
+}
+
+/** A RenderService as it comes from the API server: the spec is not yet checked. */
+export interface RenderServiceResource {
+  apiVersion: string;
+  kind: string;
+  metadata: ResourceMetadata;
+  spec: unknown;
+  status?: RenderServiceStatus;
+}
+
+/** A RenderService with a checked, defaulted spec. */
+export interface RenderService {
+  metadata: ResourceMetadata;
+  spec: RenderServiceSpec;
+}
+
+/** A field that is wrong, with the path as kubectl would print it. */
+export interface FieldError {
+  path: string;
+  message: string;
+}
+
+export type ParseResult = { ok: true; renderService: RenderService } | { ok: false; errors: FieldError[] };
+
+/** Checks and defaults a resource. The API server has done the same by CRD; this is for what slips through. */
+export function parseRenderService(resource: RenderServiceResource): ParseResult {
+  const errors: FieldError[] = [];
+  const { name } = resource.metadata;
+  if (name.length > NAME_LENGTH_MAX || !NAME_PATTERN.test(name))
+    errors.push({ path: 'metadata.name', message: nameMessage });
+  const parsed = renderServiceSpec.safeParse(resource.spec ?? {});
+  if (!parsed.success) {
+    errors.push(...parsed.error.issues.map(({ path, message }) => ({ path: fieldPath(['spec', ...path]), message })));
+  }
+  if (errors.length > 0 || !parsed.success) return { ok: false, errors };
+  return { ok: true, renderService: { metadata: resource.metadata, spec: parsed.data } };
+}
+
+function fieldPath(path: PropertyKey[]): string {
+  return path.reduce<string>(
+    (text, key) => (typeof key === 'number' ? `${text}[${key}]` : text === '' ? String(key) : `${text}.${String(key)}`),
+    '',
+  );
+}
+
+/** Identity of a RenderService for owner references and events. */
+export function reference({ metadata }: { metadata: ResourceMetadata }) {
+  return { apiVersion: API_VERSION, kind: KIND, name: metadata.name, uid: metadata.uid };
+}

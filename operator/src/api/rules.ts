@@ -1,0 +1,143 @@
+/**
+ * Rules between fields of a spec. Each stands here twice, as CEL for the API server and as a predicate for the
+ * operator (an API server can be older than a rule, so the operator checks again); a test feeds both the same bad
+ * resources. A rule speaks about a *defaulted* spec: the API server runs CEL after defaulting.
+ */
+import type { V1Container } from '@kubernetes/client-node';
+import { HAPROXY_CONTAINER, NGINX_CONTAINER, PORTS, VOLUME_PREFIX, WORKER_CONTAINER } from './names.ts';
+import { durationMs, sizeBytes } from './scalars.ts';
+import type { RenderServiceSpec } from './spec.ts';
+
+/** One rule: `cel` and `holds` say the same thing. */
+export interface SpecRule {
+  /** Field that the error points at. */
+  path: string[];
+  message: string;
+  cel: string;
+  holds(spec: RenderServiceSpec): boolean;
+}
+
+const CONTAINERS = 'self.template.spec.containers';
+const INIT_CONTAINERS = 'self.template.spec.initContainers';
+const containersPath = ['template', 'spec', 'containers'];
+/** `w` is the container that becomes the workers. */
+const IS_WORKER = `(w.name == '${WORKER_CONTAINER}' || ${CONTAINERS}.size() == 1)`;
+
+function containers(spec: RenderServiceSpec): V1Container[] {
+  return spec.template.spec?.containers ?? [];
+}
+
+function workers(spec: RenderServiceSpec): V1Container[] {
+  const all = containers(spec);
+  return all.length === 1 ? all : all.filter(({ name }) => name === WORKER_CONTAINER);
+}
+
+function initContainers(spec: RenderServiceSpec): V1Container[] {
+  return spec.template.spec?.initContainers ?? [];
+}
+
+/** No worker container has `field`. */
+function workerWithout(field: keyof V1Container, why: string): SpecRule {
+  return {
+    path: containersPath,
+    message: `the worker container must not have ${field}: ${why}`,
+    cel: `${CONTAINERS}.all(w, !${IS_WORKER} || !has(w.${field}))`,
+    holds: (spec) => workers(spec).every((worker) => worker[field] === undefined),
+  };
+}
+
+const RESERVED_NAMES = new RegExp(`^(${NGINX_CONTAINER}|${HAPROXY_CONTAINER}|${WORKER_CONTAINER}-[0-9]+)$`);
+const RESERVED_NAMES_TEXT = `${NGINX_CONTAINER}, ${HAPROXY_CONTAINER} and ${WORKER_CONTAINER}-0, ${WORKER_CONTAINER}-1 ... are names of containers that Corelane adds`;
+const PROBES_WHY = 'Corelane checks the workers through HAProxy, and a probe would wait behind a render; remove it';
+
+function isReservedPort(port: number): boolean {
+  return port >= PORTS.health && port < PORTS.firstWorkerRuntime + 100;
+}
+
+function isZero(value: number | string): boolean {
+  return value === 0 || value === '0%';
+}
+
+export const specRules: SpecRule[] = [
+  {
+    path: containersPath,
+    message: `one container must be named "${WORKER_CONTAINER}" when the template has several: it becomes the workers`,
+    cel: `${CONTAINERS}.size() == 1 || ${CONTAINERS}.exists(c, c.name == '${WORKER_CONTAINER}')`,
+    holds: (spec) => workers(spec).length === 1,
+  },
+  {
+    path: containersPath,
+    message: `${RESERVED_NAMES_TEXT}; choose another name`,
+    cel: `${CONTAINERS}.all(c, !c.name.matches('${RESERVED_NAMES.source}'))`,
+    holds: (spec) => containers(spec).every(({ name }) => !RESERVED_NAMES.test(name)),
+  },
+  {
+    path: ['template', 'spec', 'initContainers'],
+    message: `${RESERVED_NAMES_TEXT}; choose another name`,
+    cel: `!has(${INIT_CONTAINERS}) || ${INIT_CONTAINERS}.all(c, !c.name.matches('${RESERVED_NAMES.source}'))`,
+    holds: (spec) => initContainers(spec).every(({ name }) => !RESERVED_NAMES.test(name)),
+  },
+  workerWithout('readinessProbe', PROBES_WHY),
+  workerWithout('livenessProbe', PROBES_WHY),
+  workerWithout('startupProbe', PROBES_WHY),
+  workerWithout('lifecycle', 'Corelane stops the workers when the proxies have drained; handle SIGTERM instead'),
+  {
+    path: containersPath,
+    message:
+      'the worker container must not have a hostPort: workers listen on loopback, the Service leads to the proxy',
+    cel: `${CONTAINERS}.all(w, !${IS_WORKER} || !has(w.ports) || w.ports.all(p, !has(p.hostPort)))`,
+    holds: (spec) => workers(spec).every(({ ports }) => (ports ?? []).every(({ hostPort }) => hostPort === undefined)),
+  },
+  {
+    path: containersPath,
+    message: `ports ${PORTS.health} to ${PORTS.firstWorkerRuntime + 99} of a pod are Corelane's; give this container another containerPort`,
+    cel: `${CONTAINERS}.all(w, ${IS_WORKER} || !has(w.ports) || w.ports.all(p, p.containerPort < ${PORTS.health} || p.containerPort >= ${PORTS.firstWorkerRuntime + 100}))`,
+    holds: (spec) => {
+      const worker = workers(spec)[0];
+      const others = containers(spec).filter((container) => container !== worker);
+      return others.every(({ ports }) => (ports ?? []).every(({ containerPort }) => !isReservedPort(containerPort)));
+    },
+  },
+  {
+    path: ['template', 'spec', 'hostNetwork'],
+    message: 'must not be true: every pod uses the same ports, and workers must be reachable through the proxy only',
+    cel: '!has(self.template.spec.hostNetwork) || !self.template.spec.hostNetwork',
+    holds: (spec) => !spec.template.spec?.hostNetwork,
+  },
+  {
+    path: ['template', 'spec', 'restartPolicy'],
+    message: 'must be Always, or left out: workers are long-running',
+    cel: "!has(self.template.spec.restartPolicy) || self.template.spec.restartPolicy == 'Always'",
+    holds: (spec) => (spec.template.spec?.restartPolicy ?? 'Always') === 'Always',
+  },
+  {
+    path: ['template', 'spec', 'volumes'],
+    message: `volume names that begin with "${VOLUME_PREFIX}" are Corelane's; choose another name`,
+    cel: `!has(self.template.spec.volumes) || self.template.spec.volumes.all(v, !v.name.startsWith('${VOLUME_PREFIX}'))`,
+    holds: (spec) => (spec.template.spec?.volumes ?? []).every(({ name }) => !name.startsWith(VOLUME_PREFIX)),
+  },
+  {
+    path: ['template', 'metadata', 'labels'],
+    message: 'labels that begin with "corelane.dev/" are Corelane\'s; remove them',
+    cel: "!has(self.template.metadata) || !has(self.template.metadata.labels) || self.template.metadata.labels.all(k, !k.startsWith('corelane.dev/'))",
+    holds: (spec) => Object.keys(spec.template.metadata?.labels ?? {}).every((key) => !key.startsWith('corelane.dev/')),
+  },
+  {
+    path: ['drain', 'timeout'],
+    message: 'must not be shorter than timeouts.render: a stopping pod would cut a render that is still allowed to run',
+    cel: 'duration(self.drain.timeout) >= duration(self.timeouts.render)',
+    holds: (spec) => durationMs(spec.drain.timeout) >= durationMs(spec.timeouts.render),
+  },
+  {
+    path: ['buffering', 'request', 'memory'],
+    message: 'must not be larger than buffering.request.maxSize',
+    cel: 'quantity(self.buffering.request.memory).compareTo(quantity(self.buffering.request.maxSize)) <= 0',
+    holds: (spec) => sizeBytes(spec.buffering.request.memory) <= sizeBytes(spec.buffering.request.maxSize),
+  },
+  {
+    path: ['rollout', 'rolling'],
+    message: 'maxSurge and maxUnavailable must not both be 0: the rollout could not begin',
+    cel: "!(self.rollout.rolling.maxSurge in [0, '0%'] && self.rollout.rolling.maxUnavailable in [0, '0%'])",
+    holds: ({ rollout: { rolling } }) => !(isZero(rolling.maxSurge) && isZero(rolling.maxUnavailable)),
+  },
+];

@@ -1,0 +1,101 @@
+/**
+ * Scalars that the schema is built from: durations, byte sizes, int-or-percent values. Each is one definition
+ * that yields the zod check, the OpenAPI pattern and the CEL rule with the same message.
+ */
+import { z } from 'zod';
+
+const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+const UNIT_BYTES = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 } as const;
+
+const DURATION_PATTERN = /^[0-9]{1,6}(ms|s|m|h)$/;
+const SIZE_PATTERN = /^[1-9][0-9]{0,6}(Ki|Mi|Gi)$/;
+const INT_OR_PERCENT_PATTERN = /^(100|[0-9]{1,2})%$/;
+
+/**
+ * Milliseconds of a duration such as `250ms`, `10s`, `5m` or `1h`.
+ * @throws RangeError when the text is no such duration.
+ */
+export function durationMs(text: string): number {
+  if (!DURATION_PATTERN.test(text)) throw new RangeError(`"${text}" is no duration such as 250ms, 10s or 5m`);
+  const unit = text.replace(/^[0-9]+/, '') as keyof typeof UNIT_MS;
+  return Number.parseInt(text, 10) * UNIT_MS[unit];
+}
+
+/**
+ * Bytes of a size such as `64Ki`, `8Mi` or `1Gi`.
+ * @throws RangeError when the text is no such size.
+ */
+export function sizeBytes(text: string): number {
+  if (!SIZE_PATTERN.test(text)) throw new RangeError(`"${text}" is no size such as 64Ki, 8Mi or 1Gi`);
+  return Number.parseInt(text, 10) * UNIT_BYTES[text.slice(-2) as keyof typeof UNIT_BYTES];
+}
+
+/** Bounds of a scalar, both ends allowed, written as the user would write them. */
+export interface Bounds {
+  min: string;
+  max: string;
+}
+
+/**
+ * The generator drops an OpenAPI `pattern` that stands beside such a rule: the API server would report the
+ * bare expression instead of the sentence that says how to mend the value.
+ */
+function celRule(rule: string, message: string) {
+  return { 'x-kubernetes-validations': [{ rule, message }] };
+}
+
+/** A duration field with bounds. */
+export function duration({ min, max }: Bounds) {
+  const message = `must be a duration from ${min} to ${max}, such as 500ms, 10s or 5m`;
+  return z
+    .string()
+    .max(10)
+    .regex(DURATION_PATTERN, message)
+    .refine((text) => inBounds(text, durationMs, { min, max }), message)
+    .meta(
+      celRule(
+        `self.matches('${DURATION_PATTERN.source}') && duration(self) >= duration('${min}') && duration(self) <= duration('${max}')`,
+        message,
+      ),
+    );
+}
+
+/** A byte-size field with bounds. */
+export function size({ min, max }: Bounds) {
+  const message = `must be a size from ${min} to ${max}, such as 64Ki, 8Mi or 1Gi`;
+  const cel = `self.matches('${SIZE_PATTERN.source}') && quantity(self).compareTo(quantity('${min}')) >= 0 && quantity(self).compareTo(quantity('${max}')) <= 0`;
+  return z
+    .string()
+    .max(10)
+    .regex(SIZE_PATTERN, message)
+    .refine((text) => inBounds(text, sizeBytes, { min, max }), message)
+    .meta(celRule(cel, message));
+}
+
+function inBounds(text: string, parse: (text: string) => number, { min, max }: Bounds): boolean {
+  try {
+    return parse(text) >= parse(min) && parse(text) <= parse(max);
+  } catch {
+    return false; // the pattern has already said what is wrong
+  }
+}
+
+/** A count or a percentage of pods, as in a Deployment's rolling update. */
+export function intOrPercent() {
+  const message = 'must be a number from 0 to 1000, or a percentage from "0%" to "100%"';
+  return z.union([z.int().min(0).max(1000), z.string().max(4).regex(INT_OR_PERCENT_PATTERN, message)]).meta({
+    'x-kubernetes-int-or-string': true,
+    ...celRule("type(self) == int ? self >= 0 && self <= 1000 : self.matches('^(100|[0-9]{1,2})%$')", message),
+  });
+}
+
+/** A path of the URL: plain characters only, so that it can stand in nginx.conf without any escaping (I7). */
+export function urlPath() {
+  const message = 'must be a path such as /ping: it begins with "/" and has letters, digits and . _ ~ - / only';
+  return z
+    .string()
+    .min(2, message)
+    .max(128)
+    .regex(/^\/[A-Za-z0-9._~/-]+$/, message)
+    .meta(celRule("self.matches('^/[A-Za-z0-9._~/-]+$')", message));
+}

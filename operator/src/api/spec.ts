@@ -1,0 +1,271 @@
+/**
+ * The spec of a RenderService: the one definition of its fields, defaults, bounds and descriptions. Types, CRD,
+ * chart copy and docs/reference.md are made from it (`make generate`).
+ */
+import type { V1PodTemplateSpec } from '@kubernetes/client-node';
+import { z } from 'zod';
+import { WORKERS_PER_POD_MAX } from './names.ts';
+import { specRules } from './rules.ts';
+import { duration, intOrPercent, size, urlPath } from './scalars.ts';
+
+/** Marks the node that the generator replaces by Kubernetes' own PodTemplateSpec schema. */
+export const POD_TEMPLATE_MARK = 'x-corelane-pod-template';
+
+const podTemplate = z
+  .custom<V1PodTemplateSpec>(
+    (value) => Array.isArray((value as V1PodTemplateSpec | null)?.spec?.containers),
+    'must be a pod template with spec.containers',
+  )
+  .meta({
+    [POD_TEMPLATE_MARK]: true,
+    description:
+      'Ordinary pod template. The container named "worker", or the only one, is repeated workersPerPod times as worker-0, worker-1 ...; everything else stays as written. docs/pod-template.md says who wins on each merged field.',
+  });
+
+const queue = z
+  .strictObject({
+    maxLength: z
+      .int()
+      .min(0)
+      .max(10_000)
+      .default(100)
+      .describe(
+        'Requests that may wait in one pod for a free worker. One more is answered 503 with Retry-After at once.',
+      ),
+    timeout: duration({ min: '100ms', max: '10m' })
+      .default('10s')
+      .describe(
+        'Longest wait for a free worker, after which the answer is 503 with Retry-After. Does not count against timeouts.render.',
+      ),
+  })
+  .prefault({})
+  .describe('The queue in front of the workers of one pod.');
+
+const timeouts = z
+  .strictObject({
+    render: duration({ min: '100ms', max: '1h' })
+      .default('30s')
+      .describe(
+        'Longest time that a worker may take for one response, waiting in the queue excluded. The client gets 504.',
+      ),
+    clientHeader: duration({ min: '1s', max: '10m' })
+      .default('10s')
+      .describe('Longest time for a client to send the request headers (408 after it).'),
+    clientBody: duration({ min: '1s', max: '10m' })
+      .default('30s')
+      .describe('Longest pause between two reads of the request body (408 after it). No worker is occupied meanwhile.'),
+    clientSend: duration({ min: '1s', max: '10m' })
+      .default('60s')
+      .describe('Longest pause between two writes of the response to a slow client. No worker is occupied meanwhile.'),
+  })
+  .prefault({})
+  .describe('Time limits of one request.');
+
+const buffering = z
+  .strictObject({
+    request: z
+      .strictObject({
+        maxSize: size({ min: '1Ki', max: '1Gi' })
+          .default('10Mi')
+          .describe('Largest request body; a larger one is answered 413.'),
+        memory: size({ min: '8Ki', max: '64Mi' })
+          .default('256Ki')
+          .describe('Part of a request body that is kept in memory; what is beyond goes to a temporary file.'),
+      })
+      .prefault({})
+      .describe('A worker sees a request only when all of its body has arrived.'),
+    response: z
+      .strictObject({
+        memory: size({ min: '8Ki', max: '64Mi' })
+          .default('1Mi')
+          .describe(
+            'Part of a response that is kept in memory for a slow client; what is beyond goes to a temporary file.',
+          ),
+        maxFileSize: size({ min: '1Mi', max: '10Gi' })
+          .default('256Mi')
+          .describe('Largest temporary file of one response. A response beyond it is sent at the speed of its client.'),
+      })
+      .prefault({})
+      .describe('A worker is free as soon as it has written its response, however slowly the client reads.'),
+  })
+  .prefault({})
+  .describe('What nginx buffers so that slow clients hold no worker.');
+
+const ping = z
+  .strictObject({
+    path: urlPath()
+      .default('/ping')
+      .describe('Answered 200 by nginx itself, without a worker: for load balancers outside the cluster.'),
+  })
+  .prefault({})
+  .describe('Health answer that never queues.');
+
+const keepAlive = z
+  .strictObject({
+    idleTimeout: duration({ min: '1s', max: '1h' })
+      .default('75s')
+      .describe(
+        'How long an idle client connection is kept. Let it be longer than the idle time-out of the load balancer in front (60 s is common): whoever closes first must not be the side that is about to receive a request.',
+      ),
+  })
+  .prefault({})
+  .describe('Idle client connections.');
+
+const service = z
+  .strictObject({
+    type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']).default('ClusterIP').describe('Type of the Service.'),
+    port: z.int().min(1).max(65_535).default(80).describe('Port of the Service.'),
+    annotations: z
+      .record(z.string().max(317), z.string().max(4096))
+      .optional()
+      .describe('Annotations of the Service, for cloud load balancers for example.'),
+  })
+  .prefault({})
+  .describe('The Service in front of all pods.');
+
+/** Resources of a container that Corelane adds. There is no CPU limit on purpose: throttling a proxy sets p95. */
+function proxyResources(cpu: string, memory: string, memoryLimit: string, what: string) {
+  const quantity = () =>
+    z
+      .string()
+      .max(20)
+      .regex(/^[0-9]+(\.[0-9]+)?(m|[KMGT]i?)?$/, 'must be a quantity such as 100m, 1, 64Mi')
+      .meta({
+        'x-kubernetes-validations': [
+          {
+            rule: "self.matches('^[0-9]+([.][0-9]+)?(m|[KMGT]i?)?$')",
+            message: 'must be a quantity such as 100m, 1, 64Mi',
+          },
+        ],
+      });
+  return z
+    .strictObject({
+      cpu: quantity()
+        .default(cpu)
+        .describe('CPU request. There is no CPU limit: throttling a proxy delays every request.'),
+      memory: quantity().default(memory).describe('Memory request.'),
+      memoryLimit: quantity().default(memoryLimit).describe('Memory limit.'),
+    })
+    .prefault({})
+    .describe(what);
+}
+
+const sidecar = z
+  .strictObject({
+    nginx: proxyResources('50m', '32Mi', '256Mi', 'Resources of the nginx container.'),
+    haproxy: proxyResources('50m', '48Mi', '256Mi', 'Resources of the HAProxy container.'),
+  })
+  .prefault({})
+  .describe('The two proxy containers that Corelane adds to each pod.');
+
+const rollout = z
+  .strictObject({
+    rolling: z
+      .strictObject({
+        maxSurge: intOrPercent().default('25%').describe('Pods above the wanted number during a rollout.'),
+        maxUnavailable: intOrPercent().default(0).describe('Pods below the wanted number during a rollout.'),
+        minReadySeconds: z
+          .int()
+          .min(0)
+          .max(3600)
+          .default(0)
+          .describe('Seconds that a new pod must have been ready before the rollout goes on.'),
+        progressDeadlineSeconds: z
+          .int()
+          .min(10)
+          .max(86_400)
+          .default(600)
+          .describe('Seconds without progress after which the rollout counts as failed (condition Stalled).'),
+      })
+      .prefault({})
+      .describe('Rolling update, as in a Deployment.'),
+  })
+  .prefault({})
+  .describe('How a change reaches the pods.');
+
+const drain = z
+  .strictObject({
+    delay: duration({ min: '0s', max: '5m' })
+      .default('4s')
+      .describe(
+        'How long a pod that is to stop goes on accepting connections, until every endpoint list has forgotten it.',
+      ),
+    timeout: duration({ min: '1s', max: '1h' })
+      .default('60s')
+      .describe('Longest time after the delay that a stopping pod may take to finish its queue and its renders.'),
+  })
+  .prefault({})
+  .describe('What happens when a pod is to stop.');
+
+const disruptionBudget = z
+  .strictObject({
+    enabled: z.boolean().default(true).describe('Whether a PodDisruptionBudget is made.'),
+    maxUnavailable: intOrPercent()
+      .default(1)
+      .describe('Pods that an eviction (kubectl drain, a node upgrade) may take at once.'),
+  })
+  .prefault({})
+  .describe('PodDisruptionBudget of the fleet.');
+
+/** Shape of the spec without the rules between fields. The order is the order of the reference. */
+const specShape = z.strictObject({
+  workersPerPod: z
+    .int()
+    .min(1)
+    .max(WORKERS_PER_POD_MAX)
+    .default(2)
+    .describe('Worker containers per pod, one CPU each.'),
+  concurrency: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(1)
+    .describe(
+      'Requests that one worker gets at a time. 1 for CPU-bound renders; more only for workers that mostly wait.',
+    ),
+  replicas: z
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(2)
+    .describe('Pods. kubectl scale, an HPA or KEDA set it through the scale subresource.'),
+  template: podTemplate,
+  balance: z
+    .enum(['first', 'roundrobin', 'leastconn'])
+    .default('roundrobin')
+    .describe(
+      'Which free worker gets a request: roundrobin spreads evenly; first keeps a few workers warm; leastconn is for concurrency above 1.',
+    ),
+  queue,
+  timeouts,
+  buffering,
+  ping,
+  keepAlive,
+  service,
+  sidecar,
+  rollout,
+  drain,
+  disruptionBudget,
+});
+
+/** Defaulted spec: what every later step works from. */
+export type RenderServiceSpec = z.output<typeof specShape>;
+/** Spec as a user may write it. */
+export type RenderServiceSpecInput = z.input<typeof specShape>;
+
+/** The spec with all rules between fields, in zod for the operator and as CEL for the API server. */
+export const renderServiceSpec = specShape
+  .superRefine((spec, ctx) => {
+    for (const rule of specRules) {
+      const broken = !rule.holds(spec as RenderServiceSpec);
+      if (broken) ctx.addIssue({ code: 'custom', path: rule.path, message: rule.message });
+    }
+  })
+  .meta({
+    'x-kubernetes-validations': specRules.map(({ cel, message, path }) => ({
+      rule: cel,
+      message,
+      fieldPath: `.${path.join('.')}`,
+    })),
+    description: 'Desired state.',
+  });
