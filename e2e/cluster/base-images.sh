@@ -1,0 +1,149 @@
+#!/usr/bin/env bash
+# base-images.sh [debian|node|kind-node]...: makes the base images of our
+# Dockerfiles available and prints their names, one NAME=IMAGE per line:
+#
+#   DEBIAN_IMAGE=debian:trixie-slim          DEBIAN_IMAGE=corelane.local/debian:trixie-slim
+#   NODE_IMAGE=node:24-trixie-slim      or   NODE_IMAGE=corelane.local/node:24-trixie-slim
+#
+# for `docker build --build-arg DEBIAN_IMAGE=...`. Pulled where a registry can be
+# reached; else stand-ins made by debootstrap from this machine's Debian mirror.
+# Stand-ins are for tests on this machine only: they carry its trust store.
+# Default: debian node. kind-node is the Debian release that node-image.sh needs.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# Inside the stand-ins; away from /etc/ssl/certs, which `apt-get install
+# ca-certificates` in a Dockerfile would overwrite.
+TRUST_FILE=/usr/local/share/corelane/ca-certificates.crt
+
+# The mirrors come from the machine's own apt sources: it may have no other.
+mirror() { # LABEL -> base URI; empty if the machine has none
+  apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
+    awk -v label="$1" '$1 == label { print $2; exit }'
+}
+
+updates_suite() { # the machine's own, if it has one
+  apt-get indextargets --format '$(LABEL) $(RELEASE)' 'Created-By: Packages' | grep -m1 '^Debian .*-updates$' || true
+}
+
+debian_stand_in() { # SUITE TAG
+  local suite=$1 tag=$2 root main security
+  # apt knows a repository's label only after an update.
+  main=$(mirror Debian)
+  [[ -n $main ]] || { apt-get update; main=$(mirror Debian); }
+  [[ -n $main ]] || { echo "no Debian mirror in this machine's apt sources"; return 1; }
+  security=$(mirror Debian-Security)
+
+  root=$(mktemp -d)
+  # shellcheck disable=SC2064
+  trap "rm -rf --one-file-system '$root'" EXIT
+  debootstrap --variant=minbase "$suite" "$root" "$main"
+
+  # What the slim images leave out, now and in later installs.
+  cat >"$root/etc/dpkg/dpkg.cfg.d/slim" <<'DPKG'
+path-exclude /usr/share/doc/*
+path-include /usr/share/doc/*/copyright
+path-exclude /usr/share/man/*
+path-exclude /usr/share/info/*
+path-exclude /usr/share/lintian/*
+path-exclude /usr/share/locale/*
+DPKG
+  find "$root/usr/share/doc" -type f ! -name copyright -delete
+  find "$root/usr/share/doc" -mindepth 1 -type d -empty -delete
+  rm -rf "$root"/usr/share/{man,info,lintian,locale}/* "$root"/var/cache/apt/* \
+    "$root"/var/lib/apt/lists/* "$root"/var/log/*.log "$root"/var/cache/debconf/*-old
+
+  rm -f "$root/etc/apt/sources.list"
+  {
+    echo "deb $main $suite main"
+    [[ -z $(updates_suite) ]] || echo "deb $main $suite-updates main"
+    [[ -z $security ]] || echo "deb $security $suite-security main"
+  } >"$root/etc/apt/sources.list"
+  # The same three habits as the official image: no service starts, no package
+  # archive stays, no translations are fetched.
+  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
+  chmod 755 "$root/usr/sbin/policy-rc.d"
+  cat >"$root/etc/apt/apt.conf.d/slim" <<'APT'
+DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true"; };
+Dir::Cache::pkgcache "";
+Dir::Cache::srcpkgcache "";
+Acquire::Languages "none";
+Acquire::GzipIndexes "true";
+APT
+
+  # Machines without a registry often trust a certificate authority of their own
+  # (a filtering proxy). Without it `npm ci` in a build fails: unknown issuer.
+  install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root$TRUST_FILE"
+  install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
+
+  tar -C "$root" --numeric-owner --exclude='./dev/*' --exclude='./proc/*' --exclude='./sys/*' -c . |
+    docker import --change "ENV NODE_EXTRA_CA_CERTS=$TRUST_FILE SSL_CERT_FILE=$TRUST_FILE" \
+      --change 'CMD ["bash"]' --message "debootstrap stand-in, not for release" - "$tag"
+}
+
+# The official Node image is Debian plus Node, npm and a user `node` (1000). Here
+# the binary comes from npm's own packaging of it.
+node_stand_in() { # BASE TAG
+  local base=$1 tag=$2 context arch
+  case $(uname -m) in
+    x86_64) arch=x64 ;;
+    aarch64 | arm64) arch=arm64 ;;
+    *) echo "no Node binary for $(uname -m)"; return 1 ;;
+  esac
+  context=$(mktemp -d)
+  # shellcheck disable=SC2064
+  trap "rm -rf '$context'" EXIT
+  cd "$context"
+  mkdir -p root/bin root/lib/node_modules/npm
+  # Scripts are off: nothing is to run here, the files are only copied.
+  npm pack --ignore-scripts --silent "node-linux-$arch@$NODE_VERSION" "npm@$NPM_VERSION"
+  tar -xzf "node-linux-$arch-$NODE_VERSION.tgz" --strip-components=2 -C root/bin package/bin/node
+  tar -xzf "npm-$NPM_VERSION.tgz" --strip-components=1 -C root/lib/node_modules/npm
+  chmod 755 root/bin/node
+  ln -s ../lib/node_modules/npm/bin/npm-cli.js root/bin/npm
+  ln -s ../lib/node_modules/npm/bin/npx-cli.js root/bin/npx
+  ln -s node root/bin/nodejs
+  cat >Dockerfile <<DOCKERFILE
+FROM $base
+RUN groupadd --gid 1000 node && useradd --uid 1000 --gid node --shell /bin/bash --create-home node
+COPY --chown=0:0 root/ /usr/local/
+RUN node --version && npm --version
+ENV NODE_VERSION=$NODE_VERSION
+CMD ["node"]
+DOCKERFILE
+  # Classic builder: the engine may be Debian's (20.10), without buildx.
+  DOCKER_BUILDKIT=0 docker build --network=host -t "$tag" .
+}
+
+resolve_debian() { # SUITE-slim IMAGE -> sets resolved
+  local image=$1 suite tag
+  suite=${image#debian:}
+  suite=${suite%-slim}
+  tag=$STANDIN/$image
+  if pull "$image"; then resolved=$image; return; fi
+  resolved=$tag
+  if image_exists "$tag"; then return; fi
+  apt_install debootstrap
+  step "Making a stand-in for $image by debootstrap (about 30 s), once" "base-$suite" debian_stand_in "$suite" "$tag"
+}
+
+resolve_node() {
+  if pull "$NODE_BASE"; then resolved=$NODE_BASE; return; fi
+  local tag=$STANDIN/$NODE_BASE
+  if ! image_exists "$tag"; then
+    resolve_debian "$DEBIAN_BASE"
+    step "Making a stand-in for $NODE_BASE (about 15 s), once" base-node node_stand_in "$resolved" "$tag"
+  fi
+  resolved=$tag
+}
+
+(($#)) || set -- debian node
+use_engine
+lock base-images
+for image in "$@"; do
+  case $image in
+    debian) resolve_debian "$DEBIAN_BASE"; echo "DEBIAN_IMAGE=$resolved" ;;
+    node) resolve_node; echo "NODE_IMAGE=$resolved" ;;
+    kind-node) resolve_debian "debian:$KIND_NODE_DEBIAN_SUITE-slim"; echo "KIND_NODE_BASE_IMAGE=$resolved" ;;
+    *) die "base-images.sh: no image $image" ;;
+  esac
+done

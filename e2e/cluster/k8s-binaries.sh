@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# k8s-binaries.sh [GROUP...]: builds the programs of a cluster from source, for
+# machines that can reach the Go module proxy but no image registry.
+#
+# Groups: etcd, apiserver (kube-apiserver and kube-controller-manager, all that
+# apiserver.sh needs), kubernetes (everything of Kubernetes), node (containerd,
+# runc, CNI plugins, crictl), addons (CoreDNS, metrics-server). Default: all.
+# The result is ~/.cache/corelane/bin/NAME-VERSION.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$CLUSTER_DIR/gobuild.sh"
+
+built() { # VERSION NAME...
+  local version=$1 name
+  shift
+  for name in "$@"; do [[ -x $BIN_DIR/$name-$version ]] || return 1; done
+}
+
+# Kubernetes' own go.mod points its staging modules at folders that are not part
+# of the published module; the same code is published as k8s.io/X v0.N.P.
+kubernetes_go_mod() {
+  local module
+  go mod download "k8s.io/kubernetes@$KUBERNETES_VERSION"
+  local gomod
+  gomod=$(go env GOMODCACHE)/cache/download/k8s.io/kubernetes/@v/$KUBERNETES_VERSION.mod
+  for module in $(sed -nE 's#^[[:space:]]*(k8s\.io/[a-z0-9-]+) =>? ?\./staging.*#\1#p; s#^[[:space:]]*(k8s\.io/[a-z0-9-]+) v0\.0\.0$#\1#p' "$gomod" | sort -u); do
+    go mod edit -replace "$module=$module@$KUBERNETES_STAGING_VERSION"
+  done
+}
+
+# kubeadm reads the version that is linked in and refuses to work without one.
+kubernetes_ldflags() {
+  local version=${KUBERNETES_VERSION#v} package
+  for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    printf -- '-X %s.gitVersion=%s -X %s.gitMajor=%s -X %s.gitMinor=%s -X %s.gitTreeState=clean ' \
+      "$package" "$KUBERNETES_VERSION" "$package" "${version%%.*}" "$package" "$(cut -d. -f2 <<<"$version")" "$package"
+  done
+}
+
+kubernetes_build() { # NAME...
+  local name packages=() out=$BIN_DIR/.kubernetes
+  kubernetes_go_mod
+  for name in "$@"; do packages+=("k8s.io/kubernetes/cmd/$name"); done
+  mkdir -p "$out"
+  nice -n 10 go build -ldflags "-s -w $(kubernetes_ldflags)" -o "$out/" "${packages[@]}"
+  for name in "$@"; do mv "$out/$name" "$BIN_DIR/$name-$KUBERNETES_VERSION"; done
+}
+
+kubernetes() { # TITLE NAME...
+  local title=$1
+  shift
+  if built "$KUBERNETES_VERSION" "$@"; then cached "$title"; return; fi
+  step "$title, once" "build-kubernetes-$1" go_module_build k8s.io/kubernetes "$KUBERNETES_VERSION" kubernetes_build "$@"
+}
+
+etcd() {
+  built "$ETCD_VERSION" etcd etcdctl && return
+  step "Building etcd $ETCD_VERSION (about 1 min on 2 cores), once" build-etcd etcd_build
+}
+etcd_build() {
+  (go_binary etcd "$ETCD_VERSION" go.etcd.io/etcd/server/v3 go.etcd.io/etcd/server/v3)
+  (go_binary etcdctl "$ETCD_VERSION" go.etcd.io/etcd/etcdctl/v3 go.etcd.io/etcd/etcdctl/v3)
+}
+
+node() {
+  if built "$CONTAINERD_VERSION" containerd containerd-shim-runc-v2 ctr && built "$RUNC_VERSION" runc &&
+    built "$CRICTL_VERSION" crictl && built "$CNI_PLUGINS_VERSION" ptp host-local portmap loopback; then return; fi
+  # runc is the one program with C in it. It is linked statically: the node image
+  # may be of another Debian release than this machine.
+  apt_install gcc libc6-dev libseccomp-dev pkg-config
+  step "Building containerd, runc, CNI plugins and crictl (about 3 min on 2 cores), once" build-node node_build
+}
+node_build() {
+  local module=github.com/containerd/containerd/v2 name
+  for name in containerd containerd-shim-runc-v2 ctr; do
+    built "$CONTAINERD_VERSION" $name ||
+      (go_binary $name "$CONTAINERD_VERSION" $module $module/cmd/$name "-X $module/version.Version=$CONTAINERD_VERSION")
+  done
+  built "$RUNC_VERSION" runc ||
+    (CGO_ENABLED=1 go_binary runc "$RUNC_VERSION" github.com/opencontainers/runc github.com/opencontainers/runc \
+      '-extldflags -static' 'seccomp,netgo,osusergo')
+  for name in main/ptp main/loopback ipam/host-local meta/portmap; do
+    built "$CNI_PLUGINS_VERSION" "${name#*/}" ||
+      (go_binary "${name#*/}" "$CNI_PLUGINS_VERSION" github.com/containernetworking/plugins \
+        "github.com/containernetworking/plugins/plugins/$name")
+  done
+  built "$CRICTL_VERSION" crictl ||
+    (go_binary crictl "$CRICTL_VERSION" sigs.k8s.io/cri-tools sigs.k8s.io/cri-tools/cmd/crictl \
+      "-X sigs.k8s.io/cri-tools/pkg/version.Version=$CRICTL_VERSION")
+}
+
+addons() {
+  built "$COREDNS_VERSION" coredns && built "$METRICS_SERVER_VERSION" metrics-server && return
+  step "Building CoreDNS and metrics-server (about 5 min on 2 cores), once" build-addons addons_build
+}
+addons_build() {
+  built "$COREDNS_VERSION" coredns ||
+    (go_binary coredns "$COREDNS_VERSION" github.com/coredns/coredns github.com/coredns/coredns)
+  built "$METRICS_SERVER_VERSION" metrics-server ||
+    (go_binary metrics-server "$METRICS_SERVER_VERSION" sigs.k8s.io/metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server)
+}
+
+(($#)) || set -- etcd apiserver kubernetes node addons
+lock k8s-binaries
+for group in "$@"; do
+  case $group in
+    etcd | node | addons) "$group" ;;
+    apiserver)
+      kubernetes "Building the Kubernetes API server and controller manager (about 6 min on 2 cores)" \
+        kube-apiserver kube-controller-manager ;;
+    kubernetes)
+      kubernetes "Building the other Kubernetes programs (about 3 min on 2 cores)" \
+        kube-scheduler kube-proxy kubelet kubeadm kubectl ;;
+    *) die "k8s-binaries.sh: no group $group" ;;
+  esac
+done

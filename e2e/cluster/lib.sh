@@ -1,0 +1,214 @@
+# Shared by the scripts beside it: paths, progress, locks, the container engine.
+# Source it; it is not a command.
+#
+# Standard output of every script is data only (something to eval or to capture);
+# everything meant for a person goes to standard error.
+
+[[ ${BASH_VERSINFO[0]} -ge 4 ]] || { echo "bash 4 or newer is needed (macOS: brew install bash)" >&2; exit 1; }
+set -euo pipefail
+
+CLUSTER_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+CLONE_DIR=$(cd "$CLUSTER_DIR/../.." && pwd)
+
+set -a # child processes (make, node) may want the versions, too
+# shellcheck source=versions.env
+source "$CLUSTER_DIR/versions.env"
+set +a
+
+# Slow to make and independent of the clone: shared by all clones of one user.
+CACHE_DIR=${CORELANE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/corelane}
+BIN_DIR=$CACHE_DIR/bin
+LOG_DIR=$CACHE_DIR/log
+# Belongs to this clone: kubeconfigs, records of the test API servers.
+STATE_DIR=$CLONE_DIR/.state
+
+CLUSTER_NAME=corelane
+CLUSTER_KUBECONFIG=$STATE_DIR/kubeconfig
+STANDIN=corelane.local # registry name of everything made here; never pushed
+
+mkdir -p "$BIN_DIR" "$LOG_DIR" "$CACHE_DIR/lock"
+
+# .state ignores itself, so no clone depends on a line in the root .gitignore.
+state_dir() {
+  mkdir -p "$STATE_DIR"
+  [[ -e $STATE_DIR/.gitignore ]] || echo '*' >"$STATE_DIR/.gitignore"
+}
+
+# ---- What a person sees ------------------------------------------------------
+
+# Logs get pasted into issues: no home directories, no clone paths.
+abbreviate() {
+  local text=$*
+  text=${text//"$CACHE_DIR"/'~/.cache/corelane'}
+  text=${text//"$CLONE_DIR/"/}
+  text=${text//"$HOME"/'~'}
+  printf '%s' "$text"
+}
+
+say() { printf '%s\n' "$(abbreviate "$*")" >&2; }
+die() { say "error: $*"; exit 1; }
+
+elapsed() { # SECONDS -> 7m12s
+  local s=$1
+  if ((s >= 60)); then printf '%dm%02ds' $((s / 60)) $((s % 60)); else printf '%ds' "$s"; fi
+}
+
+# step TITLE LOG COMMAND...: runs COMMAND (a function or a program) with its
+# output in $LOG_DIR/LOG.log and shows only TITLE and the time it took.
+# Not for use in a condition (if step ..., step ... || ...): bash would then
+# ignore set -e inside COMMAND.
+step() {
+  local title=$1 log=$LOG_DIR/$2.log rc start=$SECONDS
+  shift 2
+  printf '%s ... ' "$(abbreviate "$title")" >&2
+  set +e
+  (set -e; "$@") >"$log" 2>&1 </dev/null
+  rc=$?
+  set -e
+  if ((rc != 0)); then
+    printf 'FAILED after %s\n' "$(elapsed $((SECONDS - start)))" >&2
+    say "--- last 30 lines of $log"
+    tail -n 30 "$log" | while IFS= read -r line; do say "  $line"; done
+    say "--- the whole log: $log"
+    exit "$rc"
+  fi
+  printf 'done in %s\n' "$(elapsed $((SECONDS - start)))" >&2
+}
+
+# One line for a step that has nothing to do.
+cached() { say "$1 ... cached"; }
+
+# wait_until SECONDS COMMAND...: polls five times a second; false after SECONDS.
+wait_until() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < deadline)) || return 1
+    sleep 0.2
+  done
+}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# ---- One run at a time -------------------------------------------------------
+
+# lock NAME: held until the script ends. Different scripts use different names
+# and always lock in the order they call each other, so they cannot deadlock.
+# Daemons must be started with `detached`, or they would hold the lock for ever.
+lock() {
+  # macOS has no flock; there only the user's own care keeps two runs apart.
+  have flock || return 0
+  local fd
+  exec {fd}>"$CACHE_DIR/lock/$1"
+  if ! flock -n "$fd"; then
+    say "waiting for another run ($1) ..."
+    flock "$fd"
+  fi
+}
+
+# detached LOG COMMAND...: a process of its own session that outlives this shell
+# and keeps none of its open files (locks, pipes of the caller).
+detached() {
+  local log=$1 fd
+  shift
+  (
+    for fd in /proc/self/fd/*; do
+      fd=${fd##*/}
+      ((fd > 2)) && eval "exec $fd>&-" 2>/dev/null
+    done
+    exec setsid nohup "$@" </dev/null >"$log" 2>&1
+  ) &
+  disown
+}
+
+# ---- Debian packages ---------------------------------------------------------
+
+# apt_install PACKAGE...: installs what is missing. Services that a package
+# brings must not start: this project runs its own engine and must not hand the
+# machine a system-wide one as a side effect.
+apt_install() {
+  local missing=() package
+  for package in "$@"; do
+    [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  have apt-get || die "needs the Debian packages: ${missing[*]}"
+  [[ $(id -u) == 0 ]] || die "needs the Debian packages: ${missing[*]}. Install them, or run as root."
+  step "Installing Debian packages: ${missing[*]}" apt apt_install_now "${missing[@]}"
+}
+
+apt_install_now() {
+  local policy=/usr/sbin/policy-rc.d
+  if [[ ! -e $policy ]]; then
+    printf '#!/bin/sh\nexit 101\n' >$policy
+    chmod 755 $policy
+    trap "rm -f $policy" EXIT
+  fi
+  # Another apt on the machine may hold the lock for a while.
+  local apt=(apt-get -o DPkg::Lock::Timeout=300 -q)
+  export DEBIAN_FRONTEND=noninteractive
+  "${apt[@]}" update
+  "${apt[@]}" install -y --no-install-recommends "$@"
+}
+
+# ---- Container engine --------------------------------------------------------
+
+ENGINE_RUN_DIR=/run/corelane
+ENGINE_SOCKET=$ENGINE_RUN_DIR/docker.sock
+ENGINE_PIDFILE=$ENGINE_RUN_DIR/docker.pid
+ENGINE_DATA_DIR=$CACHE_DIR/engine
+
+docker_answers() { timeout 10 docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
+own_engine_answers() { [[ -S $ENGINE_SOCKET ]] && DOCKER_HOST=unix://$ENGINE_SOCKET docker_answers; }
+
+# Points this process at the engine: the user's own if it answers, else ours.
+# Starts nothing; engine.sh does.
+use_engine() {
+  [[ -z ${CORELANE_ENGINE_READY:-} ]] || return 0
+  have docker || die "no docker client; run e2e/cluster/engine.sh up"
+  if ! docker_answers; then
+    own_engine_answers || die "no container engine answers; run e2e/cluster/engine.sh up"
+    export DOCKER_HOST=unix://$ENGINE_SOCKET
+  fi
+  export CORELANE_ENGINE_READY=1
+}
+
+image_exists() { docker image inspect "$1" >/dev/null 2>&1; }
+
+# Docker Hub and registry.k8s.io may be out of reach. The first failed pull is
+# remembered for an hour (and for the rest of this run), so that a machine
+# without a registry pays the time-out once and not per image.
+NO_REGISTRY_MARK=$CACHE_DIR/no-registry
+PULL_SECONDS=${CORELANE_PULL_SECONDS:-12}
+
+registry_given_up() {
+  [[ -n ${CORELANE_NO_REGISTRY:-} ]] || [[ -n $(find "$NO_REGISTRY_MARK" -mmin -60 2>/dev/null) ]]
+}
+
+# pull IMAGE: true if it is in the engine afterwards. The time-out is on the
+# registry's first answer ("Pulling from"), not on the download, which may be slow.
+# The engine asks, not this shell: it may have mirrors or a proxy of its own.
+pull() {
+  local log=$LOG_DIR/pull.log pid
+  image_exists "$1" && return 0
+  registry_given_up && return 1
+  docker pull "$1" >"$log" 2>&1 &
+  pid=$!
+  if ! wait_until "$PULL_SECONDS" pull_answered "$pid" "$log" || ! grep -q 'Pulling from' "$log"; then
+    kill "$pid" 2>/dev/null || true
+    touch "$NO_REGISTRY_MARK"
+    export CORELANE_NO_REGISTRY=1
+    return 1
+  fi
+  say "pulling $1"
+  wait "$pid"
+}
+pull_answered() { grep -q 'Pulling from' "$2" || ! kill -0 "$1"; }
+
+# The hash that names what is made from the given files and words.
+hash_of() {
+  local item
+  for item in "$@"; do
+    if [[ -f $item ]]; then cat "$item"; else printf '%s\n' "$item"; fi
+  done | sha256sum | cut -c1-12
+}
