@@ -15,6 +15,14 @@ built() { # VERSION NAME...
   for name in "$@"; do [[ -x $BIN_DIR/$name-$version ]] || return 1; done
 }
 
+# True if something is to be built. The lock is taken only then, so that a run
+# with everything in the cache does not wait for another one that builds.
+missing() {
+  if built "$@"; then return 1; fi
+  lock k8s-binaries
+  ! built "$@"
+}
+
 # Kubernetes' own go.mod points its staging modules at folders that are not part
 # of the published module; the same code is published as k8s.io/X v0.N.P.
 kubernetes_go_mod() {
@@ -45,15 +53,21 @@ kubernetes_build() { # NAME...
   for name in "$@"; do mv "$out/$name" "$BIN_DIR/$name-$KUBERNETES_VERSION"; done
 }
 
-kubernetes() { # TITLE NAME...
-  local title=$1
-  shift
-  if built "$KUBERNETES_VERSION" "$@"; then cached "$title"; return; fi
-  step "$title, once" "build-kubernetes-$1" go_module_build k8s.io/kubernetes "$KUBERNETES_VERSION" kubernetes_build "$@"
+apiserver() {
+  missing "$KUBERNETES_VERSION" kube-apiserver kube-controller-manager || return 0
+  step "Building the Kubernetes API server and controller manager (about 6 min on 2 cores), once" build-apiserver \
+    go_module_build k8s.io/kubernetes "$KUBERNETES_VERSION" kubernetes_build kube-apiserver kube-controller-manager
+}
+
+kubernetes() {
+  apiserver
+  missing "$KUBERNETES_VERSION" kube-scheduler kube-proxy kubelet kubeadm kubectl || return 0
+  step "Building the other Kubernetes programs (about 3 min on 2 cores), once" build-kubernetes \
+    go_module_build k8s.io/kubernetes "$KUBERNETES_VERSION" kubernetes_build kube-scheduler kube-proxy kubelet kubeadm kubectl
 }
 
 etcd() {
-  built "$ETCD_VERSION" etcd etcdctl && return
+  missing "$ETCD_VERSION" etcd etcdctl || return 0
   step "Building etcd $ETCD_VERSION (about 1 min on 2 cores), once" build-etcd etcd_build
 }
 etcd_build() {
@@ -62,8 +76,8 @@ etcd_build() {
 }
 
 node() {
-  if built "$CONTAINERD_VERSION" containerd containerd-shim-runc-v2 ctr && built "$RUNC_VERSION" runc &&
-    built "$CRICTL_VERSION" crictl && built "$CNI_PLUGINS_VERSION" ptp host-local portmap loopback; then return; fi
+  missing "$CONTAINERD_VERSION" containerd containerd-shim-runc-v2 ctr || missing "$RUNC_VERSION" runc ||
+    missing "$CRICTL_VERSION" crictl || missing "$CNI_PLUGINS_VERSION" ptp host-local portmap loopback || return 0
   # runc is the one program with C in it. It is linked statically: the node image
   # may be of another Debian release than this machine.
   apt_install gcc libc6-dev libseccomp-dev pkg-config
@@ -89,7 +103,7 @@ node_build() {
 }
 
 addons() {
-  built "$COREDNS_VERSION" coredns && built "$METRICS_SERVER_VERSION" metrics-server && return
+  missing "$COREDNS_VERSION" coredns || missing "$METRICS_SERVER_VERSION" metrics-server || return 0
   step "Building CoreDNS and metrics-server (about 5 min on 2 cores), once" build-addons addons_build
 }
 addons_build() {
@@ -100,16 +114,9 @@ addons_build() {
 }
 
 (($#)) || set -- etcd apiserver kubernetes node addons
-lock k8s-binaries
 for group in "$@"; do
   case $group in
-    etcd | node | addons) "$group" ;;
-    apiserver)
-      kubernetes "Building the Kubernetes API server and controller manager (about 6 min on 2 cores)" \
-        kube-apiserver kube-controller-manager ;;
-    kubernetes)
-      kubernetes "Building the other Kubernetes programs (about 3 min on 2 cores)" \
-        kube-scheduler kube-proxy kubelet kubeadm kubectl ;;
+    etcd | apiserver | kubernetes | node | addons) "$group" ;;
     *) die "k8s-binaries.sh: no group $group" ;;
   esac
 done

@@ -95,11 +95,15 @@ have() { command -v "$1" >/dev/null 2>&1; }
 # lock NAME: held until the script ends. Different scripts use different names
 # and always lock in the order they call each other, so they cannot deadlock.
 # Daemons must be started with `detached`, or they would hold the lock for ever.
+declare -A held_locks=()
 lock() {
+  local fd
   # macOS has no flock; there only the user's own care keeps two runs apart.
   have flock || return 0
-  local fd
+  # A second open of the file would be another holder: we would wait for ourselves.
+  [[ -z ${held_locks[$1]:-} ]] || return 0
   exec {fd}>"$CACHE_DIR/lock/$1"
+  held_locks[$1]=$fd
   if ! flock -n "$fd"; then
     say "waiting for another run ($1) ..."
     flock "$fd"
@@ -196,6 +200,8 @@ pull() {
   pid=$!
   if ! wait_until "$PULL_SECONDS" pull_answered "$pid" "$log" || ! grep -q 'Pulling from' "$log"; then
     kill "$pid" 2>/dev/null || true
+    # The registry is there and says no to this one image: try the others.
+    if grep -qE 'manifest unknown|not found|denied' "$log"; then return 1; fi
     touch "$NO_REGISTRY_MARK"
     export CORELANE_NO_REGISTRY=1
     return 1
