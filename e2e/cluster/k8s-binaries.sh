@@ -3,7 +3,7 @@
 # machines that can reach the Go module proxy but no image registry.
 #
 # Groups: etcd, apiserver (kube-apiserver and kube-controller-manager, all that
-# apiserver.sh needs), kubernetes (everything of Kubernetes), node (containerd,
+# apiserver.sh needs), kubernetes (everything of Kubernetes), kubectl, node (containerd,
 # runc, CNI plugins, crictl), addons (CoreDNS, metrics-server). Default: all.
 # The result is ~/.cache/corelane/bin/NAME-VERSION.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -66,6 +66,12 @@ kubernetes() {
     go_module_build k8s.io/kubernetes "$KUBERNETES_VERSION" kubernetes_build kube-scheduler kube-proxy kubelet kubeadm kubectl
 }
 
+kubectl() {
+  missing "$KUBERNETES_VERSION" kubectl || return 0
+  step "Building kubectl $KUBERNETES_VERSION (about 1 min on 2 cores), once" build-kubectl \
+    go_module_build k8s.io/kubernetes "$KUBERNETES_VERSION" kubernetes_build kubectl
+}
+
 etcd() {
   missing "$ETCD_VERSION" etcd etcdctl || return 0
   step "Building etcd $ETCD_VERSION (about 1 min on 2 cores), once" build-etcd etcd_build
@@ -116,7 +122,7 @@ addons_build() {
 (($#)) || set -- etcd apiserver kubernetes node addons
 for group in "$@"; do
   case $group in
-    etcd | apiserver | kubernetes | node | addons) "$group" ;;
+    etcd | apiserver | kubernetes | kubectl | node | addons) "$group" ;;
     *) die "k8s-binaries.sh: no group $group" ;;
   esac
 done
