@@ -137,7 +137,7 @@ export const specRules: SpecRule[] = [
   {
     path: ['rollout', 'rolling'],
     message: 'maxSurge and maxUnavailable must not both be 0: the rollout could not begin',
-    cel: "!(self.rollout.rolling.maxSurge in [0, '0%'] && self.rollout.rolling.maxUnavailable in [0, '0%'])",
+    cel: "!(string(self.rollout.rolling.maxSurge) in ['0', '0%'] && string(self.rollout.rolling.maxUnavailable) in ['0', '0%'])",
     holds: ({ rollout: { rolling } }) => !(isZero(rolling.maxSurge) && isZero(rolling.maxUnavailable)),
   },
 ];

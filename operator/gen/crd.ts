@@ -1,0 +1,130 @@
+/** Makes the CustomResourceDefinition out of the zod schema. */
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { GROUP, KIND, PLURAL, VERSION } from '../src/api/names.ts';
+import { renderServiceStatus, resourceRules } from '../src/api/resource.ts';
+import { POD_TEMPLATE_MARK, renderServiceSpec } from '../src/api/spec.ts';
+
+/** A node of an OpenAPI v3 schema. */
+export type Schema = Record<string, unknown> & { properties?: Record<string, Schema> };
+
+const podTemplate = JSON.parse(readFileSync(new URL('pod-template.generated.json', import.meta.url), 'utf8')) as Schema;
+
+/** zod writes the bounds of a double for integers without bounds. */
+const SAFE_INTEGER = 2 ** 53 - 1;
+
+/** What zod writes, turned into what the API server calls structural. Key order is kept: it is the reference's. */
+function structural(node: Schema): Schema {
+  if (node[POD_TEMPLATE_MARK]) return { ...podTemplate, description: node.description };
+  const result: Schema = {};
+  for (const [key, value] of Object.entries(node)) {
+    if (isDropped(key, value, node)) continue;
+    result[key] = value;
+  }
+  if (node.properties) {
+    result.properties = Object.fromEntries(
+      Object.entries(node.properties).map(([name, child]) => [name, structural(child)]),
+    );
+  }
+  if (node.items) result.items = structural(node.items as Schema);
+  if (typeof node.additionalProperties === 'object')
+    result.additionalProperties = structural(node.additionalProperties as Schema);
+  return result;
+}
+
+function isDropped(key: string, value: unknown, node: Schema): boolean {
+  const hasRule = 'x-kubernetes-validations' in node;
+  if (key === 'pattern') return hasRule; // the rule has the message that says what to do
+  if (key === 'anyOf' || key === 'oneOf') return 'x-kubernetes-int-or-string' in node;
+  if (key === 'additionalProperties') return value === false; // unknown fields are pruned or refused anyway
+  if (key === 'propertyNames') return true; // not structural
+  if (key === 'maximum' || key === 'minimum') return Math.abs(value as number) >= SAFE_INTEGER;
+  return false;
+}
+
+function toStructural(schema: z.ZodType): Schema {
+  return structural(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input', unrepresentable: 'any' }) as Schema);
+}
+
+const column = (name: string, type: string, jsonPath: string, description: string, priority = 0) => ({
+  name,
+  type,
+  jsonPath,
+  description,
+  ...(priority > 0 && { priority }),
+});
+
+/** The OpenAPI schema of the resource, as in the CRD. */
+export function resourceSchema(): Schema {
+  return {
+    type: 'object',
+    description: 'A fleet of CPU-bound render workers behind a buffering, queueing proxy.',
+    required: ['spec'],
+    properties: {
+      apiVersion: { type: 'string', description: 'corelane.dev/v1alpha1' },
+      kind: { type: 'string', description: 'RenderService' },
+      metadata: { type: 'object' },
+      spec: toStructural(renderServiceSpec),
+      status: toStructural(renderServiceStatus),
+    },
+    'x-kubernetes-validations': resourceRules,
+  };
+}
+
+/** The CustomResourceDefinition as a plain object. */
+export function customResourceDefinition() {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${PLURAL}.${GROUP}` },
+    spec: {
+      group: GROUP,
+      scope: 'Namespaced',
+      names: {
+        kind: KIND,
+        listKind: `${KIND}List`,
+        plural: PLURAL,
+        singular: KIND.toLowerCase(),
+        shortNames: ['rsvc'],
+        categories: ['all'],
+      },
+      versions: [
+        {
+          name: VERSION,
+          served: true,
+          storage: true,
+          subresources: {
+            status: {},
+            scale: {
+              specReplicasPath: '.spec.replicas',
+              statusReplicasPath: '.status.replicas',
+              labelSelectorPath: '.status.selector',
+            },
+          },
+          additionalPrinterColumns: [
+            column('Ready', 'string', '.status.conditions[?(@.type=="Ready")].status', 'Whether the fleet serves.'),
+            column('Pods', 'integer', '.status.readyReplicas', 'Pods that are ready.'),
+            column('Wanted', 'integer', '.spec.replicas', 'Pods that are wanted.'),
+            column('Workers', 'integer', '.status.workers.ready', 'Workers that are ready.'),
+            column('Age', 'date', '.metadata.creationTimestamp', 'Time since creation.'),
+            column(
+              'Reason',
+              'string',
+              '.status.conditions[?(@.type=="Ready")].reason',
+              'Reason of the Ready condition.',
+              1,
+            ),
+            column(
+              'Message',
+              'string',
+              '.status.conditions[?(@.type=="Ready")].message',
+              'Message of the Ready condition.',
+              1,
+            ),
+          ],
+          schema: { openAPIV3Schema: resourceSchema() },
+        },
+      ],
+    },
+  };
+}

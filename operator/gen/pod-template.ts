@@ -1,0 +1,123 @@
+/**
+ * Takes Kubernetes' PodTemplateSpec out of its published OpenAPI v3 document and makes it structural, so that it can
+ * stand inside a CRD. Run it after a change of the Kubernetes version:
+ *
+ *   node operator/gen/pod-template.ts <kubernetes source>/api/openapi-spec/v3/apis__apps__v1_openapi.json
+ *
+ * The result, pod-template.generated.json, is committed: `make verify` must not need the Kubernetes source.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+type Node = Record<string, unknown>;
+
+const OUTPUT = fileURLToPath(new URL('pod-template.generated.json', import.meta.url));
+const ROOT = 'io.k8s.api.core.v1.PodTemplateSpec';
+/** Keys of a schema node that a structural schema may have. */
+const KEPT = [
+  'type',
+  'format',
+  'enum',
+  'required',
+  'x-kubernetes-list-type',
+  'x-kubernetes-list-map-keys',
+  'x-kubernetes-map-type',
+];
+/**
+ * Additions. Most are bounds on what CEL rules iterate over or match: without them the API server must assume the largest request
+ * body and refuses the rules as too expensive.
+ */
+const ADDITIONS: Record<string, Node> = {
+  'spec.containers': { maxItems: 64 },
+  // A Deployment without an image is refused too, but only when the operator applies it.
+  'spec.containers[]': { required: ['name', 'image'] },
+  'spec.containers[].name': { maxLength: 63 },
+  'spec.containers[].ports': { maxItems: 64 },
+  'spec.initContainers': { maxItems: 64 },
+  'spec.initContainers[].name': { maxLength: 63 },
+  'spec.volumes': { maxItems: 256 },
+  'spec.volumes[].name': { maxLength: 63 },
+  'spec.restartPolicy': { maxLength: 16 },
+  'metadata.labels': { maxProperties: 256 },
+};
+
+/** Metadata of a pod template. CRDs drop every metadata field that is not spelled out. */
+const METADATA: Node = {
+  type: 'object',
+  description: 'Metadata of the pods.',
+  properties: {
+    annotations: { type: 'object', additionalProperties: { type: 'string' }, description: 'Annotations of the pods.' },
+    creationTimestamp: {
+      type: 'string',
+      nullable: true,
+      description: 'Ignored; manifests made by kubectl create --dry-run have it.',
+    },
+    finalizers: { type: 'array', items: { type: 'string' }, description: 'Finalizers of the pods.' },
+    generateName: { type: 'string', description: 'Ignored.' },
+    labels: { type: 'object', additionalProperties: { type: 'string' }, description: 'Labels of the pods.' },
+    name: { type: 'string', description: 'Ignored.' },
+    namespace: { type: 'string', description: 'Ignored.' },
+  },
+};
+
+/**
+ * First sentence of a description. With whole descriptions the CRD would exceed the 256 KiB that `kubectl apply`
+ * can keep in its annotation.
+ */
+function brief(description: unknown): string | undefined {
+  if (typeof description !== 'string') return undefined;
+  const sentence = /^.*?[.](?=\s|$)/s.exec(description)?.[0] ?? description;
+  const text = sentence.replaceAll(/\s+/g, ' ').trim();
+  return text.length <= 160 ? text : `${text.slice(0, 157)}...`;
+}
+
+function resolve(node: Node, schemas: Record<string, Node>): Node {
+  const reference = (node.$ref ?? (node.allOf as Node[] | undefined)?.[0]?.$ref) as string | undefined;
+  if (reference === undefined) return node;
+  const target = schemas[reference.replace('#/components/schemas/', '')];
+  if (target === undefined) throw new Error(`${reference} is not in the document`);
+  return { ...target, ...(node.description === undefined ? {} : { description: node.description }) };
+}
+
+/** Fields of a list item that identify it must be required or have a default, which Kubernetes has for a few. */
+function withKeyDefaults(list: Node, item: Node): Node {
+  const required = (item.required ?? []) as string[];
+  const missing = ((list['x-kubernetes-list-map-keys'] ?? []) as string[]).filter((key) => !required.includes(key));
+  if (missing.length === 0) return item;
+  const properties = { ...(item.properties as Record<string, Node>) };
+  for (const key of missing) properties[key] = { ...properties[key], default: key === 'protocol' ? 'TCP' : '' };
+  return { ...item, properties };
+}
+
+/** One node, with its references replaced by what they refer to. `path` is that of the field in the template. */
+function structural(source: Node, schemas: Record<string, Node>, path: string): Node {
+  if (path === 'metadata') return METADATA;
+  const node = resolve(source, schemas);
+  const description = brief(node.description);
+  const additions = ADDITIONS[path] ?? {};
+  if (Array.isArray(node.oneOf)) {
+    return { 'x-kubernetes-int-or-string': true, ...(description && { description }) };
+  }
+  const kept = Object.fromEntries(KEPT.filter((key) => key in node).map((key) => [key, node[key]]));
+  const result: Node = { ...kept, ...additions, ...(description && { description }) };
+  if (node.properties) {
+    const entries = Object.entries(node.properties as Record<string, Node>);
+    result.properties = Object.fromEntries(
+      entries.map(([name, child]) => [name, structural(child, schemas, path === '' ? name : `${path}.${name}`)]),
+    );
+  }
+  if (typeof node.additionalProperties === 'object') {
+    result.additionalProperties = structural(node.additionalProperties as Node, schemas, `${path}.*`);
+  }
+  if (node.items) result.items = withKeyDefaults(node, structural(node.items as Node, schemas, `${path}[]`));
+  return result;
+}
+
+const [file] = process.argv.slice(2);
+if (file === undefined) {
+  console.error('usage: node operator/gen/pod-template.ts <apis__apps__v1_openapi.json>');
+  process.exit(2);
+}
+const document = JSON.parse(readFileSync(file, 'utf8')) as { components: { schemas: Record<string, Node> } };
+const schemas = document.components.schemas;
+writeFileSync(OUTPUT, `${JSON.stringify(structural(schemas[ROOT] as Node, schemas, ''), null, 1)}\n`);

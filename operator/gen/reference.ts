@@ -1,0 +1,77 @@
+/** Makes docs/reference.md out of the CRD's schema: one table row per field. */
+import { API_VERSION, KIND } from '../src/api/names.ts';
+import { resourceSchema, type Schema } from './crd.ts';
+
+interface Row {
+  path: string;
+  type: string;
+  default: string;
+  description: string;
+}
+
+function typeOf(node: Schema): string {
+  if (node['x-kubernetes-int-or-string']) return 'integer or percentage';
+  if (node.enum) return (node.enum as string[]).join(' \\| ');
+  if (node.type === 'integer') {
+    const bounds = node.maximum === undefined ? '' : ` ${node.minimum ?? 0}..${node.maximum}`;
+    return `integer${bounds}`;
+  }
+  if (node.additionalProperties) return 'map of strings';
+  return String(node.type ?? 'object');
+}
+
+function boundsOf(node: Schema): string {
+  const rules = (node['x-kubernetes-validations'] ?? []) as { message: string }[];
+  const scalar = node.type !== 'object' && rules[0] ? ` It ${rules[0].message}.` : '';
+  return scalar;
+}
+
+/** A field whose default is an object takes its default from the fields inside. */
+function defaultOf(node: Schema): string {
+  return node.default === undefined || typeof node.default === 'object' ? '' : `\`${node.default}\``;
+}
+
+function rows(node: Schema, path: string): Row[] {
+  return Object.entries(node.properties ?? {}).flatMap(([name, child]) => {
+    const here = path === '' ? name : `${path}.${name}`;
+    const own = {
+      path: here,
+      type: typeOf(child),
+      default: defaultOf(child),
+      description: `${child.description ?? ''}${boundsOf(child)}`,
+    };
+    return here === 'spec.template' ? [{ ...own, type: 'PodTemplateSpec' }] : [own, ...rows(child, here)];
+  });
+}
+
+function table(lines: Row[]): string {
+  const body = lines.map((row) => `| \`${row.path}\` | ${row.type} | ${row.default} | ${row.description} |`);
+  return ['| field | type | default | meaning |', '|---|---|---|---|', ...body].join('\n');
+}
+
+/** The whole page as Markdown. */
+export function referencePage(): string {
+  const schema = resourceSchema();
+  const { spec, status } = schema.properties as { spec: Schema; status: Schema };
+  const rules = (spec['x-kubernetes-validations'] as { fieldPath: string; message: string }[]).map(
+    ({ fieldPath, message }) => `- \`spec${fieldPath}\`: ${message}`,
+  );
+  const nameRule = (schema['x-kubernetes-validations'] as { message: string }[]).map(({ message }) => `- ${message}`);
+  return `<!-- Made by "make generate" from operator/src/api; do not edit. -->
+# Reference: ${KIND} (\`${API_VERSION}\`)
+
+\`kubectl explain renderservice.spec\` shows the same. Short name: \`rsvc\`. Only \`spec.template\` is required.
+
+## Spec
+
+${table(rows(spec, 'spec'))}
+
+## Rules between fields
+
+${[...nameRule, ...rules].join('\n')}
+
+## Status
+
+${table(rows(status, 'status'))}
+`;
+}

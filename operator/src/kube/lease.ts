@@ -1,0 +1,155 @@
+/**
+ * Leader election on a Lease, as client-go does it (the library has none): a candidate trusts only its own clock,
+ * takes over when it has seen the lease unchanged for its whole duration, and gives up before the others may take over.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { collectionPath, kinds, objectPath } from './kinds.ts';
+import { ApiError, isNotFound, type Rest } from './rest.ts';
+import type { KubeObject } from './types.ts';
+
+/** Times as in client-go's defaults; see its leaderelection package for the reasoning. */
+const LEASE_DURATION_MS = 15_000;
+const RENEW_DEADLINE_MS = 10_000;
+const RETRY_PERIOD_MS = 2_000;
+
+interface LeaseSpec {
+  holderIdentity?: string;
+  leaseDurationSeconds?: number;
+  acquireTime?: string;
+  renewTime?: string;
+  leaseTransitions?: number;
+}
+
+type Lease = KubeObject & { spec?: LeaseSpec };
+
+export interface ElectionOptions {
+  rest: Rest;
+  namespace: string;
+  name: string;
+  /** Unique per process: the pod's name. */
+  identity: string;
+  signal: AbortSignal;
+  onError: (error: unknown) => void;
+}
+
+/** Wall-clock time as a MicroTime: the API refuses the three digits of toISOString. */
+function microTime(): string {
+  return new Date().toISOString().replace('Z', '000Z');
+}
+
+export class LeaderElection {
+  readonly #options: ElectionOptions;
+  #observed: { record: string; atMs: number } | undefined;
+
+  constructor(options: ElectionOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with true as soon as this process is the leader, with false when the signal aborts before. */
+  async acquire(): Promise<boolean> {
+    while (!this.#options.signal.aborted) {
+      if (await this.#tryAcquire()) return true;
+      // Jitter, so that two candidates do not collide at every try.
+      await this.#pause(RETRY_PERIOD_MS * (0.8 + 0.4 * Math.random()));
+    }
+    return false;
+  }
+
+  /** Renews until the lease is lost; resolves then, or when the signal aborts. The caller must stop leading at once. */
+  async holdUntilLost(): Promise<void> {
+    let renewedMs = performance.now();
+    while (!this.#options.signal.aborted) {
+      await this.#pause(RETRY_PERIOD_MS);
+      if (this.#options.signal.aborted) return;
+      if (await this.#tryAcquire()) renewedMs = performance.now();
+      else if (performance.now() - renewedMs > RENEW_DEADLINE_MS) return;
+    }
+  }
+
+  /** Gives the lease up, so that another candidate takes over at its next try instead of after 15 s. */
+  async release(): Promise<void> {
+    try {
+      const lease = await this.#read();
+      if (lease?.spec?.holderIdentity !== this.#options.identity) return;
+      await this.#write('PUT', lease, {
+        ...lease.spec,
+        holderIdentity: '',
+        leaseDurationSeconds: 1,
+        renewTime: microTime(),
+      });
+    } catch (error) {
+      this.#options.onError(error); // the lease then runs out by itself
+    }
+  }
+
+  async #tryAcquire(): Promise<boolean> {
+    try {
+      const lease = await this.#read();
+      if (lease === undefined) return await this.#create();
+      const { identity } = this.#options;
+      const holder = lease.spec?.holderIdentity;
+      if (holder === identity) return await this.#write('PUT', lease, { ...lease.spec, renewTime: microTime() });
+      if (holder && !this.#hasExpired(lease)) return false;
+      return await this.#write('PUT', lease, {
+        ...this.#fresh(),
+        leaseTransitions: (lease.spec?.leaseTransitions ?? 0) + 1,
+      });
+    } catch (error) {
+      // 409: another candidate was faster, which is the normal end of a race.
+      if (!(error instanceof ApiError && error.status === 409)) this.#options.onError(error);
+      return false;
+    }
+  }
+
+  /** Whether the record has stood unchanged for its whole duration, by this process's clock. */
+  #hasExpired({ spec }: Lease): boolean {
+    const record = JSON.stringify(spec);
+    const now = performance.now();
+    if (this.#observed?.record !== record) this.#observed = { record, atMs: now };
+    const durationMs = (spec?.leaseDurationSeconds ?? LEASE_DURATION_MS / 1000) * 1000;
+    return now - this.#observed.atMs > durationMs;
+  }
+
+  #fresh(): LeaseSpec {
+    const now = microTime();
+    return {
+      holderIdentity: this.#options.identity,
+      leaseDurationSeconds: LEASE_DURATION_MS / 1000,
+      acquireTime: now,
+      renewTime: now,
+    };
+  }
+
+  async #read(): Promise<Lease | undefined> {
+    const { rest, namespace, name } = this.#options;
+    try {
+      return await rest.request<Lease>('GET', objectPath(kinds.lease, namespace, name), {
+        timeoutMs: RENEW_DEADLINE_MS / 2,
+      });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  async #create(): Promise<boolean> {
+    const { namespace, name } = this.#options;
+    const lease = { apiVersion: kinds.lease.apiVersion, kind: kinds.lease.kind, metadata: { name, namespace } };
+    return await this.#write('POST', lease, { ...this.#fresh(), leaseTransitions: 0 });
+  }
+
+  /** The resource version in `lease` makes the API server refuse the write when somebody else was faster. */
+  async #write(method: 'POST' | 'PUT', lease: Lease, spec: LeaseSpec): Promise<boolean> {
+    const { rest, namespace, name } = this.#options;
+    const path = method === 'POST' ? collectionPath(kinds.lease, namespace) : objectPath(kinds.lease, namespace, name);
+    await rest.request(method, path, {
+      body: { ...lease, spec },
+      timeoutMs: RENEW_DEADLINE_MS / 2,
+    });
+    return true;
+  }
+
+  async #pause(durationMs: number): Promise<void> {
+    await delay(durationMs, undefined, { signal: this.#options.signal }).catch(() => {});
+  }
+}

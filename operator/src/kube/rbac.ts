@@ -1,0 +1,33 @@
+/**
+ * What the operator may do: the chart's Roles are made from this table, and a test runs the operator with exactly
+ * these rights. A verb that no code uses has no place here. Secrets are in no rule.
+ */
+import { GROUP, PLURAL } from '../api/names.ts';
+
+export interface PolicyRule {
+  apiGroups: string[];
+  resources: string[];
+  verbs: string[];
+}
+
+/** Objects of which the operator keeps a cache and which it applies. "create" is what apply needs for a new object. */
+const OWNED = ['get', 'list', 'watch', 'create', 'patch', 'update'];
+
+export const rules: Record<'namespaced' | 'ownNamespace', PolicyRule[]> = {
+  /** In every namespace with RenderServices: a ClusterRole, or a Role in the one namespace. */
+  namespaced: [
+    { apiGroups: [GROUP], resources: [PLURAL], verbs: ['get', 'list', 'watch'] },
+    { apiGroups: [GROUP], resources: [`${PLURAL}/status`], verbs: ['patch'] },
+    // blockOwnerDeletion in an owner reference needs it where OwnerReferencesPermissionEnforcement is on
+    { apiGroups: [GROUP], resources: [`${PLURAL}/finalizers`], verbs: ['update'] },
+    { apiGroups: [''], resources: ['configmaps'], verbs: [...OWNED, 'delete'] },
+    { apiGroups: [''], resources: ['services', 'serviceaccounts'], verbs: OWNED },
+    { apiGroups: ['apps'], resources: ['deployments'], verbs: OWNED },
+    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...OWNED, 'delete'] },
+    { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['list', 'watch'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },
+  ],
+  /** In the operator's own namespace: leader election. */
+  ownNamespace: [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] }],
+};

@@ -1,0 +1,56 @@
+/** Whether the API server's copy of an object still has all that was applied. */
+
+const DECIMAL: Record<string, number> = {
+  n: 1e-9,
+  u: 1e-6,
+  m: 1e-3,
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  E: 1e18,
+};
+const BINARY: Record<string, number> = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60 };
+const QUANTITY = /^([+-]?[0-9]+(?:\.[0-9]*)?|[+-]?\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?$/;
+/** Only below these fields "1000m" and "1" are the same; in an environment variable they are not. */
+const QUANTITY_FIELDS = new Set(['requests', 'limits', 'sizeLimit', 'divisor', 'overhead']);
+
+/**
+ * True when every field of `desired` stands in `live` with the same value. `live` may have more (defaults). What
+ * the API server normalises counts as equal: empty values that it drops, and quantities (1000m and 1, 1024Mi and 1Gi).
+ */
+export function isSubset(desired: unknown, live: unknown, inQuantity = false): boolean {
+  if (isEmpty(desired) && (live === undefined || live === null || isEmpty(live))) return true;
+  if (Array.isArray(desired)) {
+    return (
+      Array.isArray(live) &&
+      live.length === desired.length &&
+      desired.every((item, index) => isSubset(item, live[index], inQuantity))
+    );
+  }
+  if (typeof desired === 'object' && desired !== null) {
+    if (typeof live !== 'object' || live === null) return false;
+    return Object.entries(desired).every(([key, value]) =>
+      isSubset(value, (live as Record<string, unknown>)[key], inQuantity || QUANTITY_FIELDS.has(key)),
+    );
+  }
+  return desired === live || (inQuantity && sameQuantity(desired, live));
+}
+
+/** Values that Go's omitempty leaves out. */
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === '' || value === false || value === 0) return true;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+function sameQuantity(one: unknown, other: unknown): boolean {
+  const numbers = [one, other].map((value) => {
+    const match = QUANTITY.exec(String(value));
+    if (match === null) return Number.NaN;
+    const unit = match[2] ?? '';
+    return Number(match[1]) * (BINARY[unit] ?? DECIMAL[unit] ?? Number.NaN);
+  });
+  return numbers[0] === numbers[1];
+}

@@ -1,0 +1,128 @@
+/** The operator as a whole: caches, leader election, queue. `main.ts` gives it an environment and signals. */
+import type { Logger } from 'pino';
+import { Cluster } from './controller/cluster.ts';
+import { WorkQueue } from './controller/queue.ts';
+import { Reconciler } from './controller/reconcile.ts';
+import type { PooledKubeConfig } from './kube/config.ts';
+import { LeaderElection } from './kube/lease.ts';
+import { Rest } from './kube/rest.ts';
+import type { Metrics } from './metrics.ts';
+import type { Settings } from './settings.ts';
+
+/** Everything is looked at again after this time: a safety net, watches do the work. */
+const RESYNC_MS = 600_000;
+
+export interface OperatorOptions {
+  config: PooledKubeConfig;
+  settings: Settings;
+  metrics: Metrics;
+  log: Logger;
+}
+
+export class Operator {
+  readonly #options: OperatorOptions;
+  readonly #cluster: Cluster;
+  readonly #stop = new AbortController();
+  readonly #election: LeaderElection;
+  #queue: WorkQueue | undefined;
+  #synced = false;
+
+  constructor(options: OperatorOptions) {
+    const { config, settings, metrics, log } = options;
+    this.#options = options;
+    metrics.trackQueueDepth(() => this.#queue?.depth ?? 0);
+    const rest = new Rest(config, (method, _path, code, seconds) =>
+      metrics.requestSeconds.observe({ method, code }, seconds),
+    );
+    this.#cluster = new Cluster(rest, settings.CORELANE_NAMESPACE, (kind, error) => {
+      metrics.watchErrors.inc({ kind: kind.kind });
+      log.warn({ kind: kind.kind, err: error }, 'list or watch failed; trying again');
+    });
+    this.#election = new LeaderElection({
+      rest,
+      namespace: settings.CORELANE_POD_NAMESPACE,
+      name: settings.CORELANE_LEASE_NAME,
+      identity: settings.CORELANE_POD_NAME,
+      signal: this.#stop.signal,
+      onError: (error) => log.warn({ err: error }, 'leader election: call failed; trying again'),
+    });
+  }
+
+  get isReady(): boolean {
+    return this.#synced && !this.#stop.signal.aborted;
+  }
+
+  /**
+   * Fills the caches (also while another process leads, so that a fail-over takes no time for it), waits until this
+   * process leads, works, and resolves when it has stopped or lost the lead.
+   * @returns 'stopped' or 'lost'
+   */
+  async run(): Promise<'stopped' | 'lost'> {
+    const { log, metrics } = this.#options;
+    this.#cluster.onChange((key) => this.#queue?.add(key));
+    await Promise.race([this.#cluster.start(), aborted(this.#stop.signal)]);
+    this.#synced = true;
+    log.info('caches are filled; waiting for the lead');
+    if (await this.#election.acquire()) {
+      log.info('this process leads');
+      metrics.leader.set(1);
+      this.#lead();
+      await this.#election.holdUntilLost();
+      metrics.leader.set(0);
+    }
+    const result = this.#stop.signal.aborted ? 'stopped' : 'lost';
+    await this.#queue?.stop();
+    // Only now: nobody else may write before the last reconcile here is done.
+    if (result === 'stopped') await this.#election.release();
+    await this.#cluster.stop();
+    return result;
+  }
+
+  /** Finishes the running reconciles and gives up the lead; `run` then resolves. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  #lead(): void {
+    const { settings, metrics, log } = this.#options;
+    const reconciler = new Reconciler({
+      cluster: this.#cluster,
+      sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
+      instance: settings.CORELANE_POD_NAME,
+      now: () => new Date(),
+      onWrite: (what, key) => {
+        metrics.writes.inc({ what });
+        log.info({ what, key }, 'written');
+      },
+    });
+    const work = async (key: string) => {
+      const end = metrics.reconcileSeconds.startTimer();
+      try {
+        const outcome = await reconciler.reconcile(key);
+        end({ result: outcome.requeueAfterMs === undefined ? 'done' : 'stalled' });
+        return outcome;
+      } catch (error) {
+        end({ result: 'error' });
+        throw error;
+      }
+    };
+    const queue = new WorkQueue(work, settings.CORELANE_CONCURRENCY, (key, error, retryMs) =>
+      log.warn({ key, err: error, retryMs }, 'reconcile failed; trying again'),
+    );
+    this.#queue = queue;
+    const enqueueAll = () => {
+      for (const { metadata } of this.#cluster.renderServices.list())
+        queue.add(`${metadata.namespace}/${metadata.name}`);
+    };
+    enqueueAll();
+    const timer = setInterval(enqueueAll, RESYNC_MS);
+    this.#stop.signal.addEventListener('abort', () => clearInterval(timer));
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

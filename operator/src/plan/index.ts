@@ -1,0 +1,26 @@
+/** The plan: all objects that a RenderService asks for, in the order in which they are applied. */
+import type { RenderService } from '../api/resource.ts';
+import { configMap } from './configmap.ts';
+import { deployment } from './deployment.ts';
+import { disruptionBudget } from './disruption-budget.ts';
+import type { PlannedObject } from './objects.ts';
+import type { SidecarImage } from './proxies.ts';
+import { serviceAccount } from './service-account.ts';
+import { peersService, service } from './services.ts';
+
+export type { PlannedObject } from './objects.ts';
+export { selectorText } from './objects.ts';
+export type { SidecarImage } from './proxies.ts';
+
+/** Desired objects; the Deployment comes last because its pods need the others. */
+export function desiredObjects(renderService: RenderService, sidecar: SidecarImage): PlannedObject[] {
+  const config = configMap(renderService);
+  return [
+    ...serviceAccount(renderService),
+    config,
+    service(renderService),
+    peersService(renderService),
+    ...disruptionBudget(renderService),
+    deployment(renderService, config.metadata.name, sidecar),
+  ];
+}

@@ -1,0 +1,97 @@
+/** What all objects of a plan have in common: names, labels, owner, hash. */
+import { createHash } from 'node:crypto';
+import {
+  ANNOTATION_APPLIED_HASH,
+  API_VERSION,
+  KIND,
+  LABEL_INSTANCE,
+  LABEL_MANAGED_BY,
+  LABEL_RENDER_SERVICE,
+  MANAGER,
+} from '../api/names.ts';
+import type { RenderService } from '../api/resource.ts';
+
+/** An object as it is to be applied. */
+export interface PlannedObject {
+  apiVersion: string;
+  kind: string;
+  metadata: {
+    name: string;
+    namespace: string;
+    labels: Record<string, string>;
+    annotations: Record<string, string>;
+    ownerReferences: object[];
+  };
+  [field: string]: unknown;
+}
+
+/** Name of the headless Service by which pods find each other. */
+export function peersName({ metadata }: RenderService): string {
+  return `${metadata.name}-peers`;
+}
+
+/** The labels that select the pods of a RenderService. A selector is immutable, so this never grows. */
+export function selectorLabels({ metadata }: RenderService): Record<string, string> {
+  return { [LABEL_RENDER_SERVICE]: metadata.name };
+}
+
+/** The same as text, for `status.selector`. */
+export function selectorText(renderService: RenderService): string {
+  return Object.entries(selectorLabels(renderService))
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+}
+
+/** The first `length` hex digits of the SHA-256 of a value's JSON with sorted keys. */
+export function contentHash(value: unknown, length = 10): string {
+  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, length);
+}
+
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, node: unknown) => {
+    if (typeof node !== 'object' || node === null || Array.isArray(node)) return node;
+    return Object.fromEntries(Object.entries(node).sort(([one], [other]) => (one < other ? -1 : 1)));
+  });
+}
+
+/** Metadata given by the builder of an object; the rest is the same for all. */
+interface Draft {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  annotations?: Record<string, string>;
+  /** Everything beside apiVersion, kind and metadata. */
+  content: Record<string, unknown>;
+}
+
+/** Completes a draft: namespace, labels, owner reference and the hash by which a later plan sees that it changed. */
+export function plannedObject(renderService: RenderService, draft: Draft): PlannedObject {
+  const { metadata } = renderService;
+  const object: PlannedObject = {
+    apiVersion: draft.apiVersion,
+    kind: draft.kind,
+    metadata: {
+      name: draft.name,
+      namespace: metadata.namespace,
+      labels: {
+        [LABEL_MANAGED_BY]: MANAGER,
+        [LABEL_INSTANCE]: metadata.name,
+        ...selectorLabels(renderService),
+      },
+      annotations: { ...draft.annotations },
+      ownerReferences: [
+        {
+          apiVersion: API_VERSION,
+          kind: KIND,
+          name: metadata.name,
+          uid: metadata.uid,
+          controller: true,
+          blockOwnerDeletion: true,
+        },
+      ],
+    },
+    ...draft.content,
+  };
+  object.metadata.annotations[ANNOTATION_APPLIED_HASH] = contentHash(object);
+  return object;
+}

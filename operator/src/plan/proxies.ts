@@ -1,0 +1,92 @@
+/** The nginx and HAProxy containers and their volumes. The contract with the image is in sidecar/README.md. */
+import type { V1Container, V1Volume } from '@kubernetes/client-node';
+import { HAPROXY_CONTAINER, NGINX_CONTAINER, PORTS, VOLUME_PREFIX } from '../api/names.ts';
+import type { RenderServiceSpec } from '../api/spec.ts';
+
+/** Image of both proxies, the same for all RenderServices of an operator. */
+export interface SidecarImage {
+  image: string;
+  pullPolicy?: string;
+}
+
+const CONFIG_VOLUME = `${VOLUME_PREFIX}config`;
+const RUN_VOLUME = `${VOLUME_PREFIX}run`;
+const TEMP_VOLUME = `${VOLUME_PREFIX}tmp`;
+/** User and group of the image. Numeric, because kubelet must see that it is not root. */
+const USER_ID = 10_001;
+
+const SECURITY_CONTEXT = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ['ALL'] },
+  readOnlyRootFilesystem: true,
+  runAsGroup: USER_ID,
+  runAsNonRoot: true,
+  runAsUser: USER_ID,
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+/** Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files. */
+export function proxyVolumes(configMapName: string): V1Volume[] {
+  return [
+    { name: CONFIG_VOLUME, configMap: { name: configMapName } },
+    { name: RUN_VOLUME, emptyDir: {} },
+    { name: TEMP_VOLUME, emptyDir: {} },
+  ];
+}
+
+/** HAProxy first: kubelet stops native sidecars in reverse order, so nginx goes before the proxy behind it. */
+export function proxyContainers(spec: RenderServiceSpec, sidecar: SidecarImage): V1Container[] {
+  return [
+    {
+      ...common(HAPROXY_CONTAINER, spec.sidecar.haproxy, sidecar),
+      ports: [
+        { name: 'health', containerPort: PORTS.health, protocol: 'TCP' },
+        { name: 'stats', containerPort: PORTS.stats, protocol: 'TCP' },
+        { name: 'peers', containerPort: PORTS.peers, protocol: 'TCP' },
+      ],
+      startupProbe: probe('/livez', { periodSeconds: 1, failureThreshold: 30 }),
+      livenessProbe: probe('/livez', { periodSeconds: 5, failureThreshold: 6 }),
+      readinessProbe: probe('/readyz', { periodSeconds: 1, failureThreshold: 2 }),
+    },
+    {
+      ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar),
+      ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
+      startupProbe: { ...tcpProbe(PORTS.http), periodSeconds: 1, failureThreshold: 30 },
+      livenessProbe: { ...tcpProbe(PORTS.http), periodSeconds: 5, failureThreshold: 6 },
+    },
+  ];
+}
+
+function common(
+  name: string,
+  resources: RenderServiceSpec['sidecar']['nginx'],
+  { image, pullPolicy }: SidecarImage,
+): V1Container {
+  return {
+    name,
+    image,
+    ...(pullPolicy && { imagePullPolicy: pullPolicy }),
+    args: [name],
+    restartPolicy: 'Always', // makes an init container a native sidecar
+    lifecycle: { preStop: { exec: { command: ['corelane-drain'] } } },
+    // No CPU limit: throttling a proxy delays every request behind it.
+    resources: {
+      requests: { cpu: resources.cpu, memory: resources.memory },
+      limits: { memory: resources.memoryLimit },
+    },
+    securityContext: SECURITY_CONTEXT,
+    volumeMounts: [
+      { name: CONFIG_VOLUME, mountPath: '/etc/corelane', readOnly: true },
+      { name: RUN_VOLUME, mountPath: '/run/corelane' },
+      ...(name === NGINX_CONTAINER ? [{ name: TEMP_VOLUME, mountPath: '/tmp' }] : []),
+    ],
+  };
+}
+
+function probe(path: string, times: { periodSeconds: number; failureThreshold: number }) {
+  return { httpGet: { path, port: PORTS.health }, timeoutSeconds: 2, ...times };
+}
+
+function tcpProbe(port: number) {
+  return { tcpSocket: { port }, timeoutSeconds: 2 };
+}

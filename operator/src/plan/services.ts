@@ -1,0 +1,39 @@
+/** The Service in front of the pods, and the headless one by which pods find each other. */
+import { PORTS } from '../api/names.ts';
+import type { RenderService } from '../api/resource.ts';
+import { type PlannedObject, peersName, plannedObject, selectorLabels } from './objects.ts';
+
+/** Service that clients use. */
+export function service(renderService: RenderService): PlannedObject {
+  const { type, port, annotations } = renderService.spec.service;
+  return plannedObject(renderService, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    name: renderService.metadata.name,
+    ...(annotations && { annotations }),
+    content: {
+      spec: {
+        type,
+        selector: selectorLabels(renderService),
+        ports: [{ name: 'http', port, protocol: 'TCP', targetPort: 'http' }],
+      },
+    },
+  });
+}
+
+/** Headless Service whose DNS name lists the pods that are ready. */
+export function peersService(renderService: RenderService): PlannedObject {
+  return plannedObject(renderService, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    name: peersName(renderService),
+    content: {
+      spec: {
+        type: 'ClusterIP',
+        clusterIP: 'None',
+        selector: selectorLabels(renderService),
+        ports: [{ name: 'peers', port: PORTS.peers, protocol: 'TCP', targetPort: PORTS.peers }],
+      },
+    },
+  });
+}

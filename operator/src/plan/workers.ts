@@ -1,0 +1,42 @@
+/** The worker containers, made from the user's one. docs/pod-template.md has the same rules in words. */
+import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
+import { PORTS, WORKER_CONTAINER, workerName } from '../api/names.ts';
+import type { RenderServiceSpec } from '../api/spec.ts';
+
+/** The container that becomes the workers: the one named "worker", or the only one. */
+export function workerTemplate(containers: V1Container[]): V1Container | undefined {
+  return containers.length === 1 ? containers[0] : containers.find(({ name }) => name === WORKER_CONTAINER);
+}
+
+/**
+ * Worker containers number 0 to workersPerPod - 1.
+ * User wins: image, command, args, resources, volumes, security context, and everything else not named here.
+ * Corelane wins: name, PORT and WORKER_INDEX, ports (kubelet and Services never talk to a worker), lifecycle.
+ */
+export function workerContainers(spec: RenderServiceSpec, template: V1Container): V1Container[] {
+  const { ports: _ports, ...rest } = template;
+  return Array.from({ length: spec.workersPerPod }, (_unused, index) => ({
+    ...rest,
+    name: workerName(index),
+    env: workerEnv(template.env ?? [], index),
+    resources: withCpuRequest(template.resources),
+    // kubelet sends SIGTERM when this hook has returned: when the pod has drained (see sidecar/README.md).
+    lifecycle: { preStop: { httpGet: { path: '/wait-for-drain', port: PORTS.health } } },
+  }));
+}
+
+function workerEnv(user: V1EnvVar[], index: number): V1EnvVar[] {
+  const fixed = [
+    { name: 'PORT', value: String(PORTS.firstWorker + index) },
+    { name: 'WORKER_INDEX', value: String(index) },
+  ];
+  // Only the proxy in the same pod may reach a worker; a user who sets HOST knows better.
+  const fallback = [{ name: 'HOST', value: '127.0.0.1' }].filter(({ name }) => !user.some((own) => own.name === name));
+  return [...user.filter(({ name }) => !fixed.some((own) => own.name === name)), ...fallback, ...fixed];
+}
+
+/** Each worker is meant to have one CPU; a user who asks for another amount gets that. */
+function withCpuRequest(resources: V1Container['resources'] = {}): V1Container['resources'] {
+  if (resources.requests?.cpu !== undefined || resources.limits?.cpu !== undefined) return resources;
+  return { ...resources, requests: { cpu: '1', ...resources.requests } };
+}

@@ -1,0 +1,54 @@
+/** Settings of the operator process, from its environment. The chart sets them; `--help` lists them. */
+import { z } from 'zod';
+
+const port = (value: number) => z.coerce.number().int().min(1).max(65_535).default(value);
+
+const schema = z.object({
+  CORELANE_SIDECAR_IMAGE: z.string().min(1).describe('Image of the nginx and HAProxy containers, by tag or digest.'),
+  CORELANE_SIDECAR_PULL_POLICY: z
+    .enum(['Always', 'IfNotPresent', 'Never'])
+    .optional()
+    .describe('Pull policy of that image.'),
+  CORELANE_NAMESPACE: z.string().optional().describe('The only namespace to work in; empty for all.'),
+  CORELANE_POD_NAME: z.string().min(1).describe('Name of this process, unique among the replicas.'),
+  CORELANE_POD_NAMESPACE: z.string().min(1).describe('Namespace of the operator, for its Lease.'),
+  CORELANE_LEASE_NAME: z.string().min(1).default('corelane').describe('Name of the Lease for leader election.'),
+  CORELANE_HTTP_PORT: port(8080).describe('Port of /livez, /readyz and /metrics.'),
+  CORELANE_CONCURRENCY: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(64)
+    .default(4)
+    .describe('RenderServices worked on at a time.'),
+  CORELANE_LOG_LEVEL: z
+    .enum(['debug', 'info', 'warn', 'error'])
+    .default('info')
+    .describe('Least level that is logged.'),
+});
+
+export type Settings = z.output<typeof schema>;
+
+/**
+ * Reads the settings.
+ * @throws Error that names every wrong variable and what it is for
+ */
+export function readSettings(environment: Record<string, string | undefined>): Settings {
+  // An empty variable is one that a template left blank.
+  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const parsed = schema.safeParse(present);
+  if (parsed.success) return parsed.data;
+  const lines = parsed.error.issues.map(({ path, message }) => {
+    const name = String(path[0]);
+    const field = schema.shape[name as keyof typeof schema.shape];
+    return `  ${name}: ${message}. ${field?.description ?? ''}`;
+  });
+  throw new Error(`the environment is not complete:\n${lines.join('\n')}`);
+}
+
+/** One line per setting, for --help. */
+export function settingsHelp(): string {
+  return Object.entries(schema.shape)
+    .map(([name, field]) => `  ${name}\n      ${field.description}`)
+    .join('\n');
+}
