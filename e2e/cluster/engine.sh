@@ -41,6 +41,11 @@ start() {
     --bip 10.213.0.1/24 --default-address-pool base=10.214.0.0/16,size=24
     --log-level warn
   )
+  # The kernel's default of 128 is used up by three nodes and some pods; then
+  # systemd and kubelets fail with "too many open files". Until the next boot.
+  local instances=/proc/sys/fs/inotify/max_user_instances
+  (($(cat $instances) >= 512)) || echo 512 >$instances || true
+
   install -d -m 711 "$ENGINE_RUN_DIR"
   install -d -m 711 "$ENGINE_DATA_DIR"
   # Left over from a crash or a machine restart; own_engine_pid found no owner.

@@ -1,0 +1,201 @@
+#!/usr/bin/env bash
+# cluster.sh up      a kind cluster `corelane` of three nodes is up and healthy;
+#                    prints the path of its kubeconfig (.state/kubeconfig)
+# cluster.sh down    deletes it (images and other caches stay)
+# cluster.sh status  shows it; exit code 0 if it is healthy
+#
+# The cluster is one per machine: clones share it. Your own ~/.kube/config and
+# other clusters are never touched.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+export KUBECONFIG=$CLUSTER_KUBECONFIG KIND_EXPERIMENTAL_PROVIDER=docker
+pod_network=10.244.0.0/16 # kind's default
+
+node_containers() { # all | running
+  local all=(-a)
+  [[ $1 == all ]] || all=()
+  docker ps "${all[@]}" --filter "label=io.x-k8s.kind.cluster=$CLUSTER_NAME" --format '{{.Names}}' | sort
+}
+nodes_up() { (($(node_containers running | wc -l) == 3)); }
+
+cgroup_v1() { [[ $(docker info --format '{{.CgroupVersion}}') == 1 ]]; }
+
+# The conditions that a test may count on.
+healthy() {
+  nodes_up || return 1
+  local ready
+  ready=$(kubectl --request-timeout=4s get nodes \
+    -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}') || return 1
+  [[ $ready == $'True\nTrue\nTrue' ]] || return 1
+  ready=$(kubectl --request-timeout=4s -n kube-system get deployment coredns metrics-server \
+    -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Available")].status}{"\n"}{end}') || return 1
+  [[ $ready == $'True\nTrue' ]] || return 1
+  [[ $(kubectl --request-timeout=4s get apiservice v1beta1.metrics.k8s.io \
+    -o jsonpath='{.status.conditions[?(@.type=="Available")].status}') == True ]]
+}
+
+export_kubeconfig() {
+  local text
+  state_dir
+  # Another clone may have made the cluster, or an earlier one of the same name.
+  text=$(kind get kubeconfig --name "$CLUSTER_NAME") || return 1
+  (umask 077; printf '%s\n' "$text" >"$CLUSTER_KUBECONFIG.new")
+  mv "$CLUSTER_KUBECONFIG.new" "$CLUSTER_KUBECONFIG"
+}
+
+is_stand_in() { [[ $1 == "$STANDIN"/* ]]; }
+
+kind_config() {
+  cat <<CONFIG
+kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+networking:
+  disableDefaultCNI: $(if is_stand_in "$image"; then echo true; else echo false; fi)
+  podSubnet: $pod_network
+nodes:
+  - role: control-plane
+  - role: worker
+  - role: worker
+CONFIG
+  # The kubelet refuses cgroup v1 since Kubernetes 1.35 unless told otherwise.
+  if cgroup_v1; then
+    cat <<'CONFIG'
+kubeadmConfigPatches:
+  - |
+    kind: KubeletConfiguration
+    failCgroupV1: false
+CONFIG
+  fi
+  # Lowering a process's OOM score needs CAP_SYS_RESOURCE, which such an engine
+  # cannot give; without this no pod's sandbox would start.
+  if docker info --format '{{.DefaultRuntime}}' | grep -qx corelane; then
+    cat <<'CONFIG'
+containerdConfigPatches:
+  - |
+    [plugins."io.containerd.grpc.v1.cri"]
+      restrict_oom_score_adj = true
+CONFIG
+  fi
+}
+
+# kind's own network plug-in (kindnet) is an image we cannot pull. Its job here
+# is small: an address per pod from the node's range (ptp, host-local), a route
+# to every other node's range, and NAT towards everything that is no pod. All of
+# it can be repeated; routes and rules are gone after a restart of a node.
+configure_network() {
+  local node other range rows
+  wait_until 60 every_node_has_a_range
+  rows=$(node_ranges)
+  while read -r node _ range; do
+    docker exec -i "$node" sh -c 'cat >/etc/cni/net.d/10-corelane.conflist' <<CONFLIST
+{
+  "cniVersion": "1.0.0",
+  "name": "corelane",
+  "plugins": [
+    {"type": "ptp", "mtu": 1500, "ipam": {
+      "type": "host-local", "dataDir": "/run/cni-ipam-state",
+      "ranges": [[{"subnet": "$range"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+CONFLIST
+    {
+      echo "sysctl -qw net.ipv4.ip_forward=1"
+      echo "rule='-s $pod_network ! -d $pod_network -j MASQUERADE'"
+      echo 'iptables -t nat -C POSTROUTING $rule 2>/dev/null || iptables -t nat -A POSTROUTING $rule'
+      while read -r other address range; do
+        [[ $other == "$node" ]] || echo "ip route replace $range via $address"
+      done <<<"$rows"
+    } | docker exec -i "$node" sh -e
+  done <<<"$rows"
+}
+node_ranges() {
+  kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address} {.spec.podCIDR}{"\n"}{end}'
+}
+# The range is given by the controller manager some seconds after a node joins.
+every_node_has_a_range() { (($(node_ranges | awk 'NF == 3' | wc -l) == 3)); }
+
+create() {
+  kind_config | tee /dev/stderr |
+    kind create cluster --name "$CLUSTER_NAME" --image "$image" --kubeconfig "$KUBECONFIG" --config -
+}
+
+finish() {
+  if is_stand_in "$image"; then configure_network; fi
+  sed "s/METRICS_SERVER_VERSION/$METRICS_SERVER_VERSION/" "$CLUSTER_DIR/metrics-server.yaml" | kubectl apply --server-side -f -
+  if ! wait_until 180 healthy; then
+    kubectl get nodes,pods -A -o wide
+    kubectl -n kube-system describe pods | tail -40
+    return 1
+  fi
+}
+
+delete() {
+  kind delete cluster --name "$CLUSTER_NAME" --kubeconfig "$KUBECONFIG"
+  rm -f "$KUBECONFIG"
+}
+
+# After a restart of the engine or the machine the node containers are there, but
+# stopped. Starting them keeps what was loaded into them. True if that worked.
+restart_nodes() {
+  # In name order: the control plane, then the workers. Docker then hands out
+  # the same addresses as at creation.
+  # shellcheck disable=SC2046
+  docker start $(node_containers all) && wait_until 60 export_kubeconfig &&
+    wait_until 60 kubectl --request-timeout=4s get --raw /readyz &&
+    { ! is_stand_in "$image" || configure_network; } && wait_until 90 healthy
+}
+try_restart_nodes() { if restart_nodes; then echo yes >"$LOG_DIR/restarted"; else echo no >"$LOG_DIR/restarted"; fi; }
+
+up() {
+  local existing
+  use_engine
+  lock cluster
+  PATH=$("$CLUSTER_DIR/tools.sh" kind kubectl):$PATH
+  image=$("$CLUSTER_DIR/node-image.sh")
+  existing=$(node_containers all)
+  if [[ -n $existing ]]; then
+    if [[ $(docker inspect -f '{{.Config.Image}}' "$CLUSTER_NAME-control-plane" 2>/dev/null) != "$image" ]]; then
+      say "the cluster runs another node image than $image"
+    elif nodes_up && export_kubeconfig && healthy; then
+      return
+    elif (($(wc -l <<<"$existing") == 3)); then
+      step "Restarting the cluster's nodes (about 40 s)" cluster-restart try_restart_nodes
+      [[ $(cat "$LOG_DIR/restarted") == no ]] || return 0
+      say "that did not make it healthy"
+    fi
+    step "Deleting the old cluster" cluster-delete delete
+  fi
+  state_dir
+  # A cluster that came up half is of no use to anybody; the log tells why.
+  trap 'kind delete cluster --name "$CLUSTER_NAME" --kubeconfig "$KUBECONFIG" >/dev/null 2>&1' EXIT
+  step "Creating a kind cluster of 3 nodes (about 40 s)" cluster-create create
+  step "Waiting for nodes, CoreDNS and metrics-server (about 25 s)" cluster-finish finish
+  trap - EXIT
+}
+
+down() {
+  if ! have docker || ! (use_engine) 2>/dev/null; then rm -f "$KUBECONFIG"; return; fi
+  use_engine
+  lock cluster
+  rm -f "$KUBECONFIG"
+  [[ -n $(node_containers all) ]] || return 0
+  PATH=$("$CLUSTER_DIR/tools.sh" kind):$PATH
+  step "Deleting the kind cluster" cluster-delete delete
+}
+
+status() {
+  (use_engine) || return 1
+  use_engine
+  PATH=$("$CLUSTER_DIR/tools.sh" kind kubectl):$PATH
+  docker ps -a --filter "label=io.x-k8s.kind.cluster=$CLUSTER_NAME" --format 'table {{.Names}}\t{{.Image}}\t{{.Status}}'
+  nodes_up && export_kubeconfig && kubectl get nodes,pods -A -o wide
+  if healthy; then echo "healthy"; else echo "not healthy"; return 1; fi
+}
+
+case ${1:-} in
+  up) up; echo "$CLUSTER_KUBECONFIG" ;;
+  down) down ;;
+  status) status ;;
+  *) die "usage: cluster.sh up|down|status" ;;
+esac

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# load-image.sh IMAGE...: copies images from the engine into every node of the
+# cluster. A node that has the very image already is skipped.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+# Which digest the engine calls the image's id depends on its image store: that
+# of the configuration (classic) or of the manifest (containerd). Nodes know both.
+node_has() { # NODE IMAGE ID
+  docker exec "$1" sh -c '
+    crictl inspecti -o go-template --template "{{.status.id}}" "$1"
+    ctr -n k8s.io images list | tr " " "\n"' sh "$2" 2>/dev/null | grep -qxF "$3"
+}
+
+load() { # NODE IMAGE
+  docker save "$2" | docker exec -i "$1" ctr -n k8s.io images import --all-platforms --digests -
+}
+
+load_into() { # IMAGE NODE...
+  local image=$1 node pids=() pid
+  shift
+  for node in "$@"; do load "$node" "$image" & pids+=($!); done
+  for pid in "${pids[@]}"; do wait "$pid"; done
+}
+
+(($#)) || die "usage: load-image.sh IMAGE..."
+use_engine
+nodes=$(docker ps --filter "label=io.x-k8s.kind.cluster=$CLUSTER_NAME" --format '{{.Names}}' | sort)
+[[ -n $nodes ]] || die "there is no running cluster; run e2e/cluster/cluster.sh up"
+lock load-image
+for image in "$@"; do
+  id=$(docker image inspect -f '{{.Id}}' "$image" 2>/dev/null) || die "the engine has no image $image"
+  missing=()
+  for node in $nodes; do node_has "$node" "$image" "$id" || missing+=("$node"); done
+  if ((${#missing[@]} == 0)); then cached "Loading $image into the nodes"; continue; fi
+  step "Loading $image into ${#missing[@]} nodes" load-image load_into "$image" "${missing[@]}"
+done
