@@ -21,9 +21,14 @@ server.listen(port, host, () => {
 
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => shutDown(signal));
 
-/** Stops accepting, lets the requests in progress finish; the process then ends by itself. */
+/** Stops accepting, lets the requests in progress finish, then ends the process. */
 function shutDown(signal) {
-  server.close(() => console.log('storefront: stopped'));
+  server.close(() => {
+    console.log('storefront: stopped');
+    // Every client has its answer or has left. Renders for those that left may still wait: nobody wants
+    // them.
+    process.exit(0);
+  });
   console.log(`storefront: ${signal}, finishing the requests in progress`);
   setTimeout(() => server.closeAllConnections(), SHUTDOWN_MS_MAX).unref();
 }

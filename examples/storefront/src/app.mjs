@@ -21,8 +21,8 @@ class HttpError extends Error {
 }
 
 /**
- * Creates the storefront's HTTP server (not yet listening): `GET /` renders the built-in catalog, `GET /?products=N` its
- * first N products, `POST /render` the props in the body.
+ * Creates the storefront's HTTP server (not yet listening): `GET /` renders the built-in catalog, `GET /?products=N`
+ * its first N products, `POST /render` the props in the body.
  *
  * @param {{ catalog: object, products: number }} options the built-in props, and how many of their products `/` shows
  * @returns {import('node:http').Server}
@@ -46,7 +46,10 @@ export function createStorefront({ catalog, products }) {
   return server;
 }
 
-/** Runs async functions one after the other, so that each page is sent as soon as it is rendered, before the next render. */
+/**
+ * Runs async functions one after the other, so that each page is sent as soon as it is rendered, before the next
+ * render.
+ */
 function createTurns() {
   let last = Promise.resolve();
   return (work) => {

@@ -1,4 +1,6 @@
-/** More products than this are refused: the time of a render grows with them, and a worker renders one page at a time. */
+/**
+ * More products than this are refused: the time of a render grows with them, and a worker renders one page at a time.
+ */
 export const PRODUCTS_MAX = 5_000;
 
 const DEFAULTS = { storeName: 'Storefront', locale: 'en-US', currency: 'USD', asOf: '2026-03-02' };

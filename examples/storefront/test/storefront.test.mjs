@@ -92,6 +92,12 @@ describe('refusals', () => {
       /^products\[1\]\.priceCents must be a whole number/,
     ],
     [
+      'half a character',
+      { path: '/render', body: { products: [{ ...PRODUCT, id: '\ud83d' }] } },
+      400,
+      /^products\[0\]\.id must be a string/,
+    ],
+    [
       'an unknown currency',
       { path: '/render', body: { currency: 'E', products: [] } },
       400,
@@ -234,8 +240,8 @@ function startRequest({ path, body, port = server.port }) {
 }
 
 /**
- * Starts a POST on a kept connection and holds its body back; resolves when the server has begun to handle it, which its
- * "100 Continue" tells.
+ * Starts a POST on a kept connection and holds its body back; resolves when the server has begun to handle it, which
+ * its "100 Continue" tells.
  */
 async function startPost(body, port = server.port) {
   const agent = new Agent({ keepAlive: true });
