@@ -25,7 +25,15 @@ export default {
         '<rootDir>/e2e/load/*.test.mjs',
       ],
     },
-    { ...common, displayName: 'api', testMatch: ['<rootDir>/operator/test/api/**/*.test.ts'] },
+    {
+      ...common,
+      displayName: 'api',
+      testMatch: ['<rootDir>/operator/test/api/**/*.test.ts'],
+      testEnvironment: '<rootDir>/operator/test/support/environment.mjs',
+      globalSetup: '<rootDir>/operator/test/support/global-setup.ts',
+      globalTeardown: '<rootDir>/operator/test/support/global-teardown.ts',
+      testTimeout: 120_000, // machines that build at the same time are slow; nothing here asserts speed
+    },
     { ...common, displayName: 'sidecar', testMatch: ['<rootDir>/sidecar/test/**/*.test.ts'] },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/e2e/stories/**/*.test.ts'] },
   ],

@@ -1,0 +1,111 @@
+/** Starts and stops real API servers by the script that everybody else uses, too. */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { parse } from 'yaml';
+import { ApiClient } from './api-client.ts';
+import { eventually } from './eventually.ts';
+import { Kubectl } from './kubectl.ts';
+
+const run = promisify(execFile);
+
+export const repository = fileURLToPath(new URL('../../..', import.meta.url));
+const script = join(repository, 'e2e/cluster/apiserver.sh');
+/** The first start on a machine builds etcd and the API server. */
+const START_TIMEOUT_MS = 40 * 60_000;
+
+export interface StartOptions {
+  /** Comma-separated controllers of kube-controller-manager to run. */
+  controllers?: string;
+  /** Watches and lists go to etcd, so that a compaction hits them at once. */
+  noWatchCache?: boolean;
+}
+
+/** One API server, by its name. Several test files can hold the same one; only its starter should take it down. */
+export class ApiServer {
+  readonly name: string;
+  readonly adminKubeconfig: string;
+  /** Kubeconfig of a user that may only do what a test's Roles allow. */
+  readonly operatorKubeconfig: string;
+
+  constructor(name: string, adminKubeconfig: string) {
+    this.name = name;
+    this.adminKubeconfig = adminKubeconfig;
+    this.operatorKubeconfig = `${adminKubeconfig}.operator`;
+  }
+
+  /** Starts a fresh server with the CustomResourceDefinition in it. It is removed again if that fails. */
+  static async start(name: string, { controllers, noWatchCache }: StartOptions = {}): Promise<ApiServer> {
+    const options = [
+      '--fresh',
+      ...(controllers ? ['--controllers', controllers] : []),
+      ...(noWatchCache ? ['--no-watch-cache'] : []),
+    ];
+    const output = await execute('up', name, ...options);
+    const server = new ApiServer(name, output.trim().split('\n').at(-1) as string);
+    try {
+      await server.#installDefinition();
+      return server;
+    } catch (error) {
+      await server.remove();
+      throw error;
+    }
+  }
+
+  /** Client with all rights. */
+  admin(): ApiClient {
+    return new ApiClient(this.adminKubeconfig);
+  }
+
+  /** kubectl with all rights, in a namespace. */
+  kubectl(namespace: string): Kubectl {
+    return new Kubectl(this.adminKubeconfig, namespace);
+  }
+
+  /** Takes the server away; etcd keeps its data. */
+  async stop(how: 'gracefully' | 'by kill' = 'gracefully'): Promise<void> {
+    await execute('stop-apiserver', this.name, ...(how === 'by kill' ? ['--kill'] : []));
+  }
+
+  /** Brings it back at the same address. */
+  async comeBack(): Promise<void> {
+    await execute('start-apiserver', this.name);
+  }
+
+  /** Forgets all revisions older than the present. */
+  async compact(): Promise<void> {
+    await execute('compact', this.name);
+  }
+
+  async remove(): Promise<void> {
+    await execute('down', this.name);
+  }
+
+  async #installDefinition(): Promise<void> {
+    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const text = readFileSync(join(repository, 'crds/corelane.dev_renderservices.yaml'), 'utf8');
+    const admin = this.admin();
+    await admin.post(path, parse(text));
+    // "Established" comes a little before the paths answer.
+    await eventually('the API server serves RenderServices', () =>
+      admin.get('/apis/corelane.dev/v1alpha1/renderservices'),
+    );
+  }
+}
+
+async function execute(command: string, name: string, ...options: string[]): Promise<string> {
+  try {
+    const { stdout } = await run(script, [command, '--name', name, ...options], { timeout: START_TIMEOUT_MS });
+    return stdout;
+  } catch (error) {
+    const { stderr, message } = error as Error & { stderr?: string };
+    throw new Error(`apiserver.sh ${command} --name ${name} failed:\n${stderr || message}`);
+  }
+}
+
+/** Where a server keeps what belongs to it, such as kubectl's caches. */
+export function stateDirectory(kubeconfig: string): string {
+  return dirname(kubeconfig);
+}

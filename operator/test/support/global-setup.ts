@@ -1,0 +1,11 @@
+/** One API server for all files of the api project; each file has a namespace of its own in it. */
+import { ApiServer } from './api-server.ts';
+
+/** garbage-collector: owner references; deployment and replicaset: rollouts. There are no nodes. */
+export const CONTROLLERS = 'garbage-collector,deployment,replicaset';
+
+export default async function start(): Promise<void> {
+  const server = await ApiServer.start('jest', { controllers: CONTROLLERS });
+  // Test files run in processes that inherit this environment.
+  process.env.CORELANE_TEST_KUBECONFIG = server.adminKubeconfig;
+}

@@ -1,0 +1,230 @@
+/** The real operator as a process of its own, as in a pod: environment in, HTTP port and exit code out. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { get } from 'node:http';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { repository } from './api-server.ts';
+import { eventually } from './eventually.ts';
+import { onFailure } from './on-failure.ts';
+
+/** Image of the proxies in everything that test operators write; no kubelet ever pulls it. */
+export const SIDECAR_IMAGE = 'corelane.test/sidecar:1';
+/** Lines of log that a failed test shows. */
+const LOG_LINES = 60;
+/** The operator gives up a call after 15 s, so a stop that takes longer than this hangs. */
+const STOP_TIMEOUT_MS = 40_000;
+
+export interface OperatorSettings {
+  kubeconfig: string;
+  /** Identity in leader election. */
+  podName: string;
+  /** Namespace of the Lease. */
+  podNamespace: string;
+  /** The only namespace to work in; all when left out. */
+  namespace?: string;
+}
+
+/** One sample of a metric. */
+export interface Sample {
+  name: string;
+  labels: Record<string, string>;
+  value: number;
+}
+
+const running = new Set<OperatorProcess>();
+
+export class OperatorProcess {
+  readonly name: string;
+  readonly #child: ChildProcess;
+  readonly #port: number;
+  readonly #exited: Promise<number | NodeJS.Signals>;
+  readonly #log: string[] = [];
+  readonly #forgetDump: () => void;
+
+  private constructor(child: ChildProcess, port: number, name: string) {
+    this.name = name;
+    this.#child = child;
+    this.#port = port;
+    for (const stream of [child.stdout, child.stderr]) {
+      stream?.on('data', (chunk: Buffer) => this.#log.push(...chunk.toString().trimEnd().split('\n')));
+    }
+    this.#forgetDump = onFailure(() => `Log of operator ${name}:\n${this.#log.slice(-LOG_LINES).join('\n')}`);
+    this.#exited = new Promise((resolve) => {
+      child.once('exit', (code, signal) => {
+        running.delete(this);
+        resolve(code ?? (signal as NodeJS.Signals));
+      });
+    });
+    running.add(this);
+  }
+
+  /** Starts a process and does not wait for anything. */
+  static async spawn(settings: OperatorSettings): Promise<OperatorProcess> {
+    const port = await freePort();
+    const child = spawn(process.execPath, [join(repository, 'operator/src/main.ts')], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // Nothing of the test's own environment: jest sets NODE_OPTIONS, a developer may have a KUBECONFIG.
+      env: {
+        PATH: process.env.PATH,
+        KUBECONFIG: settings.kubeconfig,
+        CORELANE_SIDECAR_IMAGE: SIDECAR_IMAGE,
+        CORELANE_POD_NAME: settings.podName,
+        CORELANE_POD_NAMESPACE: settings.podNamespace,
+        CORELANE_NAMESPACE: settings.namespace ?? '',
+        CORELANE_HTTP_PORT: String(port),
+      },
+    });
+    return new OperatorProcess(child, port, settings.podName);
+  }
+
+  /** Starts a process and waits until it is ready. */
+  static async start(settings: OperatorSettings): Promise<OperatorProcess> {
+    const operator = await OperatorProcess.spawn(settings);
+    await operator.untilReady();
+    return operator;
+  }
+
+  /** Kills what is left; for afterAll, also after a failed test. */
+  static async killAll(): Promise<void> {
+    await Promise.all([...running].map((operator) => operator.kill()));
+  }
+
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
+  /** All that the process has logged. */
+  get log(): string {
+    return this.#log.join('\n');
+  }
+
+  async untilReady(timeoutMs = 60_000): Promise<void> {
+    await eventually(
+      `operator ${this.name} is ready`,
+      async () => {
+        if (this.#child.exitCode !== null) throw new Error(`it ended with ${this.#child.exitCode}:\n${this.log}`);
+        const code = await this.status('/readyz');
+        if (code !== 200) throw new Error(`/readyz answers ${code}`);
+      },
+      { timeoutMs },
+    );
+  }
+
+  async untilLeading(timeoutMs = 30_000): Promise<void> {
+    await eventually(
+      `operator ${this.name} leads`,
+      async () => {
+        if (!(await this.isLeading())) throw new Error(`it does not; log:\n${this.#log.slice(-10).join('\n')}`);
+      },
+      { timeoutMs },
+    );
+  }
+
+  async isLeading(): Promise<boolean> {
+    return (await this.sum('corelane_operator_leader')) === 1;
+  }
+
+  /** HTTP status of a path, or 0 when nobody answers. */
+  async status(path: string): Promise<number> {
+    try {
+      return (await this.#get(path)).status;
+    } catch {
+      return 0;
+    }
+  }
+
+  /** All samples of /metrics. */
+  async metrics(): Promise<Sample[]> {
+    const { text } = await this.#get('/metrics');
+    return text
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+      .map(parseSample);
+  }
+
+  /** Sum over all samples of a name that `matches`. */
+  async sum(name: string, matches: (labels: Record<string, string>) => boolean = () => true): Promise<number> {
+    const samples = await this.metrics();
+    return samples
+      .filter((sample) => sample.name === name && matches(sample.labels))
+      .reduce((total, { value }) => total + value, 0);
+  }
+
+  /** Reconciles that have ended, and RenderServices that wait for one or are in one. */
+  async work(): Promise<{ done: number; depth: number }> {
+    const samples = await this.metrics();
+    const total = (name: string) =>
+      samples.filter((sample) => sample.name === name).reduce((sum, { value }) => sum + value, 0);
+    return {
+      done: total('corelane_operator_reconcile_duration_seconds_count'),
+      depth: total('corelane_operator_queue_depth'),
+    };
+  }
+
+  /** Asks it to stop, as kubelet does, and resolves with its exit code. */
+  async stop(): Promise<number | NodeJS.Signals> {
+    this.#child.kill('SIGTERM');
+    return await this.exitCode(STOP_TIMEOUT_MS);
+  }
+
+  /** Ends it without a chance to do anything about it. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL');
+    await this.#exited;
+    this.#forgetDump();
+  }
+
+  /** Stops it for a while without its knowing (a node that hangs), until `continue`. */
+  pause(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  continue(): void {
+    this.#child.kill('SIGCONT');
+  }
+
+  /** Resolves with the exit code, or with the signal that ended it. */
+  async exitCode(timeoutMs: number): Promise<number | NodeJS.Signals> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => reject(new Error(`operator ${this.name} has not ended within ${timeoutMs / 1000} s`)),
+      timeoutMs,
+    );
+    try {
+      return await Promise.race([this.#exited, promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #get(path: string): Promise<{ status: number; text: string }> {
+    const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
+    const options = { host: '127.0.0.1', port: this.#port, path, timeout: 5_000, agent: false } as const;
+    const request = get(options, async (response) => {
+      try {
+        resolve({ status: response.statusCode ?? 0, text: (await response.toArray()).join('') });
+      } catch (error) {
+        reject(error);
+      }
+    });
+    request.on('timeout', () => request.destroy(new Error('no answer for 5 s')));
+    request.on('error', reject);
+    return promise;
+  }
+}
+
+/** `name{label="value"} 1` as a sample. Values of our labels have no quotes or commas. */
+function parseSample(line: string): Sample {
+  const match = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/.exec(line);
+  if (match === null) throw new Error(`no sample: ${line}`);
+  const labels = [...(match[2] ?? '').matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]);
+  return { name: match[1] as string, labels: Object.fromEntries(labels), value: Number(match[3]) };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
