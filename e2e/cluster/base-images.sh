@@ -18,11 +18,11 @@ TRUST_FILE=/usr/local/share/corelane/ca-certificates.crt
 # The mirrors come from the machine's own apt sources: it may have no other.
 mirror() { # LABEL -> base URI; empty if the machine has none
   apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' |
-    awk -v label="$1" '$1 == label { print $2; exit }'
+    awk -v label="$1" '$1 == label && !found++ { print $2 }'
 }
 
 updates_suite() { # the machine's own, if it has one
-  apt-get indextargets --format '$(LABEL) $(RELEASE)' 'Created-By: Packages' | grep -m1 '^Debian .*-updates$' || true
+  apt-get indextargets --format '$(LABEL) $(RELEASE)' 'Created-By: Packages' | grep '^Debian .*-updates$' || true
 }
 
 debian_stand_in() { # SUITE TAG

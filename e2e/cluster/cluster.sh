@@ -38,7 +38,7 @@ export_kubeconfig() {
   local text
   state_dir
   # Another clone may have made the cluster, or an earlier one of the same name.
-  text=$(kind get kubeconfig --name "$CLUSTER_NAME") || return 1
+  text=$(kind get kubeconfig -q --name "$CLUSTER_NAME") || return 1
   (umask 077; printf '%s\n' "$text" >"$CLUSTER_KUBECONFIG.new")
   mv "$CLUSTER_KUBECONFIG.new" "$CLUSTER_KUBECONFIG"
 }
@@ -68,7 +68,7 @@ CONFIG
   fi
   # Lowering a process's OOM score needs CAP_SYS_RESOURCE, which such an engine
   # cannot give; without this no pod's sandbox would start.
-  if docker info --format '{{.DefaultRuntime}}' | grep -qx corelane; then
+  if [[ $(docker info --format '{{.DefaultRuntime}}') == corelane ]]; then
     cat <<'CONFIG'
 containerdConfigPatches:
   - |

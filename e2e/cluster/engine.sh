@@ -8,10 +8,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 # The process in our pidfile, if it lives and is really ours: after a restart of
 # the machine the number may belong to anything.
 own_engine_pid() {
-  local pid
+  local pid words
   pid=$(cat "$ENGINE_PIDFILE" 2>/dev/null) || return 1
   [[ -n $pid && -r /proc/$pid/cmdline ]] || return 1
-  tr '\0' ' ' <"/proc/$pid/cmdline" | grep -q "^[^ ]*dockerd .*$ENGINE_SOCKET" || return 1
+  words=$(tr '\0' ' ' <"/proc/$pid/cmdline")
+  [[ $words == *dockerd\ *"$ENGINE_SOCKET"* ]] || return 1
   echo "$pid"
 }
 

@@ -4,21 +4,32 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # Which digest the engine calls the image's id depends on its image store: that
-# of the configuration (classic) or of the manifest (containerd). Nodes know both.
+# of the configuration (classic) or of the manifest (containerd). The node is
+# asked for both, by name: it may have the layers without the name, or under the
+# name an older build.
 node_has() { # NODE IMAGE ID
-  docker exec "$1" sh -c '
+  local known
+  # No pipe into grep -q: it ends early, and pipefail takes that for a failure.
+  known=$(docker exec "$1" sh -c '
     crictl inspecti -o go-template --template "{{.status.id}}" "$1"
-    ctr -n k8s.io images list | tr " " "\n"' sh "$2" 2>/dev/null | grep -qxF "$3"
-}
-
-load() { # NODE IMAGE
-  docker save "$2" | docker exec -i "$1" ctr -n k8s.io images import --all-platforms --digests -
+    echo
+    ctr -n k8s.io images list | grep -E "^(docker.io/(library/)?)?$1 " | tr -s " " | cut -d" " -f3
+    ' sh "$2" 2>/dev/null) || true
+  [[ $'\n'$known$'\n' == *$'\n'$3$'\n'* ]]
 }
 
 load_into() { # IMAGE NODE...
-  local image=$1 node pids=() pid
+  local image=$1 node pids=() pid archive
   shift
-  for node in "$@"; do load "$node" "$image" & pids+=($!); done
+  # Saved once: packing costs the engine as much as importing costs a node.
+  archive=$(mktemp)
+  # shellcheck disable=SC2064
+  trap "rm -f '$archive'" EXIT
+  docker save -o "$archive" "$image"
+  for node in "$@"; do
+    docker exec -i "$node" ctr -n k8s.io images import --all-platforms --digests - <"$archive" &
+    pids+=($!)
+  done
   for pid in "${pids[@]}"; do wait "$pid"; done
 }
 
