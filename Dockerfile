@@ -1,0 +1,35 @@
+# Images of Corelane. Builds with the classic builder as well as with BuildKit.
+ARG DEBIAN_IMAGE=debian:trixie-slim
+ARG NODE_IMAGE=node:24-trixie-slim
+
+# ---- sidecar ----
+# HAProxy and nginx as Debian stable ships them; each runs in a container of its own (`args: ["haproxy"]`, `args: ["nginx"]`).
+FROM ${DEBIAN_IMAGE} AS sidecar
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends haproxy nginx \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
+       /usr/share/doc/* /usr/share/man/* /usr/share/nginx/html /var/www \
+       /etc/nginx/sites-enabled /etc/nginx/sites-available /etc/haproxy \
+    && mkdir -p /etc/corelane /run/corelane \
+    && chown 10001:10001 /run/corelane
+COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
+COPY sidecar/bin/ /usr/local/bin/
+# Modes are set here because COPY --chmod needs BuildKit and a checkout may have lost them.
+RUN chmod 0755 /usr/local/bin/corelane-* && chmod 0644 /usr/share/corelane/haproxy/*
+# Numeric, so that kubelet can verify runAsNonRoot.
+USER 10001:10001
+EXPOSE 8998 8999 9000
+ENTRYPOINT ["/usr/local/bin/corelane-entrypoint"]
+
+# ---- operator ----
+# The bundle is made outside (`make build`): it needs no network here, and tests run the very same file.
+FROM ${NODE_IMAGE} AS node
+
+FROM ${DEBIAN_IMAGE} AS operator
+COPY --from=node /usr/local/bin/node /usr/local/bin/node
+COPY operator/dist/main.mjs /app/main.mjs
+# A small young generation: the operator keeps little, and 160 MiB is its memory request.
+ENV NODE_OPTIONS="--max-semi-space-size=4 --max-old-space-size=192"
+USER 10001:10001
+EXPOSE 8080
+ENTRYPOINT ["node", "/app/main.mjs"]

@@ -1,0 +1,67 @@
+# Corelane. `make help` lists the targets.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup build images cluster generate verify lint format test e2e demo down clean tools-path
+
+NODE := node_modules/.bin/node
+JEST := $(NODE) --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js
+# The engine's address, tools on PATH, image names: each script prints what the next one needs.
+ENGINE = eval "$$(e2e/cluster/engine.sh env)"
+TOOLS = export PATH="$$(e2e/cluster/tools.sh):$$PATH"
+export JEST
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: node_modules/.package-lock.json ## install Node packages (Node 24 among them)
+
+node_modules/.package-lock.json: package.json package-lock.json
+	@echo "Installing Node packages (about 30 s) ..." >&2
+	@npm ci --no-audit --no-fund --loglevel=error >&2
+	@touch $@
+
+build: setup operator/dist/main.mjs ## bundle the operator into one file
+
+operator/dist/main.mjs: package-lock.json $(shell find operator/src -name '*.ts' 2>/dev/null)
+	@node_modules/.bin/esbuild operator/src/main.ts --bundle --platform=node --target=node24 --format=esm --minify \
+	  --keep-names --legal-comments=none --log-level=warning --outfile=$@ \
+	  --banner:js="import{createRequire}from'node:module';const require=createRequire(import.meta.url);"
+
+images: build ## build the images (operator, sidecar, storefront)
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); e2e/images.sh
+
+cluster: setup ## bring up the three-node kind cluster
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); $(TOOLS); e2e/cluster/cluster.sh up >/dev/null
+
+generate: setup ## make CRD, chart copy, RBAC and reference from the schema
+	@$(NODE) operator/gen/generate.ts
+
+verify: setup ## generated files, types, lint, chart: nothing may differ or complain
+	@e2e/ci/verify.sh
+
+format: setup ## format and fix what can be fixed by machine
+	@node_modules/.bin/biome check --write .
+
+test: build ## all tests that need no cluster: unit, API server, sidecar image
+	@e2e/ci/test.sh unit api sidecar
+
+e2e: build cluster ## the stories on the kind cluster
+	@e2e/ci/test.sh e2e
+
+demo: build cluster ## a React page on three nodes: 1,000 renders, and a table
+	@$(ENGINE); $(TOOLS); \
+	 images=$$(e2e/images.sh --load); export $$images; \
+	 $(NODE) e2e/demo.ts
+
+tools-path: ## print the folder of kubectl, helm and kind
+	@e2e/cluster/tools.sh
+
+down: ## remove the cluster and test containers, stop the engine; keep what was built
+	@e2e/cluster/down.sh
+
+clean: ## remove all that the other targets created, caches included
+	@e2e/cluster/clean.sh
+	@rm -rf node_modules operator/dist examples/storefront/node_modules

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# test.sh PROJECT...: sets up what the Jest projects need (engine, tools, images, cluster), runs them, and writes their
+# counts to .state/results/ for the summary. Last line: `[e2e: ]N passed, N failed`.
+source "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
+cd "$CLONE_DIR"
+state_dir
+results=$STATE_DIR/results
+mkdir -p "$results"
+
+e2e/cluster/engine.sh up
+eval "$(e2e/cluster/engine.sh env)"
+tools=$(e2e/cluster/tools.sh)
+export PATH=$tools:$PATH
+load=
+[[ " $* " != *' e2e '* ]] || load=--load
+images=$(e2e/images.sh $load)
+# shellcheck disable=SC2046,SC2086
+export $images
+export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
+
+failed=0
+for project in "$@"; do
+  say "Running the $project tests"
+  # Run even after a failure: one run should show all that is broken.
+  $JEST --selectProjects "$project" --ci --json --outputFile="$results/$project.json" || failed=1
+done
+prefix=
+[[ $* != e2e ]] || prefix='e2e: '
+node_modules/.bin/node e2e/ci/summary.mjs "$prefix" "$@" || failed=1
+exit "$failed"

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# verify.sh: everything that must hold of the source without running it. Each check prints one line; the counts go to
+# .state/results/verify.json for the summary.
+source "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
+cd "$CLONE_DIR"
+state_dir
+results=$STATE_DIR/results
+mkdir -p "$results"
+passed=0 failed=0
+bin=node_modules/.bin
+
+# check NAME COMMAND...: quiet when it holds, its output when it does not.
+check() {
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1 </dev/null); then
+    passed=$((passed + 1))
+    printf 'ok      %s\n' "$name"
+  else
+    failed=$((failed + 1))
+    printf 'FAILED  %s\n%s\n' "$name" "$output"
+  fi
+}
+
+# Sources must build elsewhere: no path of one machine, no package registry's host, no test that is switched off.
+no_machine_paths() { ! git grep -nIE "$1" -- . ':!e2e/ci/verify.sh'; }
+no_skipped_tests() { ! git grep -nE '\b(it|test|describe)\.(skip|todo|only)\b|\bx(it|describe)\(|retryTimes' -- '*.ts' '*.mjs'; }
+
+tools=$(e2e/cluster/tools.sh helm)
+check 'generated files are as the source makes them' "$bin/node" operator/gen/generate.ts --check
+check 'types (tsc)' "$bin/tsc"
+check 'lint and format (biome)' "$bin/biome" check .
+check 'chart lints (helm lint)' "$tools/helm" lint charts/corelane --strict --quiet
+check 'no path of one machine, no registry host' no_machine_paths '(registry\.npmjs|(proxy|sum)\.golang\.org|(deb|security)\.debian\.org|"resolved":)'
+check 'no skipped or repeated test' no_skipped_tests
+for script in $(git ls-files '*.sh' .ci/run); do
+  check "shell syntax: $script" bash -n "$script"
+done
+
+printf '{"name":"verify","passed":%d,"failed":%d}\n' "$passed" "$failed" >"$results/verify.json"
+echo "verify: $passed passed, $failed failed"
+((failed == 0))

@@ -1,0 +1,41 @@
+/** kubectl on the project's own cluster. */
+import { join } from 'node:path';
+import { ROOT, run, type RunOptions } from './shell.ts';
+
+/** The project's own kubeconfig; the user's is never read. */
+export const KUBECONFIG = join(ROOT, '.state/kubeconfig');
+
+/** Runs kubectl and returns what it prints. */
+export function kubectl(args: string[], options: RunOptions = {}): Promise<string> {
+  return run('kubectl', ['--kubeconfig', KUBECONFIG, ...args], options);
+}
+
+/** `kubectl get -o json`, decoded. */
+export async function get<T>(...args: string[]): Promise<T> {
+  return JSON.parse(await kubectl(['get', '-o', 'json', ...args])) as T;
+}
+
+/** Applies manifests given as text. */
+export function apply(manifest: string, ...args: string[]): Promise<string> {
+  return kubectl(['apply', ...args, '-f', '-'], { input: manifest });
+}
+
+/**
+ * Polls until `check` returns something other than undefined, and returns it.
+ * @throws Error with what was waited for and the last error
+ */
+export async function eventually<T>(what: string, timeoutMs: number, check: () => Promise<T | undefined>): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  let last: unknown = 'the condition did not hold';
+  while (performance.now() < deadline) {
+    try {
+      const result = await check();
+      if (result !== undefined) return result;
+      last = 'the condition did not hold';
+    } catch (error) {
+      last = error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error(`waited ${timeoutMs / 1000} s for ${what}: ${last instanceof Error ? last.message : last}`);
+}

@@ -1,0 +1,77 @@
+/** Load from inside the cluster: the client of e2e/load in a pod, from a ConfigMap, with the storefront image. */
+import { apply, eventually, get, kubectl } from './cluster.ts';
+import { imageNames } from './operator.ts';
+
+/** What `load.mjs --json` prints (e2e/load/stats.mjs); only the fields that are used here. */
+export interface LoadResult {
+  requests: number;
+  ok: number;
+  failed: number;
+  overlaps: number;
+  [field: string]: unknown;
+}
+
+interface Pod {
+  status: { phase: string };
+}
+
+/** Creates the ConfigMap with the load client's files. */
+async function deliverClient(namespace: string): Promise<void> {
+  const manifest = await kubectl([
+    ...['-n', namespace, 'create', 'configmap', 'load-client', '--from-file=e2e/load', '--dry-run=client', '-o', 'yaml'],
+  ]);
+  await apply(manifest, '--server-side', '--force-conflicts');
+}
+
+/**
+ * Starts a pod that runs the load client with `args`; `result` waits for its end.
+ * @param name name of the pod; an old one of that name is replaced
+ */
+export async function startLoad(namespace: string, name: string, args: string[]) {
+  await deliverClient(namespace);
+  await kubectl(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=0', '--force'], {});
+  await apply(JSON.stringify(loadPod(namespace, name, args)));
+  return { result: (timeoutMs: number) => loadResult(namespace, name, timeoutMs) };
+}
+
+async function loadResult(namespace: string, name: string, timeoutMs: number): Promise<LoadResult> {
+  const phase = await eventually(`load pod ${name} to end`, timeoutMs, async () => {
+    const pod = await get<Pod>('-n', namespace, 'pod', name);
+    return ['Succeeded', 'Failed'].includes(pod.status.phase) ? pod.status.phase : undefined;
+  });
+  const log = (await kubectl(['-n', namespace, 'logs', name])).trim();
+  if (phase === 'Failed') throw new Error(`load pod ${name} failed:\n${log.slice(-2_000)}`);
+  await kubectl(['-n', namespace, 'delete', 'pod', name, '--wait=false']);
+  return JSON.parse(log.split('\n').at(-1) as string) as LoadResult;
+}
+
+function loadPod(namespace: string, name: string, args: string[]) {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace, labels: { app: 'load-client' } },
+    spec: {
+      restartPolicy: 'Never',
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 5,
+      containers: [
+        {
+          name: 'load',
+          image: imageNames().storefront,
+          imagePullPolicy: 'IfNotPresent',
+          command: ['node', '/load/load.mjs', '--json', ...args],
+          volumeMounts: [{ name: 'client', mountPath: '/load', readOnly: true }],
+          resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } },
+          securityContext: {
+            allowPrivilegeEscalation: false,
+            capabilities: { drop: ['ALL'] },
+            readOnlyRootFilesystem: true,
+            runAsNonRoot: true,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+        },
+      ],
+      volumes: [{ name: 'client', configMap: { name: 'load-client' } }],
+    },
+  };
+}

@@ -1,0 +1,34 @@
+/** Installs the operator on the cluster as the README tells users to. */
+import { kubectl, KUBECONFIG } from './cluster.ts';
+import { run } from './shell.ts';
+
+export const OPERATOR_NAMESPACE = 'corelane';
+
+/** Images as `e2e/images.sh` names them, from the environment. */
+export function imageNames(): { operator: string; sidecar: string; storefront: string } {
+  const { OPERATOR_IMAGE, SIDECAR_IMAGE, STOREFRONT_IMAGE } = process.env;
+  if (!OPERATOR_IMAGE || !SIDECAR_IMAGE || !STOREFRONT_IMAGE) {
+    throw new Error('OPERATOR_IMAGE, SIDECAR_IMAGE and STOREFRONT_IMAGE are not set; run this through `make`');
+  }
+  return { operator: OPERATOR_IMAGE, sidecar: SIDECAR_IMAGE, storefront: STOREFRONT_IMAGE };
+}
+
+/** CRD, then `helm upgrade --install` with the images of this clone; resolves when the operator is available. */
+export async function installOperator(): Promise<void> {
+  const images = imageNames();
+  await kubectl(['apply', '--server-side', '--force-conflicts', '-f', 'crds/']);
+  const image = (prefix: string, name: string) => {
+    const colon = name.lastIndexOf(':');
+    return ['--set', `${prefix}.repository=${name.slice(0, colon)}`, '--set-string', `${prefix}.tag=${name.slice(colon + 1)}`];
+  };
+  await run(
+    'helm',
+    [
+      ...['--kubeconfig', KUBECONFIG, 'upgrade', '--install', 'corelane', 'charts/corelane'],
+      ...['--namespace', OPERATOR_NAMESPACE, '--create-namespace', '--wait', '--timeout', '120s'],
+      ...image('image', images.operator),
+      ...image('sidecar.image', images.sidecar),
+    ],
+    { timeoutMs: 150_000 },
+  );
+}
