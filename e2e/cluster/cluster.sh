@@ -9,7 +9,8 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 export KUBECONFIG=$CLUSTER_KUBECONFIG KIND_EXPERIMENTAL_PROVIDER=docker
-pod_network=10.244.0.0/16 # kind's default
+pod_network=10.244.0.0/16 # kind's defaults
+service_network=10.96.0.0/16
 
 node_containers() { # all | running
   local all=(-a)
@@ -52,6 +53,7 @@ apiVersion: kind.x-k8s.io/v1alpha4
 networking:
   disableDefaultCNI: $(if is_stand_in "$image"; then echo true; else echo false; fi)
   podSubnet: $pod_network
+  serviceSubnet: $service_network
 nodes:
   - role: control-plane
   - role: worker
@@ -80,8 +82,10 @@ CONFIG
 
 # kind's own network plug-in (kindnet) is an image we cannot pull. Its job here
 # is small: an address per pod from the node's range (ptp, host-local), a route
-# to every other node's range, and NAT towards everything that is no pod. All of
-# it can be repeated; routes and rules are gone after a restart of a node.
+# to every other node's range, and NAT towards everything that is no pod. A
+# Service address that kube-proxy did not rewrite (yet) is refused: it would leave
+# this machine for whatever has that address outside, and a pod was seen getting
+# a stranger's certificate in place of the API server's.
 configure_network() {
   local node other range rows
   wait_until 60 every_node_has_a_range
@@ -101,10 +105,11 @@ configure_network() {
 CONFLIST
     {
       echo "sysctl -qw net.ipv4.ip_forward=1"
-      echo "rule='-s $pod_network ! -d $pod_network -j MASQUERADE'"
-      echo 'iptables -t nat -C POSTROUTING $rule 2>/dev/null || iptables -t nat -A POSTROUTING $rule'
+      echo "iptables -t nat -A POSTROUTING -s $pod_network ! -d $pod_network -j MASQUERADE"
+      echo "iptables -A FORWARD -d $service_network -j REJECT"
+      echo "iptables -A OUTPUT -d $service_network -j REJECT"
       while read -r other address range; do
-        [[ $other == "$node" ]] || echo "ip route replace $range via $address"
+        [[ $other == "$node" ]] || echo "ip route add $range via $address"
       done <<<"$rows"
     } | docker exec -i "$node" sh -e
   done <<<"$rows"
@@ -116,12 +121,139 @@ node_ranges() {
 every_node_has_a_range() { (($(node_ranges | awk 'NF == 3' | wc -l) == 3)); }
 
 create() {
-  kind_config | tee /dev/stderr |
-    kind create cluster --name "$CLUSTER_NAME" --image "$image" --kubeconfig "$KUBECONFIG" --config -
+  kind_config >"$LOG_DIR/kind-config.yaml"
+  kind create cluster --name "$CLUSTER_NAME" --image "$image" --kubeconfig "$KUBECONFIG" --config "$LOG_DIR/kind-config.yaml"
 }
 
 finish() {
   if is_stand_in "$image"; then configure_network; fi
+  # metrics-server ends, and waits 10 s, if Services do not work yet.
+  kubectl -n kube-system rollout status daemonset kube-proxy --timeout=60s
+  sed "s/METRICS_SERVER_VERSION/$METRICS_SERVER_VERSION/" "$CLUSTER_DIR/metrics-server.yaml" | kubectl apply --server-side -f -
+  if ! wait_until 180 healthy; then
+    kubectl get nodes,pods -A -o wide
+    kubectl -n kube-system describe pods | tail -40
+    return 1
+  fi
+}
+
+delete() {
+  kind delete cluster --name "$CLUSTER_NAME" --kubeconfig "$KUBECONFIG"
+  rm -f "$KUBECONFIG"
+}
+
+up() { (($(node_containers running | wc -l) == 3)); }
+
+cgroup_v1() { [[ $(docker info --format '{{.CgroupVersion}}') == 1 ]]; }
+
+# The conditions that a test may count on.
+healthy() {
+  nodes_up || return 1
+  local ready
+  ready=$(kubectl --request-timeout=4s get nodes \
+    -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}') || return 1
+  [[ $ready == $'True\nTrue\nTrue' ]] || return 1
+  ready=$(kubectl --request-timeout=4s -n kube-system get deployment coredns metrics-server \
+    -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Available")].status}{"\n"}{end}') || return 1
+  [[ $ready == $'True\nTrue' ]] || return 1
+  [[ $(kubectl --request-timeout=4s get apiservice v1beta1.metrics.k8s.io \
+    -o jsonpath='{.status.conditions[?(@.type=="Available")].status}') == True ]]
+}
+
+export_kubeconfig() {
+  local text
+  state_dir
+  # Another clone may have made the cluster, or an earlier one of the same name.
+  text=$(kind get kubeconfig -q --name "$CLUSTER_NAME") || return 1
+  (umask 077; printf '%s\n' "$text" >"$CLUSTER_KUBECONFIG.new")
+  mv "$CLUSTER_KUBECONFIG.new" "$CLUSTER_KUBECONFIG"
+}
+
+is_stand_in() { [[ $1 == "$STANDIN"/* ]]; }
+
+kind_config() {
+  cat <<CONFIG
+kind: Cluster
+apiVersion: kind.x-k8s.io/v1alpha4
+networking:
+  disableDefaultCNI: $(if is_stand_in "$image"; then echo true; else echo false; fi)
+  podSubnet: $pod_network
+  serviceSubnet: $service_network
+nodes:
+  - role: control-plane
+  - role: worker
+  - role: worker
+CONFIG
+  # The kubelet refuses cgroup v1 since Kubernetes 1.35 unless told otherwise.
+  if cgroup_v1; then
+    cat <<'CONFIG'
+kubeadmConfigPatches:
+  - |
+    kind: KubeletConfiguration
+    failCgroupV1: false
+CONFIG
+  fi
+  # Lowering a process's OOM score needs CAP_SYS_RESOURCE, which such an engine
+  # cannot give; without this no pod's sandbox would start.
+  if [[ $(docker info --format '{{.DefaultRuntime}}') == corelane ]]; then
+    cat <<'CONFIG'
+containerdConfigPatches:
+  - |
+    [plugins."io.containerd.grpc.v1.cri"]
+      restrict_oom_score_adj = true
+CONFIG
+  fi
+}
+
+# kind's own network plug-in (kindnet) is an image we cannot pull. Its job here
+# is small: an address per pod from the node's range (ptp, host-local), a route
+# to every other node's range, and NAT towards everything that is no pod. A
+# Service address that kube-proxy did not rewrite (yet) is refused: it would leave
+# this machine for whatever has that address outside, and a pod was seen getting
+# a stranger's certificate in place of the API server's.
+configure_network() {
+  local node other range rows
+  wait_until 60 every_node_has_a_range
+  rows=$(node_ranges)
+  while read -r node _ range; do
+    docker exec -i "$node" sh -c 'cat >/etc/cni/net.d/10-corelane.conflist' <<CONFLIST
+{
+  "cniVersion": "1.0.0",
+  "name": "corelane",
+  "plugins": [
+    {"type": "ptp", "mtu": 1500, "ipam": {
+      "type": "host-local", "dataDir": "/run/cni-ipam-state",
+      "ranges": [[{"subnet": "$range"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+    {"type": "portmap", "capabilities": {"portMappings": true}}
+  ]
+}
+CONFLIST
+    {
+      echo "sysctl -qw net.ipv4.ip_forward=1"
+      echo "iptables -t nat -A POSTROUTING -s $pod_network ! -d $pod_network -j MASQUERADE"
+      echo "iptables -A FORWARD -d $service_network -j REJECT"
+      echo "iptables -A OUTPUT -d $service_network -j REJECT"
+      while read -r other address range; do
+        [[ $other == "$node" ]] || echo "ip route add $range via $address"
+      done <<<"$rows"
+    } | docker exec -i "$node" sh -e
+  done <<<"$rows"
+}
+node_ranges() {
+  kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address} {.spec.podCIDR}{"\n"}{end}'
+}
+# The range is given by the controller manager some seconds after a node joins.
+every_node_has_a_range() { (($(node_ranges | awk 'NF == 3' | wc -l) == 3)); }
+
+create() {
+  kind_config >"$LOG_DIR/kind-config.yaml"
+  kind create cluster --name "$CLUSTER_NAME" --image "$image" --kubeconfig "$KUBECONFIG" --config "$LOG_DIR/kind-config.yaml"
+}
+
+finish() {
+  if is_stand_in "$image"; then configure_network; fi
+  # metrics-server ends, and waits 10 s, if Services do not work yet.
+  kubectl -n kube-system rollout status daemonset kube-proxy --timeout=60s
   sed "s/METRICS_SERVER_VERSION/$METRICS_SERVER_VERSION/" "$CLUSTER_DIR/metrics-server.yaml" | kubectl apply --server-side -f -
   if ! wait_until 180 healthy; then
     kubectl get nodes,pods -A -o wide
@@ -157,13 +289,15 @@ up() {
   if [[ -n $existing ]]; then
     if [[ $(docker inspect -f '{{.Config.Image}}' "$CLUSTER_NAME-control-plane" 2>/dev/null) != "$image" ]]; then
       say "the cluster runs another node image than $image"
-    elif nodes_up && export_kubeconfig && healthy; then
-      return
-    elif (($(wc -l <<<"$existing") == 3)); then
-      step "Restarting the cluster's nodes (about 40 s)" cluster-restart try_restart_nodes
-      [[ $(cat "$LOG_DIR/restarted") == no ]] || return 0
-      say "that did not make it healthy"
+    elif nodes_up && export_kubeconfig; then
+      if healthy; then return; fi
+      # It may just be starting, or under somebody's load: do not take it away yet.
+      say "the cluster is not healthy; giving it 60 s"
+      if wait_until 60 healthy; then return; fi
     fi
+    # Nodes that stopped with the engine or the machine could be started again,
+    # but that took longer (72 s) than a new cluster (52 s), with routes and pod
+    # states of before to be told from fresh ones.
     step "Deleting the old cluster" cluster-delete delete
   fi
   state_dir
