@@ -1,0 +1,146 @@
+/** The operator itself on a real cluster: installation, fail-over, restart, figures. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { apply, eventually, get, kubectl } from '../support/cluster.ts';
+import { formatFigures, type Figure } from '../support/figures.ts';
+import { imageNames, installOperator, OPERATOR_NAMESPACE } from '../support/operator.ts';
+import { example, podsOf, untilReady } from '../support/renderservice.ts';
+import { ROOT, run } from '../support/shell.ts';
+
+const NAMESPACE = 'operator-story';
+const NAME = 'storefront';
+const MIB = 1024 * 1024;
+const SPEC_CHANGES = 15;
+
+interface Lease {
+  spec: { holderIdentity: string };
+}
+
+const figures: Figure[] = [];
+const manifest = example('storefront.yaml').replaceAll(/\bshop\b/g, NAMESPACE);
+const replicasOf = async () => (await get<{ spec: { replicas: number } }>('-n', NAMESPACE, 'deployment', NAME)).spec.replicas;
+const leader = async () => (await get<Lease>('-n', OPERATOR_NAMESPACE, 'lease', 'corelane')).spec.holderIdentity;
+const scale = (replicas: number) =>
+  kubectl(['-n', NAMESPACE, 'scale', 'renderservice', NAME, `--replicas=${replicas}`]);
+
+/** Metrics page of an operator pod, through the API server. */
+function metricsOf(pod: string): Promise<string> {
+  return kubectl(['get', '--raw', `/api/v1/namespaces/${OPERATOR_NAMESPACE}/pods/${pod}:8080/proxy/metrics`]);
+}
+
+/** Writes of the leader so far: objects, status, all but the Lease. */
+async function writesOf(pod: string): Promise<number> {
+  const lines = (await metricsOf(pod)).matchAll(/^corelane_operator_writes_total\{[^}]*\} (\d+)$/gm);
+  return [...lines].reduce((sum, [, count]) => sum + Number(count), 0);
+}
+
+beforeAll(async () => {
+  await installOperator();
+  await kubectl(['delete', 'namespace', NAMESPACE, '--ignore-not-found'], { timeoutMs: 180_000 });
+}, 400_000);
+
+afterAll(async () => {
+  await kubectl(['delete', 'namespace', NAMESPACE, '--wait=false', '--ignore-not-found']);
+  const { json, markdown } = formatFigures(figures);
+  console.log(markdown);
+  if (process.env.UPDATE_BENCHMARKS) {
+    writeFileSync(join(ROOT, 'docs/benchmarks/e2e.json'), json);
+    writeFileSync(join(ROOT, 'docs/benchmarks/e2e.md'), markdown);
+  }
+});
+
+describe('the operator', () => {
+  test('turns an applied RenderService into a Deployment and into ready pods', async () => {
+    const started = performance.now();
+    await apply(manifest);
+    const applied = performance.now();
+    await eventually('the Deployment', 10_000, replicasOf);
+    const deployment = performance.now();
+    await untilReady(NAMESPACE, NAME);
+    figures.push(
+      { name: 'kubectl apply returned to Deployment seen', value: (deployment - applied) / 1000, unit: 's', goal: '< 1' },
+      { name: 'kubectl apply begun to Ready', value: (performance.now() - started) / 1000, unit: 's', goal: '< 15' },
+    );
+  }, 240_000);
+
+  test('brings every change of a spec to the Deployment', async () => {
+    const latencies: number[] = [];
+    for (let change = 0; change < SPEC_CHANGES; change += 1) {
+      const deadline = 600 + change; // progressDeadlineSeconds: a change that starts no pods
+      const patch = { spec: { rollout: { rolling: { progressDeadlineSeconds: deadline } } } };
+      const started = performance.now();
+      await kubectl(['-n', NAMESPACE, 'patch', 'renderservice', NAME, '--type=merge', '-p', JSON.stringify(patch)]);
+      await eventually('the change', 10_000, async () => {
+        const { spec } = await get<{ spec: { progressDeadlineSeconds: number } }>('-n', NAMESPACE, 'deployment', NAME);
+        return spec.progressDeadlineSeconds === deadline || undefined;
+      });
+      latencies.push(performance.now() - started);
+    }
+    const median = latencies.sort((one, other) => one - other)[Math.floor(SPEC_CHANGES / 2)] as number;
+    figures.push({ name: 'spec change to Deployment, two kubectl calls included (median)', value: median, unit: 'ms', goal: '< 500' });
+  }, 120_000);
+
+  test('writes nothing in a steady state', async () => {
+    await untilReady(NAMESPACE, NAME);
+    const holder = await leader();
+    const before = await writesOf(holder);
+    // A label that nobody uses makes the operator look at the resource again.
+    for (const value of ['one', 'two', 'three']) {
+      await kubectl(['-n', NAMESPACE, 'label', 'renderservice', NAME, `example.com/look=${value}`, '--overwrite']);
+    }
+    const reconciles = async () =>
+      Number(/reconcile_duration_seconds_count\{result="done"\} (\d+)/.exec(await metricsOf(holder))?.[1]);
+    const seen = await reconciles();
+    await kubectl(['-n', NAMESPACE, 'label', 'renderservice', NAME, 'example.com/look-']);
+    await eventually('another reconcile', 10_000, async () => ((await reconciles()) > seen ? true : undefined));
+    expect(await writesOf(holder)).toBe(before);
+  }, 60_000);
+
+  test('a second replica takes over within 20 s when the leader is killed', async () => {
+    const holder = await leader();
+    // Without grace it cannot give the lease up: the other must wait until it runs out.
+    await kubectl(['-n', OPERATOR_NAMESPACE, 'delete', 'pod', holder, '--grace-period=0', '--force', '--wait=false']);
+    const started = performance.now();
+    await scale(2);
+    await eventually('the change made without the old leader', 40_000, async () => ((await replicasOf()) === 2 ? true : undefined));
+    expect(await leader()).not.toBe(holder);
+    figures.push({ name: 'fail-over after the leader was killed', value: (performance.now() - started) / 1000, unit: 's', goal: '< 20' });
+  }, 120_000);
+
+  test('hands over at once when the leader is stopped in order', async () => {
+    await kubectl(['-n', OPERATOR_NAMESPACE, 'rollout', 'status', 'deployment/corelane', '--timeout=60s']);
+    const holder = await leader();
+    await kubectl(['-n', OPERATOR_NAMESPACE, 'delete', 'pod', holder, '--wait=false']);
+    const started = performance.now();
+    await eventually('a new leader', 20_000, async () => {
+      const now = await leader();
+      return now !== holder && now !== '' ? true : undefined;
+    });
+    figures.push({ name: 'hand-over when the leader is stopped in order', value: (performance.now() - started) / 1000, unit: 's', goal: '' });
+    await kubectl(['-n', OPERATOR_NAMESPACE, 'rollout', 'status', 'deployment/corelane', '--timeout=60s']);
+    await untilReady(NAMESPACE, NAME);
+  }, 120_000);
+
+  test('keeps pods running and restarts none of them while it is away', async () => {
+    const names = async () => (await podsOf(NAMESPACE, NAME)).map(({ metadata }) => metadata.name).sort();
+    const before = await names();
+    await kubectl(['-n', OPERATOR_NAMESPACE, 'rollout', 'restart', 'deployment/corelane']);
+    await kubectl(['-n', OPERATOR_NAMESPACE, 'rollout', 'status', 'deployment/corelane', '--timeout=90s']);
+    await untilReady(NAMESPACE, NAME);
+    expect(await names()).toEqual(before);
+  }, 150_000);
+
+  test('fits in its memory request, and the images are small', async () => {
+    const metrics = await metricsOf(await leader());
+    const rss = Number(/^process_resident_memory_bytes (\d+)/m.exec(metrics)?.[1]);
+    expect(rss).toBeGreaterThan(0);
+    const size = async (image: string) => Number((await run('docker', ['image', 'inspect', '-f', '{{.Size}}', image])).trim());
+    const { operator, sidecar } = imageNames();
+    const base = await size(process.env.DEBIAN_IMAGE as string);
+    figures.push(
+      { name: 'resident memory of the leading operator', value: rss / MIB, unit: 'MiB', goal: '< 160' },
+      { name: 'operator image, above its Debian base', value: ((await size(operator)) - base) / 1e6, unit: 'MB', goal: '< 160' },
+      { name: 'sidecar image, above its Debian base', value: ((await size(sidecar)) - base) / 1e6, unit: 'MB', goal: '< 60' },
+    );
+  }, 60_000);
+});

@@ -1,0 +1,70 @@
+/** RenderServices and what they own, as the stories need them. */
+import { eventually, get, kubectl } from './cluster.ts';
+import { ROOT } from './shell.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+interface Condition {
+  type: string;
+  status: string;
+  reason: string;
+  message: string;
+}
+
+export interface LiveRenderService {
+  metadata: { name: string; namespace: string; uid: string; generation: number };
+  spec: { replicas: number; workersPerPod: number };
+  status?: {
+    observedGeneration?: number;
+    replicas?: number;
+    readyReplicas?: number;
+    updatedReplicas?: number;
+    workers?: { total: number; ready: number };
+    conditions?: Condition[];
+  };
+}
+
+export interface LivePod {
+  metadata: { name: string; deletionTimestamp?: string };
+  spec: { nodeName: string; containers: { name: string }[]; initContainers?: { name: string; restartPolicy?: string }[] };
+  status: {
+    podIP: string;
+    conditions?: { type: string; status: string }[];
+    containerStatuses?: { name: string; restartCount: number }[];
+  };
+}
+
+/** Text of a file in examples/. */
+export function example(name: string): string {
+  return readFileSync(join(ROOT, 'examples', name), 'utf8');
+}
+
+/** Waits until the resource is Ready at its present generation and no change is on its way. */
+export async function untilReady(namespace: string, name: string, timeoutMs = 120_000): Promise<LiveRenderService> {
+  try {
+    return await eventually(`RenderService ${namespace}/${name} to be Ready`, timeoutMs, async () => {
+      const resource = await get<LiveRenderService>('-n', namespace, 'renderservice', name);
+      const holds = (type: string, status: string) =>
+        resource.status?.conditions?.some((condition) => condition.type === type && condition.status === status);
+      const isCurrent = resource.status?.observedGeneration === resource.metadata.generation;
+      return isCurrent && holds('Ready', 'True') && holds('Reconciling', 'False') ? resource : undefined;
+    });
+  } catch (error) {
+    const pods = await kubectl(['-n', namespace, 'get', 'pods,renderservices', '-o', 'wide']);
+    const events = await kubectl(['-n', namespace, 'get', 'events', '--sort-by=.lastTimestamp']);
+    throw new Error(`${(error as Error).message}\n${pods}\n${events.slice(-4_000)}`);
+  }
+}
+
+/** Pods of a RenderService, those that are being deleted included. */
+export async function podsOf(namespace: string, name: string): Promise<LivePod[]> {
+  const { items } = await get<{ items: LivePod[] }>('-n', namespace, 'pods', '-l', `corelane.dev/renderservice=${name}`);
+  return items;
+}
+
+/** Names of everything of these kinds that carries the RenderService's label. */
+export async function objectsOf(namespace: string, name: string): Promise<string[]> {
+  const kinds = 'deployments,replicasets,pods,services,endpointslices,configmaps,poddisruptionbudgets,serviceaccounts';
+  const text = await kubectl(['-n', namespace, 'get', kinds, '-l', `corelane.dev/renderservice=${name}`, '-o', 'name']);
+  return text.split('\n').filter(Boolean);
+}
