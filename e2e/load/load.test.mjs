@@ -7,6 +7,9 @@ import { LIMITS, parseOptions, UsageError } from './options.mjs';
 import { arrivalTimesMs, createBody, runLoad } from './run.mjs';
 import { createStats, formatTable, percentile, summarize } from './stats.mjs';
 
+// Some tests start processes: on a busy machine that takes its time.
+import.meta.jest.setTimeout(60_000);
+
 const LOAD = fileURLToPath(new URL('load.mjs', import.meta.url));
 const URL_ARGUMENTS = ['--url', 'http://127.0.0.1:1/'];
 
