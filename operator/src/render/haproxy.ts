@@ -1,0 +1,172 @@
+/** haproxy.cfg of one pod: queue, one slot per worker, waiting room, health, statistics. HAProxy 3.0. */
+import type { DataPlaneModel, WorkerModel } from './model.ts';
+import { whole, word } from './safe.ts';
+
+const RUN = '/run/corelane';
+
+/**
+ * The whole haproxy.cfg.
+ * @throws RangeError when a value of the model cannot stand in the file.
+ */
+export function renderHaproxy(model: DataPlaneModel): string {
+  const sections = [global(model), defaults(model), front(model), workers(model), waitingRoom(), workersUp(model)];
+  return `${[...sections, health(model), stats(model)].join('\n\n')}\n`;
+}
+
+function ms(value: number, what: string): string {
+  return `${whole(value, what)}ms`;
+}
+
+function global({ connections, drain, queue }: DataPlaneModel): string {
+  const lua = [
+    `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
+    `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,
+    `queue-timeout-ms=${whole(queue.timeoutMs, 'queue.timeout')}`,
+  ];
+  return `# Made by Corelane; changes are overwritten.
+global
+  # One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.
+  nbthread 1
+  maxconn ${whole(connections.haproxyMax, 'connections')}
+  hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}
+  log stdout format raw daemon notice
+  stats socket ${RUN}/haproxy.sock mode 600 level admin
+  lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}`;
+}
+
+function defaults({ queue, timeouts }: DataPlaneModel): string {
+  return `defaults
+  mode http
+  # Also the pause before the same worker is tried again: the smaller of this and 1 s.
+  timeout connect 200ms
+  timeout check 500ms
+  timeout client ${ms(timeouts.haproxyClientMs, 'timeouts.clientSend')}
+  timeout http-request 10s
+  timeout queue ${ms(queue.timeoutMs, 'queue.timeout')}
+  timeout server ${ms(timeouts.workerMs, 'timeouts.render')}
+  # No idle connection to a worker: a worker that renders closes it late, and the next request on it is lost.
+  option http-server-close
+  http-reuse never
+  # A render goes on when its client has gone; only its end may free the slot (single flight).
+  no option abortonclose
+  retries 3
+  option redispatch 1`;
+}
+
+/** An error reply; `reason` tells in X-Corelane-Error who made it. */
+function errorReply(status: number, reason: string, retryAfterSeconds?: number): string {
+  const retry = retryAfterSeconds === undefined ? '' : ` hdr Retry-After ${whole(retryAfterSeconds, 'Retry-After')}`;
+  return `status ${status} content-type application/json string '{"error":"${reason}"}' hdr X-Corelane-Error ${reason}${retry}`;
+}
+
+function errorReplies({ retryAfterSeconds }: DataPlaneModel): string {
+  return `  http-error ${errorReply(400, 'bad-request')}
+  http-error ${errorReply(503, 'queue-timeout', retryAfterSeconds)}
+  http-error ${errorReply(504, 'render-timeout')}
+  # Closed without a word when a worker dies: nginx then knows that no application answered, replays a safe request
+  # once, and else makes the 502 itself. A 502 that an application means is passed on and never replayed.
+  errorfile 502 /dev/null`;
+}
+
+function front(model: DataPlaneModel): string {
+  return `frontend front
+  bind unix@${RUN}/front.sock mode 600 backlog 4096
+${errorReplies(model)}
+  http-request del-header X-Corelane-Waits
+  # Those in the waiting room wait as well.
+  http-request set-var(txn.waiting) fe_conn(waiting-room)
+  acl no_slot be_conn_free(workers) le 0
+  acl queue_full queue(workers),add(txn.waiting) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
+  http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full
+  # For the access log of nginx, which takes them away again; the waiting room has set its own.
+  http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }
+  http-after-response set-header X-Corelane-Render-Ms %Tr if !{ srv_name waiting-room }
+  http-after-response set-header X-Corelane-Worker %[srv_name] if !{ srv_name waiting-room } { srv_name -m found }
+  http-after-response add-header Server-Timing queue;dur=%[res.hdr(X-Corelane-Queue-Ms)]
+  default_backend workers`;
+}
+
+function workers(model: DataPlaneModel): string {
+  const slots = `maxconn ${whole(model.concurrency, 'concurrency')}`;
+  const afterWaiting = ms(model.timeouts.workerAfterWaitingMs, 'timeouts.render');
+  return `backend workers
+  log global
+  balance ${word(model.balance, 'balance')}
+  http-request set-timeout server ${afterWaiting} if { nbsrv(workers-up) eq 0 }
+  # Only the proxies may say who made an error, or that a request has waited.
+  http-response del-header X-Corelane-Error if !{ srv_name waiting-room }
+  # No worker is up: the request waits instead of failing. Stands before default-server, because its health check
+  # would travel through the waiting room into a worker.
+  server waiting-room unix@${RUN}/waiting-room.sock backup
+  # A refused connection takes a worker out at once (observe), a dead one is seen again within 100 ms.
+  default-server ${slots} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down
+${model.workers.map(serverLine).join('\n')}`;
+}
+
+function serverLine({ name, port, checkPort }: WorkerModel): string {
+  const check = checkPort === port ? '' : ` port ${whole(checkPort, 'check port')}`;
+  return `  server ${word(name, 'worker name')} 127.0.0.1:${whole(port, 'worker port')}${check}`;
+}
+
+function waitingRoom(): string {
+  return `frontend waiting-room
+  bind unix@${RUN}/waiting-room.sock mode 600 backlog 4096
+  http-request return ${errorReply(503, 'no-worker', 1)} if { req.hdr_cnt(X-Corelane-Waits) ge 8 }
+  http-request add-header X-Corelane-Waits 1
+  http-request set-var(txn.waited_ms) int(0)
+  http-request lua.wait_for_worker
+  http-request return ${errorReply(503, 'no-worker', 1)} if { nbsrv(workers-up) eq 0 }
+  http-error ${errorReply(503, 'queue-timeout', 1)}
+  http-error ${errorReply(504, 'render-timeout')}
+  errorfile 502 /dev/null
+  http-after-response set-header X-Corelane-Queue-Ms %[req.timer.queue,add(txn.waited_ms)] if !{ srv_name waiting-room }
+  http-after-response set-header X-Corelane-Render-Ms %Tr if !{ srv_name waiting-room }
+  http-after-response set-header X-Corelane-Worker %[srv_name] if !{ srv_name waiting-room } { srv_name -m found }
+  default_backend workers`;
+}
+
+function workersUp(model: DataPlaneModel): string {
+  const servers = model.workers.map(
+    ({ name, port }) =>
+      `  server ${word(name, 'worker name')} 127.0.0.1:${whole(port, 'worker port')} track workers/${name}`,
+  );
+  return `# Never used for traffic: the waiting room counts as a server of "workers" when no worker is up; here nbsrv is honest.
+backend workers-up
+${servers.join('\n')}`;
+}
+
+/** CORELANE_ANY_ADDRESS is set by the entry point: `::` for both families, or `*` where there is no IPv6. */
+function bindAny(port: number): string {
+  return `bind "\${CORELANE_ANY_ADDRESS}:${whole(port, 'port')}" v4v6`;
+}
+
+function health({ ports }: DataPlaneModel): string {
+  const text = (status: number, body: string) =>
+    `http-request return status ${status} content-type text/plain string ${body}`;
+  return `frontend health
+  ${bindAny(ports.health)}
+  timeout http-request 5s
+  timeout http-keep-alive 5s
+  # A preStop hook waits here for as long as the drain takes.
+  timeout client 24h
+  ${text(200, 'ok')} if { path /livez }
+  ${text(503, 'draining')} if { path /readyz } { lua.corelane_draining -m bool }
+  ${text(503, 'no-worker')} if { path /readyz } { nbsrv(workers-up) eq 0 }
+  ${text(200, 'ok')} if { path /readyz }
+  http-request lua.wait_for_drain if { path /wait-for-drain }
+  ${text(503, 'not-draining')} if { path /wait-for-drain } !{ lua.corelane_draining -m bool }
+  ${text(200, 'drained')} if { path /wait-for-drain }
+  ${text(404, '"not found"')}`;
+}
+
+function stats({ ports }: DataPlaneModel): string {
+  return `frontend stats
+  ${bindAny(ports.stats)}
+  timeout http-request 5s
+  timeout http-keep-alive 30s
+  http-request use-service prometheus-exporter if { path /metrics }
+  stats enable
+  stats uri /
+  stats show-legends
+  stats refresh 5s`;
+}

@@ -1,0 +1,20 @@
+/** Configuration of the data plane, rendered from a spec. Pure: no I/O, no clock, no environment. */
+import type { RenderServiceSpec } from '../api/spec.ts';
+import { renderHaproxy } from './haproxy.ts';
+import { dataPlaneModel } from './model.ts';
+import { renderNginx } from './nginx.ts';
+
+/** The files of the ConfigMap at /etc/corelane. */
+export interface DataPlaneConfig {
+  'nginx.conf': string;
+  'haproxy.cfg': string;
+}
+
+/**
+ * Both configuration files of a pod.
+ * @throws RangeError when a value cannot stand in a configuration file (I7; admission has refused it before).
+ */
+export function renderConfig(spec: RenderServiceSpec): DataPlaneConfig {
+  const model = dataPlaneModel(spec);
+  return { 'nginx.conf': renderNginx(model), 'haproxy.cfg': renderHaproxy(model) };
+}

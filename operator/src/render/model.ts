@@ -1,0 +1,114 @@
+/**
+ * Every decision about the data plane of one pod, as numbers. The renderers only write it down.
+ * Times are milliseconds, sizes are bytes; the unit is the end of the name.
+ */
+import { PORTS, workerName } from '../api/names.ts';
+import { durationMs, sizeBytes } from '../api/scalars.ts';
+import type { RenderServiceSpec } from '../api/spec.ts';
+
+/** One worker as HAProxy sees it. */
+export interface WorkerModel {
+  name: string;
+  port: number;
+  /** Port of the health check: the worker's own, until the worker runtime answers on one that never blocks. */
+  checkPort: number;
+}
+
+export interface DataPlaneModel {
+  workers: WorkerModel[];
+  /** Requests that one worker gets at a time. */
+  concurrency: number;
+  balance: RenderServiceSpec['balance'];
+  queue: { lengthMax: number; timeoutMs: number };
+  timeouts: {
+    clientHeaderMs: number;
+    clientBodyMs: number;
+    clientSendMs: number;
+    clientIdleMs: number;
+    /** HAProxy waits this long for a worker that has the request. */
+    workerMs: number;
+    /** The same for a request that arrives while no worker is up: it waits in the waiting room first. */
+    workerAfterWaitingMs: number;
+    /** HAProxy waits this long for nginx to take the response. */
+    haproxyClientMs: number;
+    /** nginx waits this long for HAProxy, between two reads and between two writes. */
+    proxyMs: number;
+  };
+  body: { sizeBytesMax: number; memoryBytes: number };
+  response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
+  drain: { delayMs: number; timeoutMs: number };
+  pingPath: string;
+  /** Seconds that a refused client is asked to wait. */
+  retryAfterSeconds: number;
+  ports: { http: number; health: number; stats: number };
+  connections: { nginxMax: number; haproxyMax: number; openFilesMax: number };
+}
+
+/** A render that ends at its limit is still passed on, and the worker runtime can act before HAProxy gives up. */
+const RENDER_MARGIN_MS = 1_000;
+/** nginx gives up last, so that the error says who was late. */
+const PROXY_SLACK_MS = 5_000;
+/** HAProxy's buffer is 16 KiB, so no response header is larger; nginx answers 502 if its own is smaller. */
+const RESPONSE_BUFFER_BYTES = 16 * 1024;
+/** nginx wants the part that is busy with sending (two buffers) to be less than all but one. */
+const RESPONSE_BUFFERS_MIN = 4;
+/** 15,000 idle clients, and two connections for each request in progress. 20,000 cost nginx 9 MB [measured]. */
+const NGINX_CONNECTIONS_MAX = 20_000;
+/** As many as nginx can ask for, and as many again for the waiting room, health and statistics. */
+const HAPROXY_CONNECTIONS_MAX = 20_000;
+
+/** What the proxies of one pod do for a defaulted spec. */
+export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
+  return {
+    workers: Array.from({ length: spec.workersPerPod }, (_unused, index) => {
+      const port = PORTS.firstWorker + index;
+      return { name: workerName(index), port, checkPort: port };
+    }),
+    concurrency: spec.concurrency,
+    balance: spec.balance,
+    queue: { lengthMax: spec.queue.maxLength, timeoutMs: durationMs(spec.queue.timeout) },
+    timeouts: timeouts(spec),
+    body: {
+      sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),
+      memoryBytes: sizeBytes(spec.buffering.request.memory),
+    },
+    response: {
+      bufferBytes: RESPONSE_BUFFER_BYTES,
+      buffers: Math.max(
+        RESPONSE_BUFFERS_MIN,
+        Math.ceil(sizeBytes(spec.buffering.response.memory) / RESPONSE_BUFFER_BYTES),
+      ),
+      busyBytes: 2 * RESPONSE_BUFFER_BYTES,
+      fileBytesMax: sizeBytes(spec.buffering.response.maxFileSize),
+    },
+    drain: { delayMs: durationMs(spec.drain.delay), timeoutMs: durationMs(spec.drain.timeout) },
+    pingPath: spec.ping.path,
+    retryAfterSeconds: 1,
+    ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats },
+    connections: {
+      nginxMax: NGINX_CONNECTIONS_MAX,
+      haproxyMax: HAPROXY_CONNECTIONS_MAX,
+      openFilesMax: 3 * NGINX_CONNECTIONS_MAX,
+    },
+  };
+}
+
+function timeouts(spec: RenderServiceSpec): DataPlaneModel['timeouts'] {
+  const queueMs = durationMs(spec.queue.timeout);
+  const workerMs = durationMs(spec.timeouts.render) + RENDER_MARGIN_MS;
+  // A request can wait twice: for any worker to come up, then for its turn.
+  const workerAfterWaitingMs = 2 * queueMs + workerMs;
+  const clientSendMs = durationMs(spec.timeouts.clientSend);
+  return {
+    clientHeaderMs: durationMs(spec.timeouts.clientHeader),
+    clientBodyMs: durationMs(spec.timeouts.clientBody),
+    clientSendMs,
+    clientIdleMs: durationMs(spec.keepAlive.idleTimeout),
+    workerMs,
+    workerAfterWaitingMs,
+    // A response that is larger than nginx' buffers goes at the speed of its client.
+    haproxyClientMs: clientSendMs + PROXY_SLACK_MS,
+    // Also bounds the sending: a body beyond HAProxy's buffer (about 230 kB) stays in nginx while its request queues.
+    proxyMs: workerAfterWaitingMs + PROXY_SLACK_MS,
+  };
+}

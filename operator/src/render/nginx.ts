@@ -1,0 +1,233 @@
+/** nginx.conf of one pod: reads whole bodies, buffers responses, replays a safe request of a dead worker. nginx 1.26. */
+import type { DataPlaneModel } from './model.ts';
+import { whole, word } from './safe.ts';
+
+const RUN = '/run/corelane';
+const DRAINING_MARK = `${RUN}/draining`;
+
+/**
+ * The whole nginx.conf.
+ * @throws RangeError when a value of the model cannot stand in the file.
+ */
+export function renderNginx(model: DataPlaneModel): string {
+  return `${[main(model), '', 'http {', basics(model), maps(), logging(), upstreams(), proxying(model), server(model)].join('\n')}
+}
+`;
+}
+
+function ms(value: number, what: string): string {
+  return `${whole(value, what)}ms`;
+}
+
+function main({ connections, drain }: DataPlaneModel): string {
+  return `# Made by Corelane; changes are overwritten.
+# The drain hook reads this line:
+# corelane: drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}
+worker_processes 1;
+worker_rlimit_nofile ${whole(connections.openFilesMax, 'open files')};
+worker_shutdown_timeout ${ms(drain.timeoutMs, 'drain.timeout')};
+pid /tmp/nginx.pid;
+error_log stderr warn;
+
+events {
+  worker_connections ${whole(connections.nginxMax, 'connections')};
+}`;
+}
+
+function basics({ body, timeouts }: DataPlaneModel): string {
+  return `  server_tokens off;
+  absolute_redirect off;
+  default_type application/octet-stream;
+  reset_timedout_connection on;
+
+  # The root file system is read-only.
+  client_body_temp_path /tmp/client-body;
+  proxy_temp_path /tmp/proxy;
+  fastcgi_temp_path /tmp/fastcgi;
+  uwsgi_temp_path /tmp/uwsgi;
+  scgi_temp_path /tmp/scgi;
+
+  client_header_timeout ${ms(timeouts.clientHeaderMs, 'timeouts.clientHeader')};
+  client_body_timeout ${ms(timeouts.clientBodyMs, 'timeouts.clientBody')};
+  send_timeout ${ms(timeouts.clientSendMs, 'timeouts.clientSend')};
+  keepalive_timeout ${ms(timeouts.clientIdleMs, 'keepAlive.idleTimeout')};
+  keepalive_requests 100000;
+  client_max_body_size ${whole(body.sizeBytesMax, 'buffering.request.maxSize')};
+  client_body_buffer_size ${whole(body.memoryBytes, 'buffering.request.memory')};
+`;
+}
+
+function maps(): string {
+  return `  # A request id is taken from the client if it is sane.
+  map $http_x_request_id $corelane_request_id {
+    default $request_id;
+    "~^[A-Za-z0-9._-]{1,128}$" $http_x_request_id;
+  }
+  map $http_x_forwarded_proto $corelane_proto {
+    default $scheme;
+    http http;
+    https https;
+  }
+  map $http_x_forwarded_host $corelane_forwarded_host {
+    default $http_x_forwarded_host;
+    "" $host;
+  }
+  # An HTTP/1.0 client need not send one, Node.js insists on it.
+  map $http_host $corelane_host {
+    default $http_host;
+    "" localhost;
+  }
+  # A request that a dying worker had is given to another one, once, if doing it twice does no harm.
+  map $request_method $corelane_upstream {
+    default corelane_once;
+    GET corelane_replay;
+    HEAD corelane_replay;
+    OPTIONS corelane_replay;
+  }
+  # Connect time "-": HAProxy itself was not there.
+  map $upstream_connect_time $corelane_bad_gateway {
+    default worker-died;
+    "" proxy-down;
+    "~-$" proxy-down;
+  }
+`;
+}
+
+/** One line per request, of bounded length; `escape=json` makes every value of a client harmless. */
+function logging(): string {
+  const fields = [
+    '"time":"$time_iso8601"',
+    '"requestId":"$corelane_request_id"',
+    '"client":"$remote_addr"',
+    '"method":"$request_method"',
+    '"uri":"$corelane_log_uri"',
+    '"status":$status',
+    '"error":"$sent_http_x_corelane_error"',
+    '"worker":"$corelane_log_worker"',
+    '"queueMs":$corelane_log_queue_ms',
+    '"renderMs":$corelane_log_render_ms',
+    '"totalSeconds":$request_time',
+    '"bytesReceived":$request_length',
+    '"bytesSent":$bytes_sent',
+    '"tries":"$upstream_status"',
+    '"traceparent":"$corelane_log_traceparent"',
+  ];
+  return `  map $request_uri $corelane_log_uri {
+    "~^(?<corelane_uri_head>.{0,512})" $corelane_uri_head;
+  }
+  map $http_traceparent $corelane_log_traceparent {
+    "~^[0-9a-f-]{1,64}$" $http_traceparent;
+  }
+  map $upstream_http_x_corelane_worker $corelane_log_worker {
+    "~^worker-[0-9]+$" $upstream_http_x_corelane_worker;
+  }
+  map $upstream_http_x_corelane_queue_ms $corelane_log_queue_ms {
+    default null;
+    "~^[0-9]+$" $upstream_http_x_corelane_queue_ms;
+  }
+  map $upstream_http_x_corelane_render_ms $corelane_log_render_ms {
+    default null;
+    "~^[0-9]+$" $upstream_http_x_corelane_render_ms;
+  }
+  log_format corelane escape=json '{${fields.join(",'\n    '")}}';
+  access_log /dev/stdout corelane;
+`;
+}
+
+function upstreams(): string {
+  const haproxy = `server unix:${RUN}/front.sock max_fails=0;`;
+  return `  upstream corelane_once {
+    ${haproxy}
+  }
+  # Twice the same, for one replay.
+  upstream corelane_replay {
+    ${haproxy}
+    ${haproxy}
+  }
+`;
+}
+
+function proxying({ response, timeouts }: DataPlaneModel): string {
+  const proxyTime = ms(timeouts.proxyMs, 'timeouts.render');
+  return `  proxy_http_version 1.1;
+  proxy_set_header Connection close;
+  proxy_set_header Host $corelane_host;
+  proxy_set_header X-Request-ID $corelane_request_id;
+  proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+  proxy_set_header X-Forwarded-Proto $corelane_proto;
+  proxy_set_header X-Forwarded-Host $corelane_forwarded_host;
+  proxy_hide_header X-Corelane-Queue-Ms;
+  proxy_hide_header X-Corelane-Render-Ms;
+  proxy_hide_header X-Corelane-Worker;
+
+  # HAProxy sees a request when all of its body is here, and gets rid of a response as fast as it can be written.
+  proxy_request_buffering on;
+  proxy_buffering on;
+  proxy_buffer_size ${whole(response.bufferBytes, 'response buffer')};
+  proxy_buffers ${whole(response.buffers, 'response buffers')} ${whole(response.bufferBytes, 'response buffer')};
+  proxy_busy_buffers_size ${whole(response.busyBytes, 'response busy buffers')};
+  proxy_temp_file_write_size ${whole(response.busyBytes, 'response file write size')};
+  proxy_max_temp_file_size ${whole(response.fileBytesMax, 'buffering.response.maxFileSize')};
+
+  proxy_connect_timeout 1s;
+  # Longer than any wait in HAProxy: a large body is stuck half-way while its request queues.
+  proxy_send_timeout ${proxyTime};
+  proxy_read_timeout ${proxyTime};
+  proxy_next_upstream error;
+  proxy_next_upstream_tries 2;
+`;
+}
+
+/** A named location for errors that nginx makes itself; those of HAProxy and of applications pass through. */
+function errorLocation(status: number, reason: string): string {
+  return `
+    location @corelane_${status} {
+      default_type application/json;
+      add_header X-Corelane-Error ${reason} always;
+      return ${status} '{"error":"${reason}"}';
+    }`;
+}
+
+function server({ pingPath, ports }: DataPlaneModel): string {
+  const port = whole(ports.http, 'port');
+  return `  # The entry point makes this file where there is IPv6.
+  server {
+    listen ${port} default_server backlog=4096;
+    include /tmp/listen-ipv6*.conf;
+    server_name _;
+
+    # 408 is missing: nginx closes the connection of a client that is too slow, and logs 408.
+    error_page 413 @corelane_413;
+    error_page 502 @corelane_502;
+    error_page 504 @corelane_504;
+    recursive_error_pages on;
+
+    location = ${word(pingPath, 'ping.path')} {
+      access_log off;
+      default_type text/plain;
+      if (-f ${DRAINING_MARK}) {
+        add_header X-Corelane-Error draining always;
+        return 503 "draining\\n";
+      }
+      return 200 "ok\\n";
+    }
+
+    location / {
+      # 418 stands for "draining"; an error page keeps method and body.
+      error_page 418 = @corelane_draining;
+      if (-f ${DRAINING_MARK}) {
+        return 418;
+      }
+      proxy_pass http://$corelane_upstream;
+    }
+
+    # Clients are told to come back with a new connection, which leads to another pod.
+    location @corelane_draining {
+      keepalive_timeout 0;
+      proxy_pass http://$corelane_upstream;
+    }
+${errorLocation(413, 'body-too-large')}
+${errorLocation(502, '$corelane_bad_gateway')}
+${errorLocation(504, 'proxy-timeout')}
+  }`;
+}

@@ -1,0 +1,24 @@
+/** Last line of defence of I7 (config is data): what reaches a configuration file is a number or a harmless word. */
+
+/** A word that may stand unquoted in nginx.conf and haproxy.cfg. */
+const WORD = /^[A-Za-z0-9._~/@:-]+$/;
+
+/**
+ * The text itself, if it cannot end a directive or begin another one.
+ * @throws RangeError when it is empty or has a blank, a newline, NUL, a quote, or one of `; { } # $ \ %`.
+ */
+export function word(text: string, what: string): string {
+  if (!WORD.test(text))
+    throw new RangeError(`${what} must not appear in a configuration file: ${JSON.stringify(text)}`);
+  return text;
+}
+
+/**
+ * The digits of a whole number from 0 up.
+ * @throws RangeError when it is anything else (NaN, a fraction, a string that slipped through).
+ */
+export function whole(value: number, what: string): string {
+  if (!Number.isSafeInteger(value) || value < 0)
+    throw new RangeError(`${what} must be a whole number from 0: ${value}`);
+  return String(value);
+}

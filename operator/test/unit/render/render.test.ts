@@ -1,0 +1,79 @@
+import { type RenderServiceSpec, type RenderServiceSpecInput, renderServiceSpec } from '../../../src/api/spec.ts';
+import { renderHaproxy } from '../../../src/render/haproxy.ts';
+import { renderConfig } from '../../../src/render/index.ts';
+import { dataPlaneModel } from '../../../src/render/model.ts';
+import { whole, word } from '../../../src/render/safe.ts';
+
+const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
+
+function specOf(input: Partial<RenderServiceSpecInput> = {}): RenderServiceSpec {
+  return renderServiceSpec.parse({ template, ...input });
+}
+
+describe('time limits: whoever is nearer to the worker gives up first, so that the error says who was late', () => {
+  test.each<Partial<RenderServiceSpecInput>>([
+    {},
+    { timeouts: { render: '100ms' }, queue: { timeout: '10m' } },
+    { timeouts: { render: '1h' }, drain: { timeout: '1h' } },
+  ])('%j', (input) => {
+    const { timeouts, queue } = dataPlaneModel(specOf(input));
+    expect(timeouts.workerMs).toBeLessThan(timeouts.workerAfterWaitingMs);
+    expect(timeouts.workerAfterWaitingMs).toBeLessThan(timeouts.proxyMs);
+    expect(timeouts.proxyMs).toBeGreaterThan(queue.timeoutMs + timeouts.workerMs);
+    expect(timeouts.haproxyClientMs).toBeGreaterThan(timeouts.clientSendMs);
+  });
+});
+
+test('response buffers satisfy nginx however small the setting is', () => {
+  const { response } = dataPlaneModel(specOf({ buffering: { response: { memory: '8Ki' } } }));
+  expect(response.busyBytes).toBeLessThan((response.buffers - 1) * response.bufferBytes);
+});
+
+test('a health check on a port of its own is written down, the default is not', () => {
+  const model = dataPlaneModel(specOf({ workersPerPod: 1 }));
+  expect(renderHaproxy(model)).toContain('server worker-0 127.0.0.1:9002\n');
+  const other = { ...model, workers: model.workers.map((worker) => ({ ...worker, checkPort: 9102 })) };
+  expect(renderHaproxy(other)).toContain('server worker-0 127.0.0.1:9002 port 9102\n');
+});
+
+describe('config is data (I7)', () => {
+  const hostile = [
+    '/a\nb',
+    '/a;b',
+    '/a{b',
+    '/a}b',
+    '/a"b',
+    "/a'b",
+    '/a\0b',
+    '/a b',
+    '/a$b',
+    '/a#b',
+    '/a\\b',
+    '/a%b',
+    '',
+  ];
+
+  test.each(hostile)('a path %j that slipped through admission is refused', (path) => {
+    const spec = specOf();
+    expect(() => renderConfig({ ...spec, ping: { path } })).toThrow(/ping.path must not appear/);
+  });
+
+  test.each(['first\n  server evil 10.0.0.1:80', 'first;'])('an algorithm %j is refused', (balance) => {
+    expect(() => renderConfig({ ...specOf(), balance: balance as 'first' })).toThrow(RangeError);
+  });
+
+  test.each(['1s\n', '1s;', '', '-1s', 'NaN'])('a duration %j is refused', (timeout) => {
+    const spec = specOf();
+    expect(() => renderConfig({ ...spec, queue: { ...spec.queue, timeout } })).toThrow(RangeError);
+  });
+
+  test.each([Number.NaN, -1, 0.5, Number.POSITIVE_INFINITY, '1;' as unknown as number])(
+    'a number %p is refused',
+    (value) => {
+      expect(() => whole(value, 'value')).toThrow(RangeError);
+      expect(() => renderConfig({ ...specOf(), concurrency: value })).toThrow(RangeError);
+    },
+  );
+
+  test('ordinary words pass', () => expect(word('/a/b.c~d_e-1', 'path')).toBe('/a/b.c~d_e-1'));
+});

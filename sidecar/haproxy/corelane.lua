@@ -1,0 +1,81 @@
+-- What HAProxy 3.0 cannot do by itself: begin with all workers down, wait for a worker, wait for the end of a drain.
+-- Arguments (haproxy.cfg, lua-load): key=value, times in milliseconds.
+
+local DRAINING_MARK = '/run/corelane/draining'
+local NGINX_STOPPED_MARK = '/run/corelane/nginx-stopped'
+-- A request sees a worker that came up, and readiness sees a drain, at most this much later.
+local POLL_MS = 50
+
+local settings = {}
+for _, argument in ipairs({ ... }) do
+  local key, value = argument:match('^([%w-]+)=(%d+)$')
+  if not key then error('corelane.lua: argument "' .. argument .. '" is not key=number') end
+  settings[key] = tonumber(value)
+end
+for _, key in ipairs({ 'drain-delay-ms', 'drain-timeout-ms', 'queue-timeout-ms' }) do
+  if not settings[key] then error('corelane.lua: argument ' .. key .. ' is missing') end
+end
+
+local draining_since_ms = nil
+
+local function now_ms()
+  local now = core.now()
+  return now.sec * 1000 + now.usec // 1000
+end
+
+local function exists(path)
+  local file = io.open(path, 'r')
+  if file then file:close() end
+  return file ~= nil
+end
+
+local function workers_up()
+  local count = 0
+  for _, server in pairs(core.backends['workers-up'].servers) do
+    local status = server:get_stats().status
+    if status and status:sub(1, 2) == 'UP' then count = count + 1 end
+  end
+  return count
+end
+
+-- HAProxy assumes a server up until its first check, and 3.0 has no init-state: readiness would lie, and the first
+-- requests would run into closed ports. A task, because servers cannot be marked while the configuration is parsed.
+core.register_task(function()
+  for _, server in pairs(core.backends['workers'].servers) do
+    if server:get_name() ~= 'waiting-room' then server:check_force_down() end
+  end
+end)
+
+core.register_task(function()
+  while not exists(DRAINING_MARK) do core.msleep(POLL_MS) end
+  draining_since_ms = now_ms()
+  core.log(core.notice, 'draining')
+end)
+
+core.register_fetches('corelane_draining', function()
+  return draining_since_ms ~= nil
+end)
+
+-- Holds a request until a worker is up, or for the queue time-out; txn.waited_ms tells how long it was.
+core.register_action('wait_for_worker', { 'http-req' }, function(txn)
+  local begin_ms = now_ms()
+  while workers_up() == 0 and now_ms() - begin_ms < settings['queue-timeout-ms'] do core.msleep(POLL_MS) end
+  txn:set_var('txn.waited_ms', now_ms() - begin_ms)
+end)
+
+local function drained()
+  if not draining_since_ms then return false end
+  local elapsed_ms = now_ms() - draining_since_ms
+  if elapsed_ms < settings['drain-delay-ms'] then return false end
+  if elapsed_ms >= settings['drain-delay-ms'] + settings['drain-timeout-ms'] then return true end
+  -- A request whose body is still arriving is in nginx only; and while nginx accepts there may be a next one.
+  return exists(NGINX_STOPPED_MARK) and tonumber(core.frontends['front']:get_stats().scur) == 0
+end
+
+-- Holds a preStop hook until the pod has drained. Bounded even where nothing drains: HAProxy does not notice that a
+-- waiting client has gone, so somebody who calls this over and over would fill the process.
+core.register_action('wait_for_drain', { 'http-req' }, function(txn)
+  local limit_ms = now_ms() + settings['drain-delay-ms'] + settings['drain-timeout-ms'] + 5000
+  while not drained() and now_ms() < limit_ms do core.msleep(POLL_MS) end
+  txn:set_var('txn.drained', draining_since_ms and 1 or 0)
+end)
