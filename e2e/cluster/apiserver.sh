@@ -236,6 +236,11 @@ compact() {
   docker exec "$prefix-etcd" etcdctl compact "$revision" --physical >&2
 }
 
+# Without an engine there is nothing to take down but our notes of it.
+if [[ $command == down ]] && ! engine_reachable; then
+  rm -rf "$STATE_DIR/apiserver"
+  exit
+fi
 [[ $command == kubeconfig ]] || use_engine
 case $command in
   up) up ;;

@@ -309,7 +309,7 @@ up() {
 }
 
 down() {
-  if ! have docker || ! (use_engine) 2>/dev/null; then rm -f "$KUBECONFIG"; return; fi
+  if ! engine_reachable; then rm -f "$KUBECONFIG"; return; fi
   use_engine
   lock cluster
   rm -f "$KUBECONFIG"
@@ -319,7 +319,6 @@ down() {
 }
 
 status() {
-  (use_engine) || return 1
   use_engine
   PATH=$("$CLUSTER_DIR/tools.sh" kind kubectl):$PATH
   docker ps -a --filter "label=io.x-k8s.kind.cluster=$CLUSTER_NAME" --format 'table {{.Names}}\t{{.Image}}\t{{.Status}}'

@@ -63,11 +63,14 @@ start() {
     arguments+=(--add-runtime "corelane=$ENGINE_DATA_DIR.runc" --default-runtime corelane)
   fi
   detached "$LOG_DIR/dockerd.log" dockerd "${arguments[@]}"
-  if ! wait_until 60 own_engine_answers; then
+  wait_until 60 started_or_gone "$detached_pid" || true
+  if ! own_engine_answers; then
     tail -n 25 "$LOG_DIR/dockerd.log"
+    stop_process "$detached_pid"
     return 1
   fi
 }
+started_or_gone() { own_engine_answers || process_gone "$1"; }
 
 stop_process() {
   local pid=$1

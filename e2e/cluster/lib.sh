@@ -111,7 +111,8 @@ lock() {
 }
 
 # detached LOG COMMAND...: a process of its own session that outlives this shell
-# and keeps none of its open files (locks, pipes of the caller).
+# and keeps none of its open files (locks, pipes of the caller). Its id is in
+# $detached_pid.
 detached() {
   local log=$1 fd
   shift
@@ -122,6 +123,7 @@ detached() {
     done
     exec setsid nohup "$@" </dev/null >"$log" 2>&1
   ) &
+  detached_pid=$!
   disown
 }
 
@@ -157,13 +159,15 @@ apt_install_now() {
 
 # ---- Container engine --------------------------------------------------------
 
-ENGINE_RUN_DIR=/run/corelane
+ENGINE_RUN_DIR=${CORELANE_RUN_DIR:-/run/corelane}
 ENGINE_SOCKET=$ENGINE_RUN_DIR/docker.sock
 ENGINE_PIDFILE=$ENGINE_RUN_DIR/docker.pid
 ENGINE_DATA_DIR=$CACHE_DIR/engine
 
 docker_answers() { timeout 10 docker version --format '{{.Server.Version}}' >/dev/null 2>&1; }
 own_engine_answers() { [[ -S $ENGINE_SOCKET ]] && DOCKER_HOST=unix://$ENGINE_SOCKET docker_answers; }
+
+engine_reachable() { have docker && { docker_answers || own_engine_answers; }; }
 
 # Points this process at the engine: the user's own if it answers, else ours.
 # Starts nothing; engine.sh does.
