@@ -2,7 +2,7 @@
  * The demo: installs the operator, applies examples/storefront.yaml, renders 1,000 pages through the Service and shows
  * how they were spread. Last line: `demo: ok=1000 failed=0 overlaps=0`. Run it through `make demo`.
  */
-import { eventually, get, kubectl, KUBECONFIG } from './support/cluster.ts';
+import { KUBECONFIG, kubectl } from './support/cluster.ts';
 import { type LoadResult, startLoad } from './support/load.ts';
 import { installOperator } from './support/operator.ts';
 
@@ -30,7 +30,9 @@ async function step<T>(title: string, work: () => Promise<T>): Promise<T> {
 function table(rows: string[][]): string {
   const widths = (rows[0] ?? []).map((_cell, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
   return rows
-    .map((row) => row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))))
+    .map((row) =>
+      row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))),
+    )
     .map((row) => `  ${row.join('   ')}`)
     .join('\n');
 }
@@ -75,12 +77,6 @@ async function main(): Promise<boolean> {
   await step('Waiting for the RenderService to be Ready (about 10 s)', () =>
     kubectl(['-n', NAMESPACE, 'wait', '--for=condition=Ready', '--timeout=180s', `renderservice/${NAME}`]),
   );
-  await eventually('a render', 30_000, async () => {
-    const endpoints = await get<{ items: { endpoints?: unknown[] }[] }>(
-      ...['-n', NAMESPACE, 'endpointslices', '-l', `kubernetes.io/service-name=${NAME}`],
-    );
-    return endpoints.items.some(({ endpoints: list }) => (list ?? []).length > 0) || undefined;
-  });
   console.log(await kubectl(['-n', NAMESPACE, 'get', 'renderservices,pods']));
   const result = await step(`Rendering ${REQUESTS} pages, ${CONCURRENCY} at a time (about 60 s)`, async () => {
     const url = `http://${NAME}.${NAMESPACE}.svc/`;
@@ -96,6 +92,8 @@ async function main(): Promise<boolean> {
 try {
   if (!(await main())) process.exitCode = 1;
 } catch (error) {
-  console.error(`\ndemo: ${(error as Error).message}\n\nLook at: kubectl --kubeconfig ${KUBECONFIG.split('/').slice(-2).join('/')} get pods -A`);
+  console.error(
+    `\ndemo: ${(error as Error).message}\n\nLook at: kubectl --kubeconfig ${KUBECONFIG.split('/').slice(-2).join('/')} get pods -A`,
+  );
   process.exitCode = 1;
 }

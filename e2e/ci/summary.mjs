@@ -23,7 +23,8 @@ function counts(name) {
 const results = names.map((name) => ({ name, ...counts(name) }));
 const total = (key) => results.reduce((sum, result) => sum + result[key], 0);
 if (results.length > 1) {
-  for (const { name, passed, failed } of results) console.log(`  ${name.padEnd(10)} ${passed} passed, ${failed} failed`);
+  for (const { name, passed, failed } of results)
+    console.log(`  ${name.padEnd(10)} ${passed} passed, ${failed} failed`);
 }
 console.log(`${prefix}${total('passed')} passed, ${total('failed')} failed`);
 process.exitCode = total('failed') > 0 || total('passed') === 0 ? 1 : 0;

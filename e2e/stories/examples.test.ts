@@ -9,10 +9,14 @@ import { ROOT } from '../support/shell.ts';
 
 const NAMESPACE = 'examples';
 /** The storefront has a story of its own. */
-const files = readdirSync(join(ROOT, 'examples')).filter((file) => file.endsWith('.yaml') && file !== 'storefront.yaml');
+const files = readdirSync(join(ROOT, 'examples')).filter(
+  (file) => file.endsWith('.yaml') && file !== 'storefront.yaml',
+);
 
 function renderServiceName(text: string): string {
-  const documents = parseAllDocuments(text).map((document) => document.toJS() as { kind: string; metadata: { name: string } });
+  const documents = parseAllDocuments(text).map(
+    (document) => document.toJS() as { kind: string; metadata: { name: string } },
+  );
   return documents.find(({ kind }) => kind === 'RenderService')?.metadata.name as string;
 }
 
@@ -28,19 +32,23 @@ afterAll(async () => {
 describe('each file in examples/', () => {
   test('there are examples', () => expect(files.length).toBeGreaterThan(0));
 
-  test.each(files)('%s becomes Ready', async (file) => {
-    const text = example(file);
-    // On two cores two pods with two whole CPUs each have no room: the share is what differs from the file.
-    const small = parseAllDocuments(text).map((document) => {
-      const resource = document.toJS();
-      for (const container of resource.spec?.template?.spec?.containers ?? []) {
-        container.resources = { requests: { cpu: '50m', memory: '64Mi' } };
-      }
-      return JSON.stringify(resource);
-    });
-    await apply(small.join('\n---\n'), '-n', NAMESPACE);
-    const name = renderServiceName(text);
-    await untilReady(NAMESPACE, name);
-    await kubectl(['-n', NAMESPACE, 'delete', 'renderservice', name]);
-  }, 240_000);
+  test.each(files)(
+    '%s becomes Ready',
+    async (file) => {
+      const text = example(file);
+      // On two cores two pods with two whole CPUs each have no room: the share is what differs from the file.
+      const small = parseAllDocuments(text).map((document) => {
+        const resource = document.toJS();
+        for (const container of resource.spec?.template?.spec?.containers ?? []) {
+          container.resources = { requests: { cpu: '50m', memory: '64Mi' } };
+        }
+        return JSON.stringify(resource);
+      });
+      await apply(small.join('\n---\n'), '-n', NAMESPACE);
+      const name = renderServiceName(text);
+      await untilReady(NAMESPACE, name);
+      await kubectl(['-n', NAMESPACE, 'delete', 'renderservice', name]);
+    },
+    240_000,
+  );
 });

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apply, eventually, get, kubectl } from '../support/cluster.ts';
-import { formatFigures, type Figure } from '../support/figures.ts';
+import { type Figure, formatFigures } from '../support/figures.ts';
 import { imageNames, installOperator, OPERATOR_NAMESPACE } from '../support/operator.ts';
 import { example, podsOf, untilReady } from '../support/renderservice.ts';
 import { ROOT, run } from '../support/shell.ts';
@@ -18,7 +18,8 @@ interface Lease {
 
 const figures: Figure[] = [];
 const manifest = example('storefront.yaml').replaceAll(/\bshop\b/g, NAMESPACE);
-const replicasOf = async () => (await get<{ spec: { replicas: number } }>('-n', NAMESPACE, 'deployment', NAME)).spec.replicas;
+const replicasOf = async () =>
+  (await get<{ spec: { replicas: number } }>('-n', NAMESPACE, 'deployment', NAME)).spec.replicas;
 const leader = async () => (await get<Lease>('-n', OPERATOR_NAMESPACE, 'lease', 'corelane')).spec.holderIdentity;
 const scale = (replicas: number) =>
   kubectl(['-n', NAMESPACE, 'scale', 'renderservice', NAME, `--replicas=${replicas}`]);
@@ -58,7 +59,12 @@ describe('the operator', () => {
     const deployment = performance.now();
     await untilReady(NAMESPACE, NAME);
     figures.push(
-      { name: 'kubectl apply returned to Deployment seen', value: (deployment - applied) / 1000, unit: 's', goal: '< 1' },
+      {
+        name: 'kubectl apply returned to Deployment seen',
+        value: (deployment - applied) / 1000,
+        unit: 's',
+        goal: '< 1',
+      },
       { name: 'kubectl apply begun to Ready', value: (performance.now() - started) / 1000, unit: 's', goal: '< 15' },
     );
   }, 240_000);
@@ -77,7 +83,12 @@ describe('the operator', () => {
       latencies.push(performance.now() - started);
     }
     const median = latencies.sort((one, other) => one - other)[Math.floor(SPEC_CHANGES / 2)] as number;
-    figures.push({ name: 'spec change to Deployment, two kubectl calls included (median)', value: median, unit: 'ms', goal: '< 500' });
+    figures.push({
+      name: 'spec change to Deployment, two kubectl calls included (median)',
+      value: median,
+      unit: 'ms',
+      goal: '< 500',
+    });
   }, 120_000);
 
   test('writes nothing in a steady state', async () => {
@@ -102,9 +113,16 @@ describe('the operator', () => {
     await kubectl(['-n', OPERATOR_NAMESPACE, 'delete', 'pod', holder, '--grace-period=0', '--force', '--wait=false']);
     const started = performance.now();
     await scale(2);
-    await eventually('the change made without the old leader', 40_000, async () => ((await replicasOf()) === 2 ? true : undefined));
+    await eventually('the change made without the old leader', 40_000, async () =>
+      (await replicasOf()) === 2 ? true : undefined,
+    );
     expect(await leader()).not.toBe(holder);
-    figures.push({ name: 'fail-over after the leader was killed', value: (performance.now() - started) / 1000, unit: 's', goal: '< 20' });
+    figures.push({
+      name: 'fail-over after the leader was killed',
+      value: (performance.now() - started) / 1000,
+      unit: 's',
+      goal: '< 20',
+    });
   }, 120_000);
 
   test('hands over at once when the leader is stopped in order', async () => {
@@ -116,7 +134,12 @@ describe('the operator', () => {
       const now = await leader();
       return now !== holder && now !== '' ? true : undefined;
     });
-    figures.push({ name: 'hand-over when the leader is stopped in order', value: (performance.now() - started) / 1000, unit: 's', goal: '' });
+    figures.push({
+      name: 'hand-over when the leader is stopped in order',
+      value: (performance.now() - started) / 1000,
+      unit: 's',
+      goal: '',
+    });
     await kubectl(['-n', OPERATOR_NAMESPACE, 'rollout', 'status', 'deployment/corelane', '--timeout=60s']);
     await untilReady(NAMESPACE, NAME);
   }, 120_000);
@@ -134,13 +157,24 @@ describe('the operator', () => {
     const metrics = await metricsOf(await leader());
     const rss = Number(/^process_resident_memory_bytes (\d+)/m.exec(metrics)?.[1]);
     expect(rss).toBeGreaterThan(0);
-    const size = async (image: string) => Number((await run('docker', ['image', 'inspect', '-f', '{{.Size}}', image])).trim());
+    const size = async (image: string) =>
+      Number((await run('docker', ['image', 'inspect', '-f', '{{.Size}}', image])).trim());
     const { operator, sidecar } = imageNames();
     const base = await size(process.env.DEBIAN_IMAGE as string);
     figures.push(
       { name: 'resident memory of the leading operator', value: rss / MIB, unit: 'MiB', goal: '< 160' },
-      { name: 'operator image, above its Debian base', value: ((await size(operator)) - base) / 1e6, unit: 'MB', goal: '< 160' },
-      { name: 'sidecar image, above its Debian base', value: ((await size(sidecar)) - base) / 1e6, unit: 'MB', goal: '< 60' },
+      {
+        name: 'operator image, above its Debian base',
+        value: ((await size(operator)) - base) / 1e6,
+        unit: 'MB',
+        goal: '< 160',
+      },
+      {
+        name: 'sidecar image, above its Debian base',
+        value: ((await size(sidecar)) - base) / 1e6,
+        unit: 'MB',
+        goal: '< 60',
+      },
     );
   }, 60_000);
 });

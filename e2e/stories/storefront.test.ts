@@ -43,14 +43,32 @@ describe('the storefront example', () => {
   });
 
   test('serves 400 renders at twice its workers, each worker one at a time, all workers in turn', async () => {
-    const load = await startLoad(NAMESPACE, 'story-load', ['--url', URL_IN_CLUSTER, '--requests', '400', '--concurrency', '12']);
+    const load = await startLoad(NAMESPACE, 'story-load', [
+      '--url',
+      URL_IN_CLUSTER,
+      '--requests',
+      '400',
+      '--concurrency',
+      '12',
+    ]);
     const result = await load.result(240_000);
-    expect({ ok: result.ok, failed: result.failed, overlaps: result.overlaps }).toEqual({ ok: 400, failed: 0, overlaps: 0 });
+    expect({ ok: result.ok, failed: result.failed, overlaps: result.overlaps }).toEqual({
+      ok: 400,
+      failed: 0,
+      overlaps: 0,
+    });
     expect(Object.keys(result.workers as object)).toHaveLength(6);
   }, 300_000);
 
   test('answers ping, readiness and metrics while every worker is busy', async () => {
-    const load = await startLoad(NAMESPACE, 'busy-load', ['--url', URL_IN_CLUSTER, '--requests', '150', '--concurrency', '20']);
+    const load = await startLoad(NAMESPACE, 'busy-load', [
+      '--url',
+      URL_IN_CLUSTER,
+      '--requests',
+      '150',
+      '--concurrency',
+      '20',
+    ]);
     const [pod] = await podsOf(NAMESPACE, NAME);
     const proxy = (port: number, path: string) =>
       kubectl(['get', '--raw', `/api/v1/namespaces/${NAMESPACE}/pods/${pod?.metadata.name}:${port}/proxy${path}`]);
@@ -70,9 +88,16 @@ describe('the storefront example', () => {
     const resource = await untilReady(NAMESPACE, NAME);
     expect(resource.status?.replicas).toBe(2);
     const scale = JSON.parse(
-      await kubectl(['get', '--raw', `/apis/corelane.dev/v1alpha1/namespaces/${NAMESPACE}/renderservices/${NAME}/scale`]),
+      await kubectl([
+        'get',
+        '--raw',
+        `/apis/corelane.dev/v1alpha1/namespaces/${NAMESPACE}/renderservices/${NAME}/scale`,
+      ]),
     );
-    expect(scale).toMatchObject({ spec: { replicas: 2 }, status: { replicas: 2, selector: `corelane.dev/renderservice=${NAME}` } });
+    expect(scale).toMatchObject({
+      spec: { replicas: 2 },
+      status: { replicas: 2, selector: `corelane.dev/renderservice=${NAME}` },
+    });
   }, 180_000);
 
   test('loses no request in a rolling update', async () => {
@@ -85,9 +110,11 @@ describe('the storefront example', () => {
     await untilReady(NAMESPACE, NAME);
     const result = await load.result(240_000);
     const after = await podsOf(NAMESPACE, NAME);
-    expect(after.some(({ metadata }) => before.some((old) => old.metadata.name === metadata.name && !metadata.deletionTimestamp))).toBe(
-      false,
-    );
+    expect(
+      after.some(({ metadata }) =>
+        before.some((old) => old.metadata.name === metadata.name && !metadata.deletionTimestamp),
+      ),
+    ).toBe(false);
     expect({ ok: result.ok, overlaps: result.overlaps, errors: result.errors, statuses: result.statuses }).toEqual({
       ok: 300,
       overlaps: 0,
@@ -97,11 +124,14 @@ describe('the storefront example', () => {
   }, 300_000);
 
   test('comes back when its objects are deleted by hand', async () => {
-    const uid = async (kind: string) => (await get<{ metadata: { uid: string } }>('-n', NAMESPACE, kind, NAME)).metadata.uid;
+    const uid = async (kind: string) =>
+      (await get<{ metadata: { uid: string } }>('-n', NAMESPACE, kind, NAME)).metadata.uid;
     for (const kind of ['service', 'poddisruptionbudget', 'deployment']) {
       const before = await uid(kind);
       await kubectl(['-n', NAMESPACE, 'delete', kind, NAME, '--wait=false']);
-      await eventually(`${kind} to be made again`, 20_000, async () => ((await uid(kind)) !== before ? true : undefined));
+      await eventually(`${kind} to be made again`, 20_000, async () =>
+        (await uid(kind)) !== before ? true : undefined,
+      );
     }
     await untilReady(NAMESPACE, NAME);
   }, 240_000);

@@ -1,6 +1,6 @@
 /** kubectl on the project's own cluster. */
 import { join } from 'node:path';
-import { ROOT, run, type RunOptions } from './shell.ts';
+import { ROOT, type RunOptions, run } from './shell.ts';
 
 /** The project's own kubeconfig; the user's is never read. */
 export const KUBECONFIG = join(ROOT, '.state/kubeconfig');

@@ -11,7 +11,9 @@ export interface Figure {
 /** The same figures as JSON and as a Markdown page. */
 export function formatFigures(figures: Figure[]): { json: string; markdown: string } {
   const rounded = figures.map((figure) => ({ ...figure, value: Number(figure.value.toPrecision(3)) }));
-  const rows = rounded.map(({ name, value, unit, goal }) => `| ${name} | ${value} ${unit} | ${goal && `${goal} ${unit}`} |`);
+  const rows = rounded.map(
+    ({ name, value, unit, goal }) => `| ${name} | ${value} ${unit} | ${goal && `${goal} ${unit}`} |`,
+  );
   return {
     json: `${JSON.stringify(rounded, null, 2)}\n`,
     markdown: [

@@ -18,7 +18,17 @@ interface Pod {
 /** Creates the ConfigMap with the load client's files. */
 async function deliverClient(namespace: string): Promise<void> {
   const manifest = await kubectl([
-    ...['-n', namespace, 'create', 'configmap', 'load-client', '--from-file=e2e/load', '--dry-run=client', '-o', 'yaml'],
+    ...[
+      '-n',
+      namespace,
+      'create',
+      'configmap',
+      'load-client',
+      '--from-file=e2e/load',
+      '--dry-run=client',
+      '-o',
+      'yaml',
+    ],
   ]);
   await apply(manifest, '--server-side', '--force-conflicts');
 }

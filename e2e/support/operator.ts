@@ -1,5 +1,5 @@
 /** Installs the operator on the cluster as the README tells users to. */
-import { kubectl, KUBECONFIG } from './cluster.ts';
+import { KUBECONFIG, kubectl } from './cluster.ts';
 import { run } from './shell.ts';
 
 export const OPERATOR_NAMESPACE = 'corelane';
@@ -19,7 +19,12 @@ export async function installOperator(): Promise<void> {
   await kubectl(['apply', '--server-side', '--force-conflicts', '-f', 'crds/']);
   const image = (prefix: string, name: string) => {
     const colon = name.lastIndexOf(':');
-    return ['--set', `${prefix}.repository=${name.slice(0, colon)}`, '--set-string', `${prefix}.tag=${name.slice(colon + 1)}`];
+    return [
+      '--set',
+      `${prefix}.repository=${name.slice(0, colon)}`,
+      '--set-string',
+      `${prefix}.tag=${name.slice(colon + 1)}`,
+    ];
   };
   await run(
     'helm',

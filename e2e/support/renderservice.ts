@@ -1,8 +1,9 @@
 /** RenderServices and what they own, as the stories need them. */
-import { eventually, get, kubectl } from './cluster.ts';
-import { ROOT } from './shell.ts';
+
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { eventually, get, kubectl } from './cluster.ts';
+import { ROOT } from './shell.ts';
 
 interface Condition {
   type: string;
@@ -26,7 +27,11 @@ export interface LiveRenderService {
 
 export interface LivePod {
   metadata: { name: string; deletionTimestamp?: string };
-  spec: { nodeName: string; containers: { name: string }[]; initContainers?: { name: string; restartPolicy?: string }[] };
+  spec: {
+    nodeName: string;
+    containers: { name: string }[];
+    initContainers?: { name: string; restartPolicy?: string }[];
+  };
   status: {
     podIP: string;
     conditions?: { type: string; status: string }[];
@@ -58,7 +63,13 @@ export async function untilReady(namespace: string, name: string, timeoutMs = 12
 
 /** Pods of a RenderService, those that are being deleted included. */
 export async function podsOf(namespace: string, name: string): Promise<LivePod[]> {
-  const { items } = await get<{ items: LivePod[] }>('-n', namespace, 'pods', '-l', `corelane.dev/renderservice=${name}`);
+  const { items } = await get<{ items: LivePod[] }>(
+    '-n',
+    namespace,
+    'pods',
+    '-l',
+    `corelane.dev/renderservice=${name}`,
+  );
   return items;
 }
 

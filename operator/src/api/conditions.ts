@@ -37,10 +37,14 @@ export function ready(pods: number): ConditionDraft[] {
   ];
 }
 
-/** A change is on its way to the pods; `serving` tells whether enough pods are up all the same. */
+/**
+ * A change is on its way to the pods. `Ready` speaks of the whole spec, as kstatus wants it: while enough pods serve it is
+ * Unknown, so that an alert on False does not fire at every rollout and `kubectl wait` does not return too early.
+ * @param serving whether as many pods as wanted are available, of whatever template
+ */
 export function progressing(message: string, serving: boolean): ConditionDraft[] {
   return [
-    serving ? draft('Ready', 'True', 'Serving', message) : draft('Ready', 'False', 'PodsNotReady', message),
+    serving ? draft('Ready', 'Unknown', 'Progressing', message) : draft('Ready', 'False', 'PodsNotReady', message),
     draft('Reconciling', 'True', 'Progressing', message),
     draft('Stalled', 'False', 'Progressing', 'nothing hinders the operator'),
   ];
@@ -52,12 +56,16 @@ export type StalledReason =
   | 'Rejected' // the API server refuses an object that was made from the spec
   | 'ProgressDeadlineExceeded'; // the Deployment made no progress
 
-/** Nothing more happens until somebody changes something. What runs keeps running; `serving` tells whether it does. */
-export function stalled(reason: StalledReason, message: string, serving: boolean): ConditionDraft[] {
+/**
+ * Nothing more happens until somebody changes something. What runs keeps running.
+ * @param available pods that go on serving meanwhile
+ */
+export function stalled(reason: StalledReason, message: string, available: number): ConditionDraft[] {
+  const meanwhile = available > 0 ? `${message} (${available} pods keep serving)` : message;
   return [
-    draft('Ready', serving ? 'True' : 'False', reason, message),
-    draft('Reconciling', 'False', reason, message),
-    draft('Stalled', 'True', reason, message),
+    draft('Ready', 'False', reason, meanwhile),
+    draft('Reconciling', 'False', reason, meanwhile),
+    draft('Stalled', 'True', reason, meanwhile),
   ];
 }
 

@@ -5,6 +5,7 @@ import { Informer } from '../kube/informer.ts';
 import { type Kind, kinds } from '../kube/kinds.ts';
 import type { Rest } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
+import type { PodStatus } from './pods.ts';
 
 /** Kinds of which a RenderService owns objects that the operator writes. */
 const OWNED_KINDS = [
@@ -54,6 +55,13 @@ export class Cluster {
     return informer;
   }
 
+  /** Pods of a RenderService without those that are on their way out. */
+  podsOf(namespace: string, name: string): KubeObject[] {
+    return this.pods
+      .list(namespace)
+      .filter(({ metadata }) => metadata.labels?.[LABEL_RENDER_SERVICE] === name && !metadata.deletionTimestamp);
+  }
+
   /** Calls `enqueue` with the key of the RenderService that a change is about. Nothing else happens in an event. */
   onChange(enqueue: (key: string) => void): void {
     this.renderServices.onChange(({ metadata }) => enqueue(`${metadata.namespace}/${metadata.name}`));
@@ -87,12 +95,22 @@ function withoutManagedFields(object: KubeObject): KubeObject {
 /** Of a pod only what status needs: a fleet of 10,000 pods must fit into the operator's memory. */
 function reducePod({ apiVersion, kind, metadata, status }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, labels, ownerReferences, deletionTimestamp } = metadata;
-  const { conditions, containerStatuses } = (status ?? {}) as { conditions?: unknown; containerStatuses?: unknown };
+  const { conditions, initContainerStatuses, containerStatuses } = (status ?? {}) as PodStatus;
+  const reduce = (containers: PodStatus['containerStatuses']) =>
+    containers?.map(({ name: container, ready, state }) => ({
+      name: container,
+      ready,
+      ...(state?.waiting && { state: { waiting: state.waiting } }),
+    }));
   return {
     apiVersion,
     kind,
     metadata: { name, namespace, uid, resourceVersion, labels, ownerReferences, deletionTimestamp },
-    status: { conditions, containerStatuses },
+    status: {
+      conditions,
+      initContainerStatuses: reduce(initContainerStatuses),
+      containerStatuses: reduce(containerStatuses),
+    },
   };
 }
 

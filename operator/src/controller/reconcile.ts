@@ -12,7 +12,7 @@ import { desiredObjects, type PlannedObject, type SidecarImage } from '../plan/i
 import type { Cluster } from './cluster.ts';
 import { prune, superfluous } from './prune.ts';
 import type { Outcome } from './queue.ts';
-import { computeStatus, isServing, rolloutConditions, writeStatus } from './status.ts';
+import { availablePods, computeStatus, rolloutConditions, writeStatus } from './status.ts';
 
 /** A foreign object can go away without an event that we see. */
 const STALLED_RECHECK_MS = 15_000;
@@ -53,13 +53,17 @@ export class Reconciler {
     const deployment = () => cluster.owned('Deployment').get(namespace, name);
     try {
       const applied = await this.#applyAll(resource);
-      await this.#finish(resource, applied.deployment, rolloutConditions(applied.renderService, applied.deployment));
+      await this.#finish(
+        resource,
+        applied.deployment,
+        rolloutConditions(applied.renderService, applied.deployment, cluster.podsOf(namespace, name)),
+      );
       return {};
     } catch (error) {
       if (!(error instanceof StalledError)) throw error;
       const live = deployment();
       const own = live?.metadata.ownerReferences?.some(({ uid }) => uid === resource.metadata.uid) ? live : undefined;
-      await this.#finish(resource, own, stalled(error.reason, error.message, isServing(own)));
+      await this.#finish(resource, own, stalled(error.reason, error.message, availablePods(own)));
       return { requeueAfterMs: STALLED_RECHECK_MS };
     }
   }
@@ -123,9 +127,9 @@ export class Reconciler {
   ): Promise<void> {
     const { cluster, instance, now, onWrite } = this.#options;
     const status = computeStatus(
-      cluster,
       resource,
       deployment,
+      cluster.podsOf(resource.metadata.namespace, resource.metadata.name),
       drafts,
       now()
         .toISOString()

@@ -27,7 +27,9 @@ function global({ connections, drain, queue }: DataPlaneModel): string {
 global
   # One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.
   nbthread 1
-  maxconn ${whole(connections.haproxyMax, 'connections')}
+  # HAProxy derives its maxconn (half of this) by itself; where the container may open fewer files it takes those, while
+  # a fixed maxconn would keep it from starting. Without a bound it would fill memory where the limit is 10^9.
+  fd-hard-limit ${whole(connections.haproxyFilesMax, 'open files')}
   hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}
   log stdout format raw daemon notice
   stats socket ${RUN}/haproxy.sock mode 600 level admin
