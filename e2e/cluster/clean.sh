@@ -30,13 +30,33 @@ clean_engine_objects() {
   [[ -z $ids ]] || run "remove $(wc -w <<<"$ids") images $STANDIN/*" docker image rm -f $ids >/dev/null || true
 }
 
+# An engine that was killed leaves mounts behind, its data folder on itself among
+# them. Deepest first.
+unmount_below() { # DIR
+  local point
+  awk -v dir="$1" '$2 == dir || index($2, dir "/") == 1 { print $2 }' /proc/self/mounts | sort -r |
+    while read -r point; do umount "$point" || true; done
+}
+
+# Where the engine's mounts are still there, they are not emptied. macOS's rm has
+# no such option, and there is no engine of ours there.
+remove() { rm -rf "${one_file_system[@]}" "$@"; }
+one_file_system=()
+[[ $(uname) != Linux ]] || one_file_system=(--one-file-system)
+
 # Named one by one: CORELANE_CACHE may be a folder that holds other things, too.
 clean_cache() {
   cd "$CACHE_DIR"
-  # --one-file-system: were the engine's mounts still there, they are not emptied.
-  rm -rf --one-file-system bin log lock engine engine.runc tools-* no-registry
+  [[ ! -e /proc/self/mounts ]] || unmount_below "$ENGINE_DATA_DIR"
+  remove bin log lock engine engine.runc tools-* no-registry
   cd /
   rmdir "$CACHE_DIR" 2>/dev/null || say "kept $CACHE_DIR: other files are in it"
+}
+
+clean_run_dir() {
+  [[ -e $ENGINE_RUN_DIR ]] || return 0
+  unmount_below "$ENGINE_RUN_DIR"
+  remove "$ENGINE_RUN_DIR"
 }
 
 run "delete the kind cluster $CLUSTER_NAME" "$CLUSTER_DIR/cluster.sh" down
@@ -47,4 +67,4 @@ run "stop the project's container engine, if it runs" "$CLUSTER_DIR/engine.sh" d
 run "remove $STATE_DIR" rm -rf "$STATE_DIR"
 if [[ -e $ENGINE_SOCKET && -z $dry ]]; then die "the engine did not stop; its data in $ENGINE_DATA_DIR is kept"; fi
 run "remove the cache $CACHE_DIR ($(du -sh "$CACHE_DIR" 2>/dev/null | cut -f1))" clean_cache
-run "remove $ENGINE_RUN_DIR" rm -rf --one-file-system "$ENGINE_RUN_DIR"
+run "remove $ENGINE_RUN_DIR" clean_run_dir
