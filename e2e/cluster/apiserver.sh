@@ -31,7 +31,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 command=${1:-}
 (($# == 0)) || shift
-name=default port= kubeconfig= controllers= watch_cache=true fresh= all= kill= user=admin
+name=default port='' kubeconfig='' controllers='' watch_cache=true fresh='' all='' kill='' user=admin
 while (($#)); do
   case $1 in
     --name) name=$2; shift ;;
@@ -131,11 +131,11 @@ free_port() {
 # Files go in by docker cp, not as a volume: the engine may run elsewhere (a
 # virtual machine on macOS) and not see this folder.
 start_container() { # SUFFIX IMAGE OPTIONS... -- COMMAND...
-  local container=$prefix-$1 image=$2 options=()
+  local container=$prefix-$1 image=$2 arguments=()
   shift 2
-  while [[ $1 != -- ]]; do options+=("$1"); shift; done
+  while [[ $1 != -- ]]; do arguments+=("$1"); shift; done
   shift
-  docker create --name "$container" --label "$label=$clone_id" --network "$prefix" "${options[@]}" \
+  docker create --name "$container" --label "$label=$clone_id" --network "$prefix" "${arguments[@]}" \
     --entrypoint "$1" "$image" "${@:2}"
   [[ $1 == etcd ]] || docker cp "$dir/pki" "$container:/pki"
   docker start "$container"
@@ -208,7 +208,7 @@ up() {
     : "${port:=$(free_port)}"
     trap 'remove_this >/dev/null 2>&1' EXIT
     mkdir -p "$dir"
-    step "Starting etcd and API server '$name' (about 5 s)" "apiserver-$name" create
+    step "Starting etcd and API server '$name' (about 4 s)" "apiserver-$name" create
     await_ready
     [[ -z $controllers ]] || step "Starting controllers $controllers" "controllers-$name" start_controllers
     trap - EXIT
@@ -254,5 +254,5 @@ case $command in
   start-apiserver) must_exist; start_again ;;
   restart-apiserver) must_exist; stop_apiserver; start_again ;;
   compact) must_exist; compact ;;
-  *) sed -n '2,/^source/{/^source/d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  *) sed -n '2,/^source/{/^source/d;s/^# \{0,1\}//;p;}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

@@ -287,7 +287,7 @@ up() {
   image=$("$CLUSTER_DIR/node-image.sh")
   existing=$(node_containers all)
   if [[ -n $existing ]]; then
-    if [[ $(docker inspect -f '{{.Config.Image}}' "$CLUSTER_NAME-control-plane" 2>/dev/null) != "$image" ]]; then
+    if [[ $(docker inspect -f '{{.Image}}' "$CLUSTER_NAME-control-plane" 2>/dev/null) != "$(docker image inspect -f '{{.Id}}' "$image")" ]]; then
       say "the cluster runs another node image than $image"
     elif nodes_up && export_kubeconfig; then
       if healthy; then return; fi
@@ -303,8 +303,8 @@ up() {
   state_dir
   # A cluster that came up half is of no use to anybody; the log tells why.
   trap 'kind delete cluster --name "$CLUSTER_NAME" --kubeconfig "$KUBECONFIG" >/dev/null 2>&1' EXIT
-  step "Creating a kind cluster of 3 nodes (about 40 s)" cluster-create create
-  step "Waiting for nodes, CoreDNS and metrics-server (about 25 s)" cluster-finish finish
+  step "Creating a kind cluster of 3 nodes (about 30 s)" cluster-create create
+  step "Waiting for nodes, CoreDNS and metrics-server (about 20 s)" cluster-finish finish
   trap - EXIT
 }
 

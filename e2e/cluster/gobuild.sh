@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # Builds Go programs of other projects into $BIN_DIR. Source it after lib.sh.
 
 # go_module_build MODULE VERSION COMMAND...: runs COMMAND in a throw-away module
@@ -10,7 +11,7 @@ go_module_build() {
   dir=$(mktemp -d)
   # shellcheck disable=SC2064
   trap "rm -rf '$dir'" EXIT
-  cd "$dir"
+  cd "$dir" || return
   printf 'module corelane.local/build\n\ngo 1.26.0\n\nrequire %s %s\n' "$module" "$version" >go.mod
   export GOFLAGS='-mod=mod -trimpath -buildvcs=false' GOWORK=off CGO_ENABLED=${CGO_ENABLED:-0}
   "$@"

@@ -9,6 +9,9 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 
+# The programs are for the nodes. Elsewhere Docker comes with a registry anyway.
+[[ $(uname) == Linux ]] || die "k8s-binaries.sh builds on Linux only; check that Docker can pull images, and install kubectl"
+
 built() { # VERSION NAME...
   local version=$1 name
   shift
@@ -62,7 +65,7 @@ apiserver() {
 kubernetes() {
   apiserver
   missing "$KUBERNETES_VERSION" kube-scheduler kube-proxy kubelet kubeadm kubectl || return 0
-  step "Building the other Kubernetes programs (about 3 min on 2 cores), once" build-kubernetes \
+  step "Building the other Kubernetes programs (about 1 min on 2 cores), once" build-kubernetes \
     go_module_build k8s.io/kubernetes "$KUBERNETES_VERSION" kubernetes_build kube-scheduler kube-proxy kubelet kubeadm kubectl
 }
 
@@ -87,7 +90,7 @@ node() {
   # runc is the one program with C in it. It is linked statically: the node image
   # may be of another Debian release than this machine.
   apt_install gcc libc6-dev libseccomp-dev pkg-config
-  step "Building containerd, runc, CNI plugins and crictl (about 3 min on 2 cores), once" build-node node_build
+  step "Building containerd, runc, CNI plugins and crictl (about 2 min on 2 cores), once" build-node node_build
 }
 node_build() {
   local module=github.com/containerd/containerd/v2 name
@@ -110,7 +113,7 @@ node_build() {
 
 addons() {
   missing "$COREDNS_VERSION" coredns || missing "$METRICS_SERVER_VERSION" metrics-server || return 0
-  step "Building CoreDNS and metrics-server (about 5 min on 2 cores), once" build-addons addons_build
+  step "Building CoreDNS and metrics-server (about 6 min on 2 cores), once" build-addons addons_build
 }
 addons_build() {
   built "$COREDNS_VERSION" coredns ||

@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034
 # Shared by the scripts beside it: paths, progress, locks, the container engine.
 # Source it; it is not a command.
 #
@@ -25,6 +26,10 @@ STATE_DIR=$CLONE_DIR/.state
 CLUSTER_NAME=corelane
 CLUSTER_KUBECONFIG=$STATE_DIR/kubeconfig
 STANDIN=corelane.local # registry name of everything made here; never pushed
+
+# macOS lacks these two.
+command -v timeout >/dev/null || timeout() { shift; "$@"; }
+command -v sha256sum >/dev/null || sha256sum() { shasum -a 256; }
 
 mkdir -p "$BIN_DIR" "$LOG_DIR" "$CACHE_DIR/lock"
 
@@ -148,7 +153,7 @@ apt_install_now() {
   if [[ ! -e $policy ]]; then
     printf '#!/bin/sh\nexit 101\n' >$policy
     chmod 755 $policy
-    trap "rm -f $policy" EXIT
+    trap 'rm -f /usr/sbin/policy-rc.d' EXIT
   fi
   # Another apt on the machine may hold the lock for a while.
   local apt=(apt-get -o DPkg::Lock::Timeout=300 -q)

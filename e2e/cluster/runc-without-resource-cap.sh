@@ -5,7 +5,7 @@
 # capability from what the engine asks for, and hands on to the real runc.
 # Registered by engine.sh as the default runtime of its own daemon only.
 
-command= bundle=. process= previous=
+command='' bundle=. process='' previous=''
 for arg in "$@"; do
   case $previous in
     --bundle | -b) bundle=$arg ;;

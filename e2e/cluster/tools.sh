@@ -16,7 +16,7 @@ minor() { sed -E 's/^v?([0-9]+)\.([0-9]+).*/\1.\2/' <<<"$1"; }
 installed_version() {
   case $1 in
     kind) kind version -q ;;
-    kubectl) kubectl version --client -o json | sed -n 's/.*"gitVersion": "\([^"]*\)".*/\1/p' | head -1 ;;
+    kubectl) kubectl version --client -o json | sed -n 's/.*"gitVersion": "\([^"]*\)".*/\1/p' ;;
     helm) helm version --template '{{.Version}}' ;;
     kubeconform) kubeconform -v ;;
   esac 2>/dev/null || true
@@ -38,11 +38,11 @@ suits() {
 build() {
   case $1 in
     kind)
-      step "Building kind $KIND_VERSION (about 30 s on 2 cores), once" build-kind \
+      step "Building kind $KIND_VERSION (about 15 s on 2 cores), once" build-kind \
         go_binary kind "$KIND_VERSION" sigs.k8s.io/kind sigs.k8s.io/kind ;;
     helm)
       local version=helm.sh/helm/v3/internal/version
-      step "Building helm $HELM_VERSION (about 90 s on 2 cores), once" build-helm \
+      step "Building helm $HELM_VERSION (about 100 s on 2 cores), once" build-helm \
         go_binary helm "$HELM_VERSION" helm.sh/helm/v3 helm.sh/helm/v3/cmd/helm "-X $version.version=$HELM_VERSION" ;;
     kubeconform)
       step "Building kubeconform $KUBECONFORM_VERSION (about 5 s on 2 cores), once" build-kubeconform \
