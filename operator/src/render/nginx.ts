@@ -197,9 +197,12 @@ function server({ pingPath, ports }: DataPlaneModel): string {
     server_name _;
 
     # 408 is missing: nginx closes the connection of a client that is too slow, and logs 408.
+    # All of them here: a location with an error_page of its own would not have the others.
     error_page 413 @corelane_413;
     error_page 502 @corelane_502;
     error_page 504 @corelane_504;
+    # 418 stands for "draining"; an error page keeps method and body.
+    error_page 418 = @corelane_draining;
     recursive_error_pages on;
 
     location = ${word(pingPath, 'ping.path')} {
@@ -213,8 +216,6 @@ function server({ pingPath, ports }: DataPlaneModel): string {
     }
 
     location / {
-      # 418 stands for "draining"; an error page keeps method and body.
-      error_page 418 = @corelane_draining;
       if (-f ${DRAINING_MARK}) {
         return 418;
       }

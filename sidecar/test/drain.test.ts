@@ -1,0 +1,120 @@
+/** A pod that is to stop, step by step as kubelet does it. */
+import http from 'node:http';
+import net from 'node:net';
+import { jest } from '@jest/globals';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { docker } from './docker.ts';
+import { type Answer, Pod, until } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+let pod: Pod;
+afterEach(() => pod?.stop());
+
+/** The preStop hooks of all containers, at the same time. */
+function preStop() {
+  const hook = (container: string) => docker('exec', container, 'corelane-drain');
+  const waits = pod.workers.map(() => pod.get('/wait-for-drain', { port: PORTS.health }));
+  return { proxies: Promise.all([hook(pod.haproxy), hook(pod.nginx)]), workers: Promise.all(waits) };
+}
+
+/** SIGTERM, and the exit code once the container has ended. */
+async function terminate(container: string): Promise<number> {
+  await docker('kill', '--signal', 'TERM', container);
+  await until('the container ends', async () => !(await pod.state(container)).Running);
+  return (await pod.state(container)).ExitCode;
+}
+
+async function readiness(): Promise<string> {
+  const { status, body } = await pod.get('/readyz', { port: PORTS.health });
+  return `${status} ${body}`;
+}
+
+test('nothing is lost: it serves through the delay, finishes, then everything ends with code 0', async () => {
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '2s' } });
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  expect((await pod.get('/?id=before', { agent })).headers.connection).toBe('keep-alive');
+
+  const slow = net.connect(pod.port(PORTS.http), '127.0.0.1');
+  slow.write('POST /?id=slow-body HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
+  let hooksDone = false;
+  const hooks = preStop();
+  const released = hooks.workers.then((answers) => {
+    hooksDone = true;
+    return answers;
+  });
+  await until('not ready', async () => (await readiness()) === '503 draining');
+  expect(await pod.get('/ping')).toMatchObject({ status: 503, headers: { 'x-corelane-error': 'draining' } });
+
+  const during = await pod.get('/?id=during', { agent, method: 'POST', body: 'b'.repeat(100_000) });
+  expect(during).toMatchObject({ status: 200, headers: { connection: 'close' } });
+  expect(JSON.parse(during.body)).toMatchObject({ method: 'POST', bytes: 100_000 });
+
+  // Past the delay: one render and one body that is still arriving hold the workers.
+  const last = pod.get('/?ms=4000&id=last');
+  await pod.begun('last');
+  await hooks.proxies;
+  await until('nothing new is accepted', () =>
+    pod.get('/ping').then(
+      () => false,
+      () => true,
+    ),
+  );
+  expect(hooksDone).toBe(false);
+  expect((await last).status).toBe(200);
+  expect(hooksDone).toBe(false);
+  const answer = new Promise<string>((resolve) => slow.once('data', (data) => resolve(data.toString())));
+  slow.write('67890');
+  expect(await answer).toMatch(/^HTTP\/1.1 200 /);
+
+  expect((await released).map(({ status, body }) => `${status} ${body}`)).toEqual(['200 drained']);
+  expect((await pod.state(pod.nginx)).Running).toBe(true); // nobody may take it for a crash
+  expect(await terminate(pod.workers[0] ?? '')).toBe(0);
+  expect(await terminate(pod.nginx)).toBe(0);
+  expect(await terminate(pod.haproxy)).toBe(0);
+});
+
+test('an idle pod does not wait for idle connections', async () => {
+  pod = await Pod.start({ workersPerPod: 2, drain: { delay: '500ms' } });
+  const agent = new http.Agent({ keepAlive: true });
+  await pod.get('/?id=idle', { agent });
+  const began = performance.now();
+  const { proxies, workers } = preStop();
+  await proxies;
+  const answers: Answer[] = await workers;
+  // keepAlive.idleTimeout is 75 s.
+  expect(performance.now() - began).toBeLessThan(30_000);
+  expect(answers.map(({ body }) => body)).toEqual(['drained', 'drained']);
+  expect(await Promise.all([pod.nginx, pod.haproxy].map(terminate))).toEqual([0, 0]);
+  agent.destroy();
+});
+
+test('drain.timeout releases the workers whatever is still going on', async () => {
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts: { render: '1s' } });
+  const slow = net.connect(pod.port(PORTS.http), '127.0.0.1');
+  slow.on('error', () => 0);
+  slow.write('POST /?id=never HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
+  await until('nginx has it', async () => (await pod.get('/ping')).status === 200);
+  const { workers } = preStop();
+  expect((await workers).map(({ status }) => status)).toEqual([200]);
+  slow.destroy();
+});
+
+test('waiting for a drain that does not come has no effect, and ends', async () => {
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts: { render: '1s' } });
+  const waits = Array.from({ length: 200 }, () => pod.get('/wait-for-drain', { port: PORTS.health }));
+  expect(await readiness()).toBe('200 ok');
+  expect((await pod.get('/?id=meanwhile')).status).toBe(200);
+  expect(new Set((await Promise.all(waits)).map(({ status, body }) => `${status} ${body}`))).toEqual(
+    new Set(['503 not-draining']),
+  );
+});
+
+test('SIGTERM without a drain still finishes what has begun', async () => {
+  pod = await Pod.start({ workersPerPod: 1 });
+  const last = pod.get('/?ms=2000&id=last');
+  await pod.begun('last');
+  const ends = Promise.all([terminate(pod.nginx), terminate(pod.haproxy)]);
+  expect((await last).status).toBe(200);
+  expect(await ends).toEqual([0, 0]);
+});

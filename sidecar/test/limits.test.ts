@@ -1,0 +1,88 @@
+/** Past its limits a pod answers at once, and says who made the error and when to come back (I3). */
+import { jest } from '@jest/globals';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { docker } from './docker.ts';
+import { Pod, until } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+let pod: Pod;
+beforeAll(async () => {
+  pod = await Pod.start({
+    workersPerPod: 1,
+    queue: { maxLength: 2, timeout: '3s' },
+    timeouts: { render: '4s', clientBody: '1s' },
+  });
+});
+afterAll(() => pod?.stop());
+
+function error({ status, headers }: Awaited<ReturnType<Pod['get']>>) {
+  return [status, headers['x-corelane-error'], headers['retry-after']];
+}
+
+test('a full queue refuses at once, and those in it are served', async () => {
+  const busy = pod.get('/?ms=2000&id=full');
+  await pod.begun('full');
+  const waiting = [1, 2].map((n) => pod.get(`/?id=full-waits-${n}`));
+  await pod.queued(2);
+  expect(error(await pod.get('/?id=full-refused'))).toEqual([503, 'queue-full', '1']);
+  // The worker is still at the first one: the refusal has waited for nobody.
+  expect(pod.events({ event: 'end', id: 'full' })).toEqual([]);
+  expect((await Promise.all([busy, ...waiting])).map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(pod.events({ id: 'full-refused' })).toEqual([]);
+});
+
+test('who waits too long is told so, and is never rendered', async () => {
+  const busy = pod.get('/?ms=3900&id=timeout-busy');
+  await pod.begun('timeout-busy');
+  const answer = await pod.get('/?id=timeout-waits');
+  expect(error(answer)).toEqual([503, 'queue-timeout', '1']);
+  expect(JSON.parse(answer.body)).toEqual({ error: 'queue-timeout' });
+  expect((await busy).status).toBe(200);
+  expect(pod.events({ id: 'timeout-waits' })).toEqual([]);
+});
+
+test('a render beyond its limit is given up', async () => {
+  expect(error(await pod.get('/?ms=6000&id=too-long'))).toEqual([504, 'render-timeout', undefined]);
+  await until('the render ends', () => pod.events({ event: 'end', id: 'too-long' })[0]);
+});
+
+test('errors of the application pass through; only the proxies name theirs', async () => {
+  for (const status of [404, 500, 502, 503, 504, 418]) {
+    const answer = await pod.get(`/?id=app-${status}&status=${status}`);
+    expect([...error(answer), JSON.parse(answer.body).id]).toEqual([status, undefined, undefined, `app-${status}`]);
+    expect(pod.events({ event: 'begin', id: `app-${status}` })).toHaveLength(1);
+  }
+});
+
+test('a client that stops in the middle of its body is closed and logged', async () => {
+  const stopped = new Promise((resolve) => {
+    const call = pod.get('/?id=stopped', { method: 'POST', headers: { 'content-length': '10' }, body: undefined });
+    call.then(resolve, resolve);
+  });
+  expect(await stopped).toMatchObject({ code: 'ECONNRESET' });
+  const line = await until('it is logged', async () =>
+    (await pod.accessLog()).find(({ uri }) => String(uri).includes('stopped')),
+  );
+  expect(line.status).toBe(408);
+  expect(pod.events({ id: 'stopped' })).toEqual([]);
+});
+
+test('without HAProxy the answer says so, and both come back over stale sockets', async () => {
+  await docker('kill', '--signal', 'KILL', pod.haproxy);
+  expect(error(await pod.get('/?id=no-proxy'))).toEqual([502, 'proxy-down', undefined]);
+  await docker('kill', '--signal', 'KILL', pod.nginx);
+  await docker('start', pod.haproxy, pod.nginx);
+  await until('ready', () =>
+    pod.get('/readyz', { port: PORTS.health }).then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  );
+  await until('served', () =>
+    pod.get('/?id=restarted').then(
+      ({ status }) => status === 200,
+      () => false,
+    ),
+  );
+});

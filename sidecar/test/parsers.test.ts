@@ -1,0 +1,32 @@
+/** Every golden configuration is read by the real parsers, in the image that ships. */
+import { chmodSync, copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { prepare, runSidecar } from './docker.ts';
+
+const GOLDEN = fileURLToPath(new URL('../../operator/test/unit/render/golden/', import.meta.url));
+const names = readdirSync(GOLDEN)
+  .filter((file) => file.endsWith('.yaml'))
+  .map((file) => file.slice(0, -'.yaml'.length));
+
+beforeAll(prepare);
+
+test('there are goldens', () => expect(names.length).toBeGreaterThan(3));
+
+test.each(names)(
+  'HAProxy and nginx accept %s',
+  async (name) => {
+    const folder = mkdtempSync(join(tmpdir(), 'corelane-parse-'));
+    try {
+      chmodSync(folder, 0o755);
+      for (const file of ['nginx.conf', 'haproxy.cfg']) copyFileSync(`${GOLDEN}${name}.${file}`, join(folder, file));
+      const mounts = ['--volume', `${folder}:/etc/corelane:ro`];
+      await runSidecar(mounts, 'haproxy', '-c', '-dW'); // a warning counts as an error
+      await runSidecar(mounts, 'nginx', '-t');
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  },
+  60_000,
+);

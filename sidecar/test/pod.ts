@@ -1,0 +1,207 @@
+/**
+ * A pod on a plain container engine: a holder of the network, both proxies as kubelet would start them, and one
+ * container per worker.
+ */
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { type RenderServiceSpecInput, renderServiceSpec } from '../../operator/src/api/spec.ts';
+import { renderConfig } from '../../operator/src/render/index.ts';
+import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, SIDECAR_IMAGE, start } from './docker.ts';
+
+export const WORKER_APP = fileURLToPath(new URL('worker.mjs', import.meta.url));
+const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats];
+/** Generous: other work may keep the machine busy. */
+const WAIT_MS = 30_000;
+
+export interface Answer {
+  status: number;
+  headers: http.IncomingHttpHeaders;
+  body: string;
+  elapsedMs: number;
+}
+
+/** What worker.mjs has noted. */
+export interface WorkerEvent {
+  worker: number;
+  event: 'up' | 'begin' | 'end';
+  id?: string;
+  method?: string;
+  bytes?: number;
+  inFlight?: number;
+}
+
+export interface Call {
+  port?: number;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Buffer;
+  agent?: http.Agent;
+  signal?: AbortSignal;
+}
+
+/** Waits until `condition` gives something true, and gives that. */
+export async function until<T>(
+  what: string,
+  condition: () => T | Promise<T>,
+  limitMs = WAIT_MS,
+): Promise<NonNullable<T>> {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const value = await condition();
+    if (value) return value as NonNullable<T>;
+    if (Date.now() > end) throw new Error(`Waited ${limitMs} ms in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+export class Pod {
+  readonly spec;
+  readonly run: string;
+  haproxy = '';
+  nginx = '';
+  readonly workers: string[] = [];
+  #holder = '';
+  readonly #folder: string;
+  readonly #ports = new Map<number, number>();
+
+  private constructor(input: Partial<RenderServiceSpecInput>) {
+    const template = { spec: { containers: [{ name: 'worker', image: NODE_IMAGE }] } };
+    this.spec = renderServiceSpec.parse({ template, ...input });
+    this.#folder = mkdtempSync(join(tmpdir(), 'corelane-pod-'));
+    chmodSync(this.#folder, 0o755);
+    this.run = this.#open('run');
+  }
+
+  /** Starts a pod; `workers: false` leaves out the workers, for `startWorkers` later. */
+  static async start(input: Partial<RenderServiceSpecInput> = {}, { workers = true } = {}): Promise<Pod> {
+    await prepare();
+    const pod = new Pod(input);
+    try {
+      await pod.#startProxies();
+      if (workers) await pod.startWorkers();
+      if (workers) await until('ready', async () => (await pod.get('/readyz', { port: PORTS.health })).status === 200);
+      await until('nginx serves', () => pod.get(pod.spec.ping.path).catch(() => false));
+    } catch (error) {
+      await pod.stop();
+      throw error;
+    }
+    return pod;
+  }
+
+  /** Removes everything. */
+  async stop(): Promise<void> {
+    const containers = [...this.workers, this.nginx, this.haproxy, this.#holder].filter(Boolean);
+    if (containers.length > 0) await docker('rm', '--force', '--volumes', ...containers);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async startWorkers(): Promise<void> {
+    const events = this.#open('events');
+    for (let index = 0; index < this.spec.workersPerPod; index += 1) {
+      const env = { PORT: PORTS.firstWorker + index, WORKER_INDEX: index, EVENTS: '/events/lines' };
+      const worker = await start(
+        ...['--network', `container:${this.#holder}`, '--volume', `${events}:/events`],
+        ...['--volume', `${WORKER_APP}:/worker.mjs:ro`],
+        ...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
+        ...['--entrypoint', 'node', NODE_IMAGE, '/worker.mjs'],
+      );
+      this.workers.push(worker);
+    }
+  }
+
+  /** Everything that the workers have noted so far, in order. */
+  events(filter: Partial<WorkerEvent> = {}): WorkerEvent[] {
+    const file = join(this.#folder, 'events', 'lines');
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+    const wanted = Object.entries(filter);
+    return lines
+      .map((line) => JSON.parse(line) as WorkerEvent)
+      .filter((event) => wanted.every(([key, value]) => event[key as keyof WorkerEvent] === value));
+  }
+
+  /** Waits until a worker has begun with request `id`. */
+  async begun(id: string): Promise<WorkerEvent> {
+    return until(`a worker begins ${id}`, () => this.events({ event: 'begin', id })[0]);
+  }
+
+  /** Local port that leads to `port` of the pod. */
+  port(port: number): number {
+    return this.#ports.get(port) ?? 0;
+  }
+
+  /** One request, on a connection of its own unless there is an agent. */
+  get(path: string, { port = PORTS.http, body, agent, ...options }: Call = {}): Promise<Answer> {
+    const began = performance.now();
+    return new Promise((resolve, reject) => {
+      const request = http.request(
+        { host: '127.0.0.1', port: this.port(port), path, agent: agent ?? false, ...options },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk) => chunks.push(chunk));
+          response.on('error', reject);
+          response.on('end', () =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: Buffer.concat(chunks).toString(),
+              elapsedMs: performance.now() - began,
+            }),
+          );
+        },
+      );
+      request.on('error', reject);
+      request.end(body);
+    });
+  }
+
+  /** Value of a metric of HAProxy, by its name and labels as /metrics writes them. */
+  async metric(line: string): Promise<number> {
+    const { body } = await this.get('/metrics', { port: PORTS.stats });
+    const found = body.split('\n').find((text) => text.startsWith(`${line} `));
+    return Number(found?.split(' ')[1] ?? Number.NaN);
+  }
+
+  /** Waits until exactly `count` requests wait for a worker. */
+  async queued(count: number): Promise<void> {
+    const name = 'haproxy_backend_current_queue{proxy="workers"}';
+    await until(`${count} requests in the queue`, async () => (await this.metric(name)) === count);
+  }
+
+  /** The access log, one object per request. */
+  async accessLog(): Promise<Record<string, unknown>[]> {
+    const lines = (await logs(this.nginx)).split('\n').filter((line) => line.startsWith('{'));
+    return lines.map((line) => JSON.parse(line));
+  }
+
+  /** State of a container: `{ Running, ExitCode }`. */
+  async state(container: string): Promise<{ Running: boolean; ExitCode: number }> {
+    return JSON.parse(await docker('inspect', '--format', '{{json .State}}', container));
+  }
+
+  #open(name: string): string {
+    const folder = join(this.#folder, name);
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o777); // as an emptyDir
+    return folder;
+  }
+
+  async #startProxies(): Promise<void> {
+    const config = this.#open('config');
+    for (const [file, text] of Object.entries(renderConfig(this.spec))) writeFileSync(join(config, file), text);
+    const publish = PUBLISHED.flatMap((port) => ['--publish', `127.0.0.1::${port}`]);
+    // Ends by itself should nobody be left to remove it.
+    this.#holder = await start(...publish, '--init', '--entrypoint', 'sleep', SIDECAR_IMAGE, '1800');
+    for (const line of (await docker('port', this.#holder)).split('\n')) {
+      const [, inside, outside] = /^([0-9]+)\/tcp -> 127\.0\.0\.1:([0-9]+)$/.exec(line) ?? [];
+      if (inside) this.#ports.set(Number(inside), Number(outside));
+    }
+    const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
+    const options = ['--network', `container:${this.#holder}`, ...RESTRICTED, ...shared];
+    this.haproxy = await start(...options, SIDECAR_IMAGE, 'haproxy');
+    this.nginx = await start(...options, '--tmpfs', '/tmp:mode=1777', SIDECAR_IMAGE, 'nginx');
+  }
+}

@@ -1,0 +1,182 @@
+/** A pod with free and busy workers: what it answers, and what a worker gets to see. */
+import http from 'node:http';
+import net from 'node:net';
+import { jest } from '@jest/globals';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { logs } from './docker.ts';
+import { Pod, until } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+let pod: Pod;
+beforeAll(async () => {
+  pod = await Pod.start({
+    workersPerPod: 2,
+    timeouts: { clientBody: '60s', clientSend: '60s' },
+    buffering: { request: { maxSize: '2Mi', memory: '16Ki' } },
+  });
+});
+afterAll(() => pod?.stop());
+
+/** A raw connection, for clients that misbehave. */
+function connect(): Promise<net.Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(pod.port(PORTS.http), '127.0.0.1', () => resolve(socket));
+    socket.on('error', reject);
+  });
+}
+
+test('health, statistics and ping answer while all workers are busy (I6)', async () => {
+  const busy = [0, 1].map((n) => pod.get(`/?block=4000&id=busy-${n}`));
+  await Promise.all([pod.begun('busy-0'), pod.begun('busy-1')]);
+  const answers = await Promise.all([
+    pod.get('/ping'),
+    pod.get('/livez', { port: PORTS.health }),
+    pod.get('/readyz', { port: PORTS.health }),
+    pod.get('/metrics', { port: PORTS.stats }),
+    pod.get('/', { port: PORTS.stats }),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  expect(pod.events({ event: 'end' }).filter(({ id }) => id?.startsWith('busy-'))).toEqual([]);
+  expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200]);
+});
+
+test('no worker ever has two requests, also when clients give up (I1)', async () => {
+  const calls = Array.from({ length: 40 }, (_unused, n) => {
+    // Every third client leaves soon, some of them while their request is being rendered.
+    const signal = n % 3 === 0 ? AbortSignal.timeout(20 + n * 10) : undefined;
+    return pod.get(`/?ms=60&id=single-${n}`, { signal }).then(
+      ({ status }) => status,
+      () => 'aborted',
+    );
+  });
+  const results = await Promise.all(calls);
+  expect(results.filter((_unused, n) => n % 3 !== 0)).toEqual(Array(26).fill(200));
+  expect(results).toContain('aborted');
+  await until('all begun renders end', () => {
+    const of = (event: 'begin' | 'end') => pod.events({ event }).filter(({ id }) => id?.startsWith('single-')).length;
+    return of('begin') > 0 && of('begin') === of('end');
+  });
+  expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);
+});
+
+test('a render goes on when its client leaves, and nothing else gets its worker meanwhile (I1)', async () => {
+  const leave = new AbortController();
+  const left = pod.get('/?ms=1500&id=left', { signal: leave.signal }).catch(() => 'aborted');
+  const { worker } = await pod.begun('left');
+  leave.abort();
+  expect(await left).toBe('aborted');
+  const others = await Promise.all([1, 2, 3].map((n) => pod.get(`/?ms=50&id=after-left-${n}`)));
+  expect(others.map(({ status }) => status)).toEqual([200, 200, 200]);
+  await until('the abandoned render ends', () => pod.events({ event: 'end', id: 'left' })[0]);
+  const events = pod.events().filter((event) => event.worker === worker);
+  const begin = events.findIndex(({ event, id }) => event === 'begin' && id === 'left');
+  expect(events[begin + 1]).toMatchObject({ event: 'end', id: 'left' });
+});
+
+test('a client that trickles its body occupies no worker (I4)', async () => {
+  const slow = await Promise.all([1, 2, 3].map(connect));
+  for (const [n, socket] of slow.entries()) {
+    socket.write(`POST /?id=slow-body-${n} HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\nConnection: close\r\n\r\n`);
+    socket.write('x'.repeat(20_000));
+  }
+  expect((await pod.get('/?id=beside-slow-body')).status).toBe(200);
+  expect(pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith('slow-body'))).toEqual([]);
+  for (const socket of slow) socket.write('x'.repeat(20_000));
+  await until('their requests are rendered', () => {
+    const ends = pod.events({ event: 'end', bytes: 40_000 }).filter(({ id }) => id?.startsWith('slow-body'));
+    return ends.length === 3;
+  });
+  for (const socket of slow) socket.destroy();
+});
+
+test('a client that does not read its response occupies no worker (I4)', async () => {
+  // More than sockets and memory buffers hold: the rest must go to a file.
+  const slow = await Promise.all([1, 2, 3].map(connect));
+  for (const [n, socket] of slow.entries()) {
+    socket.pause();
+    socket.write(`GET /?id=slow-reader-${n}&size=20000000 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+  }
+  await Promise.all([0, 1, 2].map((n) => pod.begun(`slow-reader-${n}`)));
+  const sessions = 'haproxy_backend_current_sessions{proxy="workers"}';
+  await until('HAProxy has no request', async () => (await pod.metric(sessions)) === 0);
+  expect((await pod.get('/?id=beside-slow-reader')).status).toBe(200);
+  for (const socket of slow) socket.destroy();
+});
+
+test('a body of 1 MB arrives whole, also after it has queued', async () => {
+  const busy = [0, 1].map((n) => pod.get(`/?ms=1500&id=large-${n}`));
+  await Promise.all([pod.begun('large-0'), pod.begun('large-1')]);
+  const body = Buffer.alloc(1024 * 1024, 'x');
+  const large = pod.get('/?id=large-body', { method: 'POST', body });
+  await pod.queued(1);
+  const answer = await large;
+  expect(answer.status).toBe(200);
+  expect(JSON.parse(answer.body).bytes).toBe(body.length);
+  await Promise.all(busy);
+});
+
+test('a body beyond the limit is refused without a worker', async () => {
+  const body = Buffer.alloc(2 * 1024 * 1024 + 1);
+  const answer = await pod.get('/?id=too-large', { method: 'POST', body, headers: { expect: '100-continue' } });
+  expect(answer.status).toBe(413);
+  expect(answer.headers['x-corelane-error']).toBe('body-too-large');
+  expect(pod.events({ id: 'too-large' })).toEqual([]);
+});
+
+test('a worker sees who asked, and one request id', async () => {
+  const headers = {
+    host: 'shop.example',
+    'x-request-id': 'abc-123',
+    'x-forwarded-proto': 'https',
+    'x-forwarded-for': '203.0.113.7',
+    traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+  };
+  const seen = JSON.parse(
+    (await pod.get('/?id=headers', { headers: { ...headers, 'x-corelane-waits': '9' } })).body,
+  ).headers;
+  expect(seen).toMatchObject({
+    ...headers,
+    'x-forwarded-for': expect.stringMatching(/^203\.0\.113\.7, /),
+  });
+  expect(seen['x-forwarded-host']).toBe('shop.example');
+  expect(seen.connection).toBe('close');
+  expect(seen['x-corelane-waits']).toBeUndefined();
+});
+
+test.each(['', 'a b', 'x'.repeat(129), '"},{"a":"', '../a'])('request id %j is replaced', async (id) => {
+  const seen = JSON.parse((await pod.get('/', { headers: { 'x-request-id': id } })).body).headers;
+  expect(seen['x-request-id']).toMatch(/^[0-9a-f]{32}$/);
+});
+
+test('the answer has the queue time, and nothing that is for the log only', async () => {
+  const { headers } = await pod.get('/?id=timing');
+  expect(headers['server-timing']).toMatch(/^queue;dur=[0-9]+$/);
+  expect(Object.keys(headers).filter((name) => name.startsWith('x-corelane'))).toEqual([]);
+});
+
+test('the access log has one harmless line per request', async () => {
+  const hostile = '"},{"status":200,"x":"\\';
+  const path = `/?id=logged&q=${'y'.repeat(2000)}`;
+  await pod
+    .get(path, { headers: { 'x-request-id': hostile, traceparent: hostile, 'user-agent': hostile, host: hostile } })
+    .catch(() => 0);
+  await pod.get(path, { headers: { 'x-request-id': 'log-1', 'x-corelane-worker': hostile, traceparent: hostile } });
+  const line = await until('the line is written', async () =>
+    (await pod.accessLog()).find(({ requestId }) => requestId === 'log-1'),
+  );
+  expect(line).toMatchObject({ status: 200, method: 'GET', error: '', tries: '200', traceparent: '' });
+  expect(line.worker).toMatch(/^worker-[01]$/);
+  expect(typeof line.queueMs).toBe('number');
+  expect(typeof line.renderMs).toBe('number');
+  expect(String(line.uri)).toHaveLength(512);
+  expect(await logs(pod.nginx)).not.toContain(hostile);
+});
+
+test('idle connections are kept', async () => {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  const first = await pod.get('/?id=keep-1', { agent });
+  const second = await pod.get('/?id=keep-2', { agent });
+  expect([first.headers.connection, second.headers.connection]).toEqual(['keep-alive', 'keep-alive']);
+  agent.destroy();
+});

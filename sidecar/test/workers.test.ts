@@ -1,0 +1,94 @@
+/**
+ * Workers come up, die and come back: nothing that no worker has begun is lost (I2).
+ *
+ * Those in the queue are safe methods here: between the reset of a dead worker's connection and the end of its
+ * listening socket HAProxy may send it the next request. nginx replays that one too, but never a POST.
+ */
+import { jest } from '@jest/globals';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { docker } from './docker.ts';
+import { type Answer, Pod, until } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+let pod: Pod;
+beforeAll(async () => {
+  pod = await Pod.start({ workersPerPod: 2, queue: { timeout: '60s' } }, { workers: false });
+});
+afterAll(() => pod?.stop());
+
+const ready = async () => {
+  const { status, body } = await pod.get('/readyz', { port: PORTS.health });
+  return `${status} ${body}`;
+};
+const up = (worker: number) =>
+  pod.metric(`haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`);
+const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
+
+async function revive(...workers: number[]): Promise<void> {
+  await docker('start', ...workers.map((worker) => pod.workers[worker] ?? ''));
+  for (const worker of workers) await until(`worker-${worker} is up`, async () => (await up(worker)) === 1);
+}
+
+test('no worker has ever been up: not ready; a request waits for the first one', async () => {
+  expect(await ready()).toBe('503 no-worker');
+  const early = [1, 2, 3].map((n) => pod.get(`/?id=early-${n}`));
+  const waiting = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
+  await until('they wait', async () => (await pod.metric(waiting)) === 3);
+  await pod.startWorkers();
+  expect(statuses(await Promise.all(early))).toEqual([200, 200, 200]);
+  await until('ready', async () => (await ready()) === '200 ok');
+  await until('both are up', async () => (await up(0)) === 1 && (await up(1)) === 1);
+});
+
+test('a proxy that starts anew says "not ready" until it has seen a worker', async () => {
+  await docker('kill', '--signal', 'KILL', ...pod.workers);
+  await docker('restart', '--time', '0', pod.haproxy);
+  const first = await until('it answers', () => ready().catch(() => ''));
+  expect(first).toBe('503 no-worker');
+  await revive(0, 1);
+});
+
+test('a worker dies: its safe request is rendered elsewhere, all others are served', async () => {
+  const dying = pod.get('/?ms=1500&id=dying');
+  const { worker } = await pod.begun('dying');
+  const others = Array.from({ length: 10 }, (_unused, n) => pod.get(`/?ms=100&id=other-${n}`));
+  await docker('kill', '--signal', 'KILL', pod.workers[worker] ?? '');
+  expect(statuses(await Promise.all([dying, ...others]))).toEqual(Array(11).fill(200));
+  expect(pod.events({ event: 'begin', id: 'dying' }).map((event) => event.worker)).toEqual([worker, 1 - worker]);
+  await revive(worker);
+});
+
+test.each(['POST', 'PUT', 'DELETE'])('a %s that a dead worker had begun is not done twice', async (method) => {
+  const id = `unsafe-${method}`;
+  const dying = pod.get(`/?ms=5000&id=${id}`, { method, body: method === 'DELETE' ? undefined : 'x'.repeat(200_000) });
+  const { worker } = await pod.begun(id);
+  await docker('kill', '--signal', 'KILL', pod.workers[worker] ?? '');
+  const { status, headers } = await dying;
+  expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
+  expect(pod.events({ event: 'begin', id })).toHaveLength(1);
+  await revive(worker);
+});
+
+test('a request that kills its worker is tried twice and no more', async () => {
+  const { status, headers } = await pod.get('/?die=1&id=poison');
+  expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
+  expect(pod.events({ event: 'begin', id: 'poison' })).toHaveLength(2);
+  await revive(0, 1);
+});
+
+test('all workers die: not ready, and what waits is served when they are back', async () => {
+  const busy = [0, 1].map((n) => pod.get(`/?ms=4000&id=last-${n}`));
+  await Promise.all([pod.begun('last-0'), pod.begun('last-1')]);
+  const queued = Array.from({ length: 10 }, (_unused, n) => pod.get(`/?ms=20&id=orphan-${n}`));
+  await pod.queued(10);
+  await docker('kill', '--signal', 'KILL', ...pod.workers);
+  await until('not ready', async () => (await ready()) === '503 no-worker');
+  const late = Array.from({ length: 5 }, (_unused, n) =>
+    pod.get(`/?ms=20&id=late-${n}`, { method: 'POST', body: 'x'.repeat(n * 60_000) }),
+  );
+  await revive(0, 1);
+  expect(statuses(await Promise.all([...queued, ...late, ...busy]))).toEqual(Array(17).fill(200));
+  expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);
+  expect(await ready()).toBe('200 ok');
+});
