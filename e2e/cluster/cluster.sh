@@ -17,13 +17,21 @@ node_containers() { # all | running
   [[ $1 == all ]] || all=()
   docker ps "${all[@]}" --filter "label=io.x-k8s.kind.cluster=$CLUSTER_NAME" --format '{{.Names}}' | sort
 }
-nodes_up() { (($(node_containers running | wc -l) == 3)); }
+nodes_up() {
+  local node nodes
+  nodes=$(node_containers running)
+  (($(wc -l <<<"$nodes") == 3)) || return 1
+  for node in $nodes; do docker exec "$node" test -e $finished || return 1; done
+}
+# In a node's memory: it is missing if the cluster was never finished, and after a
+# restart, which Docker also does by itself when the engine comes back. Then routes
+# are gone and addresses swapped, while the API still calls all nodes Ready.
+finished=/run/corelane-finished
 
 cgroup_v1() { [[ $(docker info --format '{{.CgroupVersion}}') == 1 ]]; }
 
 # The conditions that a test may count on.
 healthy() {
-  nodes_up || return 1
   local ready
   ready=$(kubectl --request-timeout=4s get nodes \
     -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}') || return 1
@@ -135,6 +143,8 @@ finish() {
     kubectl -n kube-system describe pods | tail -40
     return 1
   fi
+  local node
+  for node in $(node_containers running); do docker exec "$node" touch $finished; done
 }
 
 delete() {
@@ -148,7 +158,6 @@ cgroup_v1() { [[ $(docker info --format '{{.CgroupVersion}}') == 1 ]]; }
 
 # The conditions that a test may count on.
 healthy() {
-  nodes_up || return 1
   local ready
   ready=$(kubectl --request-timeout=4s get nodes \
     -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}') || return 1
@@ -260,6 +269,8 @@ finish() {
     kubectl -n kube-system describe pods | tail -40
     return 1
   fi
+  local node
+  for node in $(node_containers running); do docker exec "$node" touch $finished; done
 }
 
 delete() {
@@ -323,7 +334,7 @@ status() {
   PATH=$("$CLUSTER_DIR/tools.sh" kind kubectl):$PATH
   docker ps -a --filter "label=io.x-k8s.kind.cluster=$CLUSTER_NAME" --format 'table {{.Names}}\t{{.Image}}\t{{.Status}}'
   nodes_up && export_kubeconfig && kubectl get nodes,pods -A -o wide
-  if healthy; then echo "healthy"; else echo "not healthy"; return 1; fi
+  if nodes_up && healthy; then echo "healthy"; else echo "not healthy"; return 1; fi
 }
 
 case ${1:-} in
