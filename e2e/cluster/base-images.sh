@@ -119,7 +119,8 @@ resolve_debian() { # SUITE-slim IMAGE -> sets resolved
   suite=${image#debian:}
   suite=${suite%-slim}
   tag=$STANDIN/$image
-  if pull "$image"; then resolved=$image; return; fi
+  # A stand-in that is there stays in use: no network on the warm path.
+  if ! image_exists "$tag" && pull "$image"; then resolved=$image; return; fi
   resolved=$tag
   if image_exists "$tag"; then return; fi
   apt_install debootstrap
@@ -127,9 +128,9 @@ resolve_debian() { # SUITE-slim IMAGE -> sets resolved
 }
 
 resolve_node() {
-  if pull "$NODE_BASE"; then resolved=$NODE_BASE; return; fi
   local tag=$STANDIN/$NODE_BASE
   if ! image_exists "$tag"; then
+    if pull "$NODE_BASE"; then resolved=$NODE_BASE; return; fi
     resolve_debian "$DEBIAN_BASE"
     step "Making a stand-in for $NODE_BASE (about 15 s), once" base-node node_stand_in "$resolved" "$tag"
   fi

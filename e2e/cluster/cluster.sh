@@ -123,7 +123,8 @@ CONFLIST
   done <<<"$rows"
 }
 node_ranges() {
-  kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address} {.spec.podCIDR}{"\n"}{end}'
+  local row='{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address} {.spec.podCIDR}{"\n"}'
+  kubectl get nodes -o jsonpath="{range .items[*]}$row{end}"
 }
 # The range is given by the controller manager some seconds after a node joins.
 every_node_has_a_range() { (($(node_ranges | awk 'NF == 3' | wc -l) == 3)); }
@@ -249,7 +250,8 @@ CONFLIST
   done <<<"$rows"
 }
 node_ranges() {
-  kubectl get nodes -o jsonpath='{range .items[*]}{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address} {.spec.podCIDR}{"\n"}{end}'
+  local row='{.metadata.name} {.status.addresses[?(@.type=="InternalIP")].address} {.spec.podCIDR}{"\n"}'
+  kubectl get nodes -o jsonpath="{range .items[*]}$row{end}"
 }
 # The range is given by the controller manager some seconds after a node joins.
 every_node_has_a_range() { (($(node_ranges | awk 'NF == 3' | wc -l) == 3)); }
@@ -290,6 +292,9 @@ restart_nodes() {
 }
 try_restart_nodes() { if restart_nodes; then echo yes >"$LOG_DIR/restarted"; else echo no >"$LOG_DIR/restarted"; fi; }
 
+# By id: the same image may have several names.
+image_of_control_plane() { docker inspect -f '{{.Image}}' "$CLUSTER_NAME-control-plane" 2>/dev/null || true; }
+
 up() {
   local existing
   use_engine
@@ -298,7 +303,7 @@ up() {
   image=$("$CLUSTER_DIR/node-image.sh")
   existing=$(node_containers all)
   if [[ -n $existing ]]; then
-    if [[ $(docker inspect -f '{{.Image}}' "$CLUSTER_NAME-control-plane" 2>/dev/null) != "$(docker image inspect -f '{{.Id}}' "$image")" ]]; then
+    if [[ $(image_of_control_plane) != "$(docker image inspect -f '{{.Id}}' "$image")" ]]; then
       say "the cluster runs another node image than $image"
     elif nodes_up && export_kubeconfig; then
       if healthy; then return; fi

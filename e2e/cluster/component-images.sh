@@ -37,7 +37,8 @@ component_image() { # NAME TAG
   {
     if [[ $name == kube-proxy ]]; then
       echo "FROM $base"
-      echo "RUN apt-get update && apt-get install -y --no-install-recommends iptables nftables conntrack kmod && rm -rf /var/lib/apt/lists/*"
+      echo "RUN apt-get update && apt-get install -y --no-install-recommends iptables nftables conntrack kmod \\"
+      echo " && rm -rf /var/lib/apt/lists/*"
     else
       echo "FROM scratch"
     fi

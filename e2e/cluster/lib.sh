@@ -115,7 +115,7 @@ lock() {
   fi
 }
 
-# detached LOG COMMAND...: a process of its own session that outlives this shell
+# detached LOG COMMAND...: a process that outlives this shell and its terminal
 # and keeps none of its open files (locks, pipes of the caller). Its id is in
 # $detached_pid.
 detached() {
