@@ -32,7 +32,7 @@ export default {
       testEnvironment: '<rootDir>/operator/test/support/environment.mjs',
       globalSetup: '<rootDir>/operator/test/support/global-setup.ts',
       globalTeardown: '<rootDir>/operator/test/support/global-teardown.ts',
-      testTimeout: 120_000, // machines that build at the same time are slow; nothing here asserts speed
+      setupFilesAfterEnv: ['<rootDir>/operator/test/support/time-limit.ts'],
     },
     { ...common, displayName: 'sidecar', testMatch: ['<rootDir>/sidecar/test/**/*.test.ts'] },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/e2e/stories/**/*.test.ts'] },

@@ -33,7 +33,9 @@ kubernetes_go_mod() {
   go mod download "k8s.io/kubernetes@$KUBERNETES_VERSION"
   local gomod
   gomod=$(go env GOMODCACHE)/cache/download/k8s.io/kubernetes/@v/$KUBERNETES_VERSION.mod
-  for module in $(sed -nE 's#^[[:space:]]*(k8s\.io/[a-z0-9-]+) =>? ?\./staging.*#\1#p; s#^[[:space:]]*(k8s\.io/[a-z0-9-]+) v0\.0\.0$#\1#p' "$gomod" | sort -u); do
+  # In a replace block, or required as v0.0.0.
+  for module in $(sed -nE -e 's#^[[:space:]]*(k8s\.io/[a-z0-9-]+) => \./staging.*#\1#p' \
+    -e 's#^[[:space:]]*(k8s\.io/[a-z0-9-]+) v0\.0\.0$#\1#p' "$gomod" | sort -u); do
     go mod edit -replace "$module=$module@$KUBERNETES_STAGING_VERSION"
   done
 }

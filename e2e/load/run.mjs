@@ -176,6 +176,7 @@ function readResponse(request, { outcome, fail }) {
     });
     request.once('response', (response) => {
       outcome.status = response.statusCode;
+      outcome.reason = response.headers['x-corelane-error'];
       outcome.servedBy = response.headers['x-served-by'];
       outcome.inProgress = Number.parseInt(response.headers['x-in-progress'], 10) || 0;
       response.on('error', failWith);

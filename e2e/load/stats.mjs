@@ -9,6 +9,7 @@ const NO_WORKER = '(no X-Served-By)';
  * @typedef {object} Outcome how one started request ended
  * @property {number} latencyMs from when it was due until its last byte (or its failure)
  * @property {number} [status] HTTP status, once the head of a response has arrived
+ * @property {string} [reason] `X-Corelane-Error`: who made the error, and why
  * @property {string} [errorCode] why no whole response arrived, e.g. `ECONNREFUSED`, `TIMEOUT`; a status may be there
  *   too
  * @property {boolean} [isReusedConnection] whether the request went over a connection that had served another one
@@ -80,7 +81,7 @@ export function createStats({ requests, concurrencyLimit }) {
       return;
     }
     counts.responses += 1;
-    increment(statuses, outcome.status);
+    increment(statuses, outcome.reason ? `${outcome.status} ${outcome.reason}` : outcome.status);
     if (outcome.status < 200 || outcome.status >= 400) return;
     counts.ok += 1;
     latenciesMs.push(outcome.latencyMs);

@@ -102,7 +102,7 @@ describe('the storefront example', () => {
 
   test('loses no request in a rolling update', async () => {
     const load = await startLoad(NAMESPACE, 'rollout-load', [
-      ...['--url', URL_IN_CLUSTER, '--requests', '300', '--rate', '8', '--concurrency', '64', '--keep-alive'],
+      ...['--url', URL_IN_CLUSTER, '--requests', '160', '--rate', '4', '--concurrency', '64', '--keep-alive'],
     ]);
     const patch = { spec: { template: { metadata: { annotations: { 'example.com/version': String(Date.now()) } } } } };
     const before = await podsOf(NAMESPACE, NAME);
@@ -116,10 +116,10 @@ describe('the storefront example', () => {
       ),
     ).toBe(false);
     expect({ ok: result.ok, overlaps: result.overlaps, errors: result.errors, statuses: result.statuses }).toEqual({
-      ok: 300,
+      ok: 160,
       overlaps: 0,
       errors: {},
-      statuses: { 200: 300 },
+      statuses: { 200: 160 },
     });
   }, 300_000);
 

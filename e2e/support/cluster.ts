@@ -24,7 +24,12 @@ export function apply(manifest: string, ...args: string[]): Promise<string> {
  * Polls until `check` returns something other than undefined, and returns it.
  * @throws Error with what was waited for and the last error
  */
-export async function eventually<T>(what: string, timeoutMs: number, check: () => Promise<T | undefined>): Promise<T> {
+export async function eventually<T>(
+  what: string,
+  timeoutMs: number,
+  check: () => Promise<T | undefined>,
+  intervalMs = 100,
+): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   let last: unknown = 'the condition did not hold';
   while (performance.now() < deadline) {
@@ -35,7 +40,7 @@ export async function eventually<T>(what: string, timeoutMs: number, check: () =
     } catch (error) {
       last = error;
     }
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await new Promise((resolve) => setTimeout(resolve, intervalMs));
   }
   throw new Error(`waited ${timeoutMs / 1000} s for ${what}: ${last instanceof Error ? last.message : last}`);
 }

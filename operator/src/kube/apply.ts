@@ -3,7 +3,7 @@
  * an object that belongs to somebody else.
  */
 import { ANNOTATION_APPLIED_HASH, MANAGER } from '../api/names.ts';
-import { foreignFields, withoutFields } from './drift.ts';
+import { foreignFields, notIn, purged } from './drift.ts';
 import type { Informer } from './informer.ts';
 import { objectPath } from './kinds.ts';
 import { APPLY_PATCH, isNotFound, type Rest } from './rest.ts';
@@ -71,20 +71,20 @@ export async function apply(
   live?: KubeObject,
 ): Promise<KubeObject> {
   const path = objectPath(informer.kind, desired.metadata.namespace ?? '', desired.metadata.name);
+  const fieldManager = MANAGER;
+  const foreign = live ? notIn(desired, foreignFields(live)) : [];
+  if (live && foreign.length > 0) {
+    // Before the apply, because a foreign field can exclude one of ours (minAvailable and maxUnavailable, valueFrom and
+    // value): the object with both would be refused. The resource version in it makes a stale view a conflict.
+    await rest.request<KubeObject>('PUT', path, { query: { fieldManager }, body: purged(live, foreign, desired) });
+  }
   // With the uid the API server refuses when the object is another one by now.
   const body = live ? { ...desired, metadata: { ...desired.metadata, uid: live.metadata.uid } } : desired;
-  let result = await rest.request<KubeObject>('PATCH', path, {
-    query: { fieldManager: MANAGER, force: 'true' },
+  const result = await rest.request<KubeObject>('PATCH', path, {
+    query: { fieldManager, force: 'true' },
     contentType: APPLY_PATCH,
     body,
   });
-  const foreign = foreignFields(result);
-  if (foreign.length > 0) {
-    result = await rest.request<KubeObject>('PUT', path, {
-      query: { fieldManager: MANAGER },
-      body: withoutFields(result, foreign),
-    });
-  }
   informer.remember(result);
   return result;
 }

@@ -14,19 +14,21 @@ const SHARED_PATH = ['f:spec', 'f:template', 'f:metadata', 'f:annotations'];
 /** A path in an object as keys of a FieldSet. */
 export type FieldPath = string[];
 
-/** Paths below spec or data that others own and Corelane does not. */
+/** Paths below spec or data that others own and Corelane does not apply. */
 export function foreignFields(object: KubeObject): FieldPath[] {
   const entries = object.metadata.managedFields ?? [];
-  const isOurs = (entry: (typeof entries)[number]) => entry.manager === MANAGER && entry.operation === 'Apply';
-  const ours = entries.find(isOurs)?.fieldsV1;
+  const ours = entries.find(({ manager, operation }) => manager === MANAGER && operation === 'Apply')?.fieldsV1;
   if (ours === undefined) return [];
-  return entries
-    .filter((entry) => !isOurs(entry) && !entry.subresource)
-    .flatMap((entry) =>
-      OWN_ROOTS.filter((root) => entry.fieldsV1?.[root]).flatMap((root) =>
-        onlyIn(entry.fieldsV1?.[root] as FieldSet, ours[root] ?? {}, [root]),
-      ),
-    );
+  return (
+    entries
+      // A field that we took away and that came back with its default counts as updated by us.
+      .filter((entry) => entry.manager !== MANAGER && !entry.subresource)
+      .flatMap((entry) =>
+        OWN_ROOTS.filter((root) => entry.fieldsV1?.[root]).flatMap((root) =>
+          onlyIn(entry.fieldsV1?.[root] as FieldSet, ours[root] ?? {}, [root]),
+        ),
+      )
+  );
 }
 
 function onlyIn(theirs: FieldSet, ours: FieldSet, path: FieldPath): FieldPath[] {
@@ -36,6 +38,30 @@ function onlyIn(theirs: FieldSet, ours: FieldSet, path: FieldPath): FieldPath[] 
     const own = ours[key];
     return own === undefined ? [[...path, key]] : onlyIn(below, own, [...path, key]);
   });
+}
+
+/** Those of `paths` at which `desired` has nothing: they are to be taken away, the others to be set right. */
+export function notIn(desired: KubeObject, paths: FieldPath[]): FieldPath[] {
+  return paths.filter((path) => path.reduce<unknown>((node, key) => child(node, key), desired) === undefined);
+}
+
+/**
+ * `live` as it should be, for a PUT: without the fields at `paths`, and with all that `desired` says beside metadata.
+ * Lists are those of `desired`; what the API server has filled in elsewhere (a cluster IP) stays.
+ */
+export function purged(live: KubeObject, paths: FieldPath[], desired: KubeObject): KubeObject {
+  const { metadata: _unused, ...content } = desired;
+  return overlay(withoutFields(live, paths), content) as KubeObject;
+}
+
+function overlay(base: unknown, over: unknown): unknown {
+  if (!isMap(base) || !isMap(over)) return over;
+  const merged = Object.entries(over).map(([key, value]) => [key, overlay(base[key], value)]);
+  return { ...base, ...Object.fromEntries(merged) };
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A copy of `object` without the fields at `paths`. */

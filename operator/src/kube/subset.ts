@@ -16,6 +16,17 @@ const BINARY: Record<string, number> = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, 
 const QUANTITY = /^([+-]?[0-9]+(?:\.[0-9]*)?|[+-]?\.[0-9]+)([numkMGTPE]|[KMGTPE]i)?$/;
 /** Only below these fields "1000m" and "1" are the same; in an environment variable they are not. */
 const QUANTITY_FIELDS = new Set(['requests', 'limits', 'sizeLimit', 'divisor', 'overhead']);
+/** Pointers in Go: the API server keeps false and 0 here, and their absence means something else. */
+const KEPT_WHEN_EMPTY = new Set([
+  'allowPrivilegeEscalation',
+  'automountServiceAccountToken',
+  'hostUsers',
+  'privileged',
+  'readOnlyRootFilesystem',
+  'runAsGroup',
+  'runAsNonRoot',
+  'runAsUser',
+]);
 
 /**
  * True when every field of `desired` stands in `live` with the same value. `live` may have more (defaults). What
@@ -33,10 +44,15 @@ export function isSubset(desired: unknown, live: unknown, inQuantity = false): b
   if (typeof desired === 'object' && desired !== null) {
     if (typeof live !== 'object' || live === null) return false;
     return Object.entries(desired).every(([key, value]) =>
-      isSubset(value, (live as Record<string, unknown>)[key], inQuantity || QUANTITY_FIELDS.has(key)),
+      isFieldSubset(key, value, (live as Record<string, unknown>)[key], inQuantity),
     );
   }
   return desired === live || (inQuantity && sameQuantity(desired, live));
+}
+
+function isFieldSubset(key: string, desired: unknown, live: unknown, inQuantity: boolean): boolean {
+  if (KEPT_WHEN_EMPTY.has(key) && live === undefined) return desired === undefined || desired === null;
+  return isSubset(desired, live, inQuantity || QUANTITY_FIELDS.has(key));
 }
 
 /** Values that Go's omitempty leaves out. */

@@ -1,7 +1,7 @@
 /** Starts and stops real API servers by the script that everybody else uses, too. */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
@@ -103,9 +103,4 @@ async function execute(command: string, name: string, ...options: string[]): Pro
     const { stderr, message } = error as Error & { stderr?: string };
     throw new Error(`apiserver.sh ${command} --name ${name} failed:\n${stderr || message}`);
   }
-}
-
-/** Where a server keeps what belongs to it, such as kubectl's caches. */
-export function stateDirectory(kubeconfig: string): string {
-  return dirname(kubeconfig);
 }

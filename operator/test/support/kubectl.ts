@@ -1,7 +1,6 @@
 /** kubectl from the PATH, for everything that a user would do by hand. */
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { stateDirectory } from './api-server.ts';
+import { dirname, join } from 'node:path';
 
 const TIMEOUT_MS = 60_000;
 
@@ -38,7 +37,7 @@ export class Kubectl {
       'kubectl',
       ['--kubeconfig', this.#kubeconfig, '--namespace', this.#namespace, ...commandLine],
       // kubectl would leave its discovery cache in the home directory.
-      { timeout: TIMEOUT_MS, env: { ...process.env, KUBECACHEDIR: join(stateDirectory(this.#kubeconfig), 'cache') } },
+      { timeout: TIMEOUT_MS, env: { ...process.env, KUBECACHEDIR: join(dirname(this.#kubeconfig), 'cache') } },
       (error, stdout, stderr) => {
         if (error) reject(new Error(`kubectl ${commandLine.join(' ')}: ${stderr || error.message}`));
         else resolve(stdout);

@@ -1,0 +1,450 @@
+/** What a RenderService owns, and that it stays as the spec asks whatever others do to it. */
+import type { Json, KindName } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { OperatorProcess } from '../support/operator-process.ts';
+import { podTemplate, renderService, sharedServer, World } from '../support/world.ts';
+
+let world: World;
+
+beforeAll(async () => {
+  world = await World.create(sharedServer(), 'owned-objects');
+  await world.startOperator();
+});
+
+afterAll(() => OperatorProcess.killAll());
+
+/** Name of the ConfigMap that the Deployment's pods mount now. */
+async function currentConfigMap(name: string): Promise<string> {
+  const { spec } = await world.get('Deployment', name);
+  return spec.template.metadata.annotations['corelane.dev/config'];
+}
+
+/** ConfigMaps of one RenderService. */
+async function configMaps(name: string): Promise<string[]> {
+  const all = await world.list('ConfigMap');
+  return all
+    .filter(({ metadata }) => metadata.labels?.['corelane.dev/renderservice'] === name)
+    .map(({ metadata }) => metadata.name);
+}
+
+function envOf(deployment: Json, container: string): Json[] {
+  return deployment.spec.template.spec.containers.find(({ name }: Json) => name === container).env;
+}
+
+describe('a new RenderService', () => {
+  let owner: Json;
+
+  beforeAll(async () => {
+    await world.kubectl.apply(renderService(world.namespace, 'new'));
+    owner = await world.untilApplied('new');
+  });
+
+  test.each<[KindName, () => Promise<string>]>([
+    ['ServiceAccount', async () => 'new'],
+    ['ConfigMap', () => currentConfigMap('new')],
+    ['Service', async () => 'new'],
+    ['Service', async () => 'new-peers'],
+    ['PodDisruptionBudget', async () => 'new'],
+    ['Deployment', async () => 'new'],
+  ])('has a %s with its labels, which goes when it goes', async (kind, nameOf) => {
+    const { metadata } = await world.get(kind, await nameOf());
+    expect(metadata.labels).toEqual({
+      'app.kubernetes.io/managed-by': 'corelane',
+      'app.kubernetes.io/instance': 'new',
+      'corelane.dev/renderservice': 'new',
+    });
+    expect(metadata.ownerReferences).toEqual([
+      {
+        apiVersion: 'corelane.dev/v1alpha1',
+        kind: 'RenderService',
+        name: 'new',
+        uid: owner.metadata.uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ]);
+  });
+
+  test('gets pods that mount its configuration', async () => {
+    const pods = await eventually('two pods exist', async () => {
+      const all = await world.list('Pod');
+      const own = all.filter(({ metadata }) => metadata.labels['corelane.dev/renderservice'] === 'new');
+      expect(own).toHaveLength(2);
+      return own;
+    });
+    const names = pods.map(({ spec }) => spec.volumes.find(({ name }: Json) => name === 'corelane-config').configMap.name);
+    expect(names).toEqual(Array(2).fill(await currentConfigMap('new')));
+  });
+});
+
+describe('an owned object', () => {
+  beforeAll(async () => {
+    await world.createRenderService('kept');
+    await world.untilApplied('kept');
+  });
+
+  test.each<KindName>(['ServiceAccount', 'ConfigMap', 'Service', 'PodDisruptionBudget', 'Deployment'])(
+    'comes back when somebody deletes it: %s',
+    async (kind) => {
+      const name = kind === 'ConfigMap' ? await currentConfigMap('kept') : 'kept';
+      const before = await world.get(kind, name);
+      await world.kubectl.run('delete', kind.toLowerCase(), name, '--wait=true');
+      await eventually(`the ${kind} is back`, async () => {
+        expect((await world.get(kind, name)).metadata.uid).not.toBe(before.metadata.uid);
+      });
+    },
+  );
+
+  test.each<{ what: string; kind: KindName; name: string; patch: object; repaired: object }>([
+    {
+      what: 'port of the Service',
+      kind: 'Service',
+      name: 'kept',
+      patch: { spec: { ports: [{ name: 'http', port: 81, targetPort: 1234 }] } },
+      repaired: { spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 'http' }] } },
+    },
+    {
+      what: 'selector of the Service',
+      kind: 'Service',
+      name: 'kept',
+      patch: { spec: { selector: { 'corelane.dev/renderservice': 'another' } } },
+      repaired: { spec: { selector: { 'corelane.dev/renderservice': 'kept' } } },
+    },
+    {
+      what: 'budget',
+      kind: 'PodDisruptionBudget',
+      name: 'kept',
+      patch: { spec: { maxUnavailable: '50%' } },
+      repaired: { spec: { maxUnavailable: 1 } },
+    },
+    {
+      what: 'account that mounts its token',
+      kind: 'ServiceAccount',
+      name: 'kept',
+      patch: { automountServiceAccountToken: true },
+      repaired: { automountServiceAccountToken: false },
+    },
+    {
+      what: 'account without the field, which means the same',
+      kind: 'ServiceAccount',
+      name: 'kept',
+      patch: { automountServiceAccountToken: null },
+      repaired: { automountServiceAccountToken: false },
+    },
+    {
+      what: 'replicas of the Deployment',
+      kind: 'Deployment',
+      name: 'kept',
+      patch: { spec: { replicas: 7 } },
+      repaired: { spec: { replicas: 2 } },
+    },
+    {
+      what: 'strategy of the Deployment',
+      kind: 'Deployment',
+      name: 'kept',
+      patch: { spec: { strategy: { type: 'Recreate', rollingUpdate: null } } },
+      repaired: { spec: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: 0 } } } },
+    },
+    {
+      what: 'label of ours',
+      kind: 'PodDisruptionBudget',
+      name: 'kept',
+      patch: { metadata: { labels: { 'corelane.dev/renderservice': null, 'app.kubernetes.io/instance': 'mine' } } },
+      repaired: {
+        metadata: { labels: { 'corelane.dev/renderservice': 'kept', 'app.kubernetes.io/instance': 'kept' } },
+      },
+    },
+  ])('is repaired when somebody changes it: $what', async ({ kind, name, patch, repaired }) => {
+    await world.admin.patch(world.path(kind, name), patch);
+    await eventually(`the ${kind} is as before`, async () => {
+      expect(await world.get(kind, name)).toMatchObject(repaired);
+    });
+  });
+
+  test.each<{ what: string; kind: KindName; patch: object; gone: (object: Json) => unknown; repaired?: object }>([
+    {
+      what: 'extra port of the Service',
+      kind: 'Service',
+      patch: { spec: { ports: [{ name: 'http', port: 80, targetPort: 'http' }, { name: 'extra', port: 81 }] } },
+      gone: ({ spec }) => spec.ports[1],
+    },
+    {
+      what: 'extra key of the selector, which would empty the Service',
+      kind: 'Service',
+      patch: { spec: { selector: { tier: 'gold' } } },
+      gone: ({ spec }) => spec.selector.tier,
+    },
+    {
+      what: 'field that has a default',
+      kind: 'Service',
+      patch: { spec: { sessionAffinity: 'ClientIP' } },
+      gone: ({ spec }) => spec.sessionAffinityConfig,
+      repaired: { spec: { sessionAffinity: 'None' } },
+    },
+    {
+      what: 'field that excludes one of ours',
+      kind: 'PodDisruptionBudget',
+      patch: { spec: { maxUnavailable: null, minAvailable: 2 } },
+      gone: ({ spec }) => spec.minAvailable,
+      repaired: { spec: { maxUnavailable: 1 } },
+    },
+    {
+      what: 'paused rollout',
+      kind: 'Deployment',
+      patch: { spec: { paused: true } },
+      gone: ({ spec }) => spec.paused,
+    },
+    {
+      what: 'extra pod label',
+      kind: 'Deployment',
+      patch: { spec: { template: { metadata: { labels: { team: 'blue' } } } } },
+      gone: ({ spec }) => spec.template.metadata.labels.team,
+    },
+    {
+      what: 'node selector',
+      kind: 'Deployment',
+      patch: { spec: { template: { spec: { nodeSelector: { disk: 'ssd' } } } } },
+      gone: ({ spec }) => spec.template.spec.nodeSelector,
+    },
+  ])('loses what somebody adds: $what', async ({ kind, patch, gone, repaired = {} }) => {
+    const changed = await world.admin.patch(world.path(kind, 'kept'), patch);
+    expect(gone(changed) ?? changed.spec.sessionAffinity).toBeDefined();
+    await eventually(`the ${kind} is as before`, async () => {
+      const object = await world.get(kind, 'kept');
+      expect(gone(object)).toBeUndefined();
+      expect(object).toMatchObject(repaired);
+    });
+  });
+
+  test('loses an environment variable of kubectl set env, and one that takes the place of ours', async () => {
+    await world.kubectl.run('set', 'env', 'deployment/kept', 'DEBUG=1', '--containers=worker-0');
+    await eventually('DEBUG is gone', async () => {
+      expect(envOf(await world.get('Deployment', 'kept'), 'worker-0').map(({ name }) => name)).not.toContain('DEBUG');
+    });
+    const { spec } = await world.get('Deployment', 'kept');
+    for (const variable of spec.template.spec.containers[1].env) {
+      if (variable.name !== 'PORT') continue;
+      delete variable.value;
+      variable.valueFrom = { fieldRef: { fieldPath: 'metadata.name' } };
+    }
+    await world.admin.patch(world.path('Deployment', 'kept'), { spec: { template: spec.template } });
+    await eventually('PORT is ours again', async () => {
+      expect(envOf(await world.get('Deployment', 'kept'), 'worker-1')).toContainEqual({ name: 'PORT', value: '9003' });
+    });
+  });
+
+  test('gets its image back after kubectl set image', async () => {
+    await world.kubectl.run('set', 'image', 'deployment/kept', 'worker-0=corelane.test/other:1', 'worker-1=x:1');
+    await eventually('the images are as before', async () => {
+      const { containers } = (await world.get('Deployment', 'kept')).spec.template.spec;
+      expect(containers.map(({ image }: Json) => image)).toEqual(['corelane.test/app:1', 'corelane.test/app:1']);
+    });
+  });
+
+  test('loses a container that somebody adds', async () => {
+    await world.kubectl.run(
+      'patch',
+      'deployment/kept',
+      '--patch',
+      JSON.stringify({ spec: { template: { spec: { containers: [{ name: 'debug', image: 'busybox' }] } } } }),
+    );
+    await eventually('the container is gone', async () => {
+      const { containers } = (await world.get('Deployment', 'kept')).spec.template.spec;
+      expect(containers.map(({ name }: Json) => name)).toEqual(['worker-0', 'worker-1']);
+    });
+  });
+
+  test.each<KindName>(['Service', 'Deployment', 'PodDisruptionBudget', 'ServiceAccount', 'ConfigMap'])(
+    'keeps labels and annotations that are not ours: %s',
+    async (kind) => {
+      const name = kind === 'ConfigMap' ? await currentConfigMap('kept') : 'kept';
+      // Together with a change of a label of ours, whose repair proves that the operator has seen both.
+      await world.admin.patch(world.path(kind, name), {
+        metadata: {
+          labels: { team: 'blue', 'app.kubernetes.io/managed-by': 'me' },
+          annotations: { 'example.com/note': 'hands off' },
+        },
+      });
+      await eventually('our label is repaired', async () => {
+        const { metadata } = await world.get(kind, name);
+        expect(metadata.labels).toMatchObject({ team: 'blue', 'app.kubernetes.io/managed-by': 'corelane' });
+        expect(metadata.annotations).toMatchObject({ 'example.com/note': 'hands off' });
+      });
+    },
+  );
+
+  test('keeps the annotation of kubectl rollout restart, also over a later change', async () => {
+    const restartedAt = async () =>
+      (await world.get('Deployment', 'kept')).spec.template.metadata.annotations['kubectl.kubernetes.io/restartedAt'];
+    await world.kubectl.run('rollout', 'restart', 'deployment/kept');
+    const time = await restartedAt();
+    expect(time).toEqual(expect.any(String));
+    await world.patchSpec('kept', { rollout: { rolling: { minReadySeconds: 3 } } });
+    await eventually('the change is applied', async () => {
+      expect((await world.get('Deployment', 'kept')).spec.minReadySeconds).toBe(3);
+    });
+    expect(await restartedAt()).toBe(time);
+  });
+
+  test('cannot have its configuration changed: the ConfigMap is immutable', async () => {
+    const path = world.path('ConfigMap', await currentConfigMap('kept'));
+    await expect(world.admin.patch(path, { data: { 'nginx.conf': 'events {}' } })).rejects.toThrow('immutable');
+  });
+});
+
+describe('a change of the spec', () => {
+  test('by kubectl scale reaches the Deployment', async () => {
+    await world.createRenderService('scaled');
+    await world.untilApplied('scaled');
+    await world.kubectl.run('scale', 'renderservice/scaled', '--replicas=5');
+    await eventually('5 pods are asked for', async () => {
+      expect((await world.get('Deployment', 'scaled')).spec.replicas).toBe(5);
+    });
+    await eventually('the status tells the pods to a HorizontalPodAutoscaler', async () => {
+      const scale = await world.admin.get(`${world.path('RenderService', 'scaled')}/scale`);
+      expect(scale).toMatchObject({
+        spec: { replicas: 5 },
+        status: { replicas: 5, selector: 'corelane.dev/renderservice=scaled' },
+      });
+    });
+  });
+
+  test('to the pod template changes every worker, and to their number adds workers', async () => {
+    await world.createRenderService('grown', { workersPerPod: 2 });
+    await world.untilApplied('grown');
+    await world.patchSpec('grown', { workersPerPod: 4, template: podTemplate({ image: 'corelane.test/app:2' }) });
+    await eventually('4 workers run the new image', async () => {
+      const { containers } = (await world.get('Deployment', 'grown')).spec.template.spec;
+      expect(containers.map(({ name, image }: Json) => [name, image])).toEqual(
+        [0, 1, 2, 3].map((index) => [`worker-${index}`, 'corelane.test/app:2']),
+      );
+    });
+  });
+
+  test('that removes a field removes it from the Deployment', async () => {
+    await world.createRenderService('shrunk', { template: podTemplate({}, { nodeSelector: { disk: 'ssd' } }) });
+    await world.untilApplied('shrunk');
+    await world.admin.patch(world.path('RenderService', 'shrunk'), { spec: { template: { spec: { nodeSelector: null } } } });
+    await eventually('the node selector is gone', async () => {
+      expect((await world.get('Deployment', 'shrunk')).spec.template.spec.nodeSelector).toBeUndefined();
+    });
+  });
+
+  test('makes a new ConfigMap; an old one goes when no ReplicaSet can mount it any more', async () => {
+    // Without pods the Deployment is complete at once, and its controller drops old ReplicaSets.
+    await world.createRenderService('pruned', { replicas: 0 });
+    await world.untilApplied('pruned');
+    const seen: string[] = [];
+    for (const maxLength of [11, 12, 13]) {
+      const before = await currentConfigMap('pruned');
+      seen.push(before);
+      await world.patchSpec('pruned', { queue: { maxLength } });
+      await eventually('the Deployment mounts another ConfigMap, and a ReplicaSet for it exists', async () => {
+        const now = await currentConfigMap('pruned');
+        expect(now).not.toBe(before);
+        const { status, metadata } = await world.get('Deployment', 'pruned');
+        expect(status.observedGeneration).toBe(metadata.generation);
+      });
+      if (maxLength < 13) expect(await configMaps('pruned')).toEqual(expect.arrayContaining(seen));
+    }
+    seen.push(await currentConfigMap('pruned'));
+    // The Deployment keeps two old ReplicaSets; the first is gone, and with it what only it mounted.
+    await eventually('the first ConfigMap is gone and the others are there', async () => {
+      expect((await configMaps('pruned')).sort()).toEqual(seen.slice(1).sort());
+    });
+    const replicaSets = (await world.list('ReplicaSet')).filter(({ metadata }) => metadata.name.startsWith('pruned-'));
+    expect(replicaSets).toHaveLength(3);
+  });
+
+  test('back to an earlier one finds its ConfigMap, or makes it again', async () => {
+    await world.createRenderService('back', { replicas: 0 });
+    await world.untilApplied('back');
+    const first = await currentConfigMap('back');
+    await world.patchSpec('back', { queue: { maxLength: 11 } });
+    await eventually('another ConfigMap', async () => expect(await currentConfigMap('back')).not.toBe(first));
+    await world.patchSpec('back', { queue: { maxLength: 100 } });
+    await eventually('the first ConfigMap', async () => expect(await currentConfigMap('back')).toBe(first));
+    expect(await configMaps('back')).toContain(first);
+  });
+
+  test('that turns the disruption budget off deletes it, and on brings it back', async () => {
+    await world.createRenderService('budget');
+    await world.untilApplied('budget');
+    expect(await world.find('PodDisruptionBudget', 'budget')).toBeDefined();
+    await world.patchSpec('budget', { disruptionBudget: { enabled: false } });
+    await eventually('the budget is gone', async () => {
+      expect(await world.find('PodDisruptionBudget', 'budget')).toBeUndefined();
+    });
+    await world.patchSpec('budget', { disruptionBudget: { enabled: true } });
+    await eventually('the budget is back', () => world.get('PodDisruptionBudget', 'budget'));
+  });
+
+  test('reaches annotations of the Service, and takes removed ones away', async () => {
+    const annotations = { 'example.com/internal': 'true', 'example.com/other': 'a' };
+    await world.createRenderService('annotated', { service: { annotations } });
+    await world.untilApplied('annotated');
+    expect((await world.get('Service', 'annotated')).metadata.annotations).toMatchObject(annotations);
+    await world.patchSpec('annotated', { service: { annotations: { 'example.com/other': null } } });
+    await eventually('one annotation is gone', async () => {
+      const { metadata } = await world.get('Service', 'annotated');
+      expect(metadata.annotations).toMatchObject({ 'example.com/internal': 'true' });
+      expect(metadata.annotations).not.toHaveProperty(['example.com/other']);
+    });
+  });
+
+  test.each([
+    ['ClusterIP', 'NodePort'],
+    ['NodePort', 'ClusterIP'],
+    ['LoadBalancer', 'ClusterIP'],
+    ['ClusterIP', 'LoadBalancer'],
+  ])('of the Service from %s to %s works', async (before, after) => {
+    const name = `from-${before}-to-${after}`.toLowerCase();
+    await world.createRenderService(name, { service: { type: before } });
+    await world.untilApplied(name);
+    await world.patchSpec(name, { service: { type: after } });
+    await eventually('the Service has the other type', async () => {
+      expect((await world.get('Service', name)).spec.type).toBe(after);
+    });
+    await world.untilApplied(name);
+  });
+});
+
+describe('a deleted RenderService', () => {
+  async function ownedBy(name: string): Promise<string[]> {
+    const kinds: KindName[] = ['Deployment', 'ReplicaSet', 'Pod', 'ConfigMap', 'Service', 'ServiceAccount', 'PodDisruptionBudget'];
+    const lists = await Promise.all(kinds.map((kind) => world.list(kind)));
+    return lists
+      .flat()
+      .filter(({ metadata }) => metadata.labels?.['corelane.dev/renderservice'] === name)
+      .map(({ metadata }) => metadata.name);
+  }
+
+  test('leaves nothing behind', async () => {
+    await world.createRenderService('deleted');
+    await world.untilApplied('deleted');
+    expect(await ownedBy('deleted')).not.toEqual([]);
+    await world.kubectl.run('delete', 'rsvc', 'deleted');
+    // Only the garbage collector works here, at its own speed.
+    await eventually('nothing is left', async () => expect(await ownedBy('deleted')).toEqual([]), { timeoutMs: 60_000 });
+  });
+
+  test('can be made again at once, and gets objects of its own', async () => {
+    await world.createRenderService('again');
+    await world.untilApplied('again');
+    const before = await world.get('Service', 'again');
+    await world.admin.delete(world.path('RenderService', 'again'));
+    const { metadata } = await world.createRenderService('again');
+    await eventually(
+      'all objects belong to the new one',
+      async () => {
+        const service = await world.get('Service', 'again');
+        expect(service.metadata.uid).not.toBe(before.metadata.uid);
+        expect(service.metadata.ownerReferences[0].uid).toBe(metadata.uid);
+        const deployment = await world.get('Deployment', 'again');
+        expect(deployment.metadata.ownerReferences[0].uid).toBe(metadata.uid);
+      },
+      { timeoutMs: 60_000 },
+    );
+    await world.untilApplied('again');
+  });
+});
