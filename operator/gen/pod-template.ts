@@ -28,7 +28,8 @@ const KEPT = [
  * body and refuses the rules as too expensive.
  */
 const ADDITIONS: Record<string, Node> = {
-  'spec.containers': { maxItems: 64 },
+  '': { required: ['spec'] },
+  'spec.containers': { minItems: 1, maxItems: 64 },
   // A Deployment without an image is refused too, but only when the operator applies it.
   'spec.containers[]': { required: ['name', 'image'] },
   'spec.containers[].name': { maxLength: 63 },
