@@ -62,6 +62,8 @@ test('nothing is lost: it serves through the delay, finishes, then everything en
   );
   expect(hooksDone).toBe(false);
   expect((await last).status).toBe(200);
+  // HAProxy is idle now, nginx is not. That nothing happens can only be seen by looking for a while (20 polls).
+  await new Promise((resolve) => setTimeout(resolve, 1000));
   expect(hooksDone).toBe(false);
   const answer = new Promise<string>((resolve) => slow.once('data', (data) => resolve(data.toString())));
   slow.write('67890');
