@@ -102,6 +102,15 @@ test('drain.timeout releases the workers whatever is still going on', async () =
   slow.destroy();
 });
 
+test('drain.timeout releases the workers when nginx was killed and cannot say that it has ended', async () => {
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts: { render: '1s' } });
+  await docker('kill', '--signal', 'KILL', pod.nginx);
+  const released = pod.get('/wait-for-drain', { port: PORTS.health });
+  await docker('exec', pod.haproxy, 'corelane-drain');
+  expect(await released).toMatchObject({ status: 200, body: 'drained' });
+  expect(await readiness()).toBe('503 draining');
+});
+
 test('waiting for a drain that does not come has no effect, and ends', async () => {
   pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts: { render: '1s' } });
   const waits = Array.from({ length: 200 }, () => pod.get('/wait-for-drain', { port: PORTS.health }));
