@@ -128,6 +128,17 @@ export const badResources: BadResource[] = [
   { what: "label with Corelane's prefix", spec: podMetadata({ labels: { 'corelane.dev/renderservice': 'other' } }) },
   { what: 'label as number', spec: podMetadata({ labels: { version: 2 } }), apiServerOnly: true },
   { what: 'environment variable as number', spec: container({ env: [{ name: 'A', value: 1 }] }), apiServerOnly: true },
+  {
+    what: 'quantity of the worker that is none',
+    spec: container({ resources: { requests: { memory: '64MB' } } }),
+    apiServerOnly: true,
+  },
+  {
+    what: 'fraction of a CPU without quotes, which a Deployment would take',
+    spec: container({ resources: { requests: { cpu: 0.5 } } }),
+    apiServerOnly: true,
+  },
+  { what: 'time in words', spec: podMetadata({ creationTimestamp: 'now' }), apiServerOnly: true },
   { what: 'container port as text', spec: container({ ports: [{ containerPort: 'http' }] }), apiServerOnly: true },
 ];
 
@@ -163,5 +174,14 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   },
   { what: 'ports of the worker, which are ignored', spec: container({ ports: [{ containerPort: 9000 }] }) },
   { what: 'a manifest made by kubectl create --dry-run', spec: podMetadata({ creationTimestamp: null }) },
+  {
+    what: 'quantities in all their forms',
+    spec: container({
+      resources: {
+        requests: { cpu: 1, memory: '1e8', 'example.com/gpu': 1 },
+        limits: { cpu: '.5', memory: '+128974848' },
+      },
+    }),
+  },
   { what: 'labels and annotations', spec: podMetadata({ labels: { app: 'shop' }, annotations: { 'a/b': 'c' } }) },
 ];
