@@ -95,6 +95,10 @@ export class OperatorProcess {
     return this.#child.pid as number;
   }
 
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
   /** All that the process has logged. */
   get log(): string {
     return this.#log.join('\n');
