@@ -11,6 +11,7 @@ import type { KubeObject } from './types.ts';
 const LEASE_DURATION_MS = 15_000;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
+const EXPIRY_SLACK_MS = 20;
 
 interface LeaseSpec {
   holderIdentity?: string;
@@ -39,7 +40,7 @@ function microTime(): string {
 
 export class LeaderElection {
   readonly #options: ElectionOptions;
-  #observed: { record: string; atMs: number } | undefined;
+  #observed: { record: string; expiresMs: number } | undefined;
   /** When the Lease was last written with success, by this process's clock. */
   #renewedMs = Number.NEGATIVE_INFINITY;
   /** The Lease names another holder. */
@@ -53,8 +54,7 @@ export class LeaderElection {
   async acquire(): Promise<boolean> {
     while (!this.#options.signal.aborted) {
       if (await this.#tryAcquire()) return true;
-      // Jitter, so that two candidates do not collide at every try.
-      await this.#pause(RETRY_PERIOD_MS * (0.8 + 0.4 * Math.random()));
+      await this.#pause(this.#untilNextTryMs());
     }
     return false;
   }
@@ -94,6 +94,13 @@ export class LeaderElection {
     }
   }
 
+  /** Jittered, so that two candidates do not collide at every try; but no later than the end of the lease that was seen. */
+  #untilNextTryMs(): number {
+    const jittered = RETRY_PERIOD_MS * (0.8 + 0.4 * Math.random());
+    const leftMs = (this.#observed?.expiresMs ?? 0) - performance.now();
+    return leftMs > 0 ? Math.min(jittered, leftMs + EXPIRY_SLACK_MS) : jittered;
+  }
+
   async #tryAcquire(): Promise<boolean> {
     try {
       const lease = await this.#read();
@@ -118,9 +125,9 @@ export class LeaderElection {
   #hasExpired({ spec }: Lease): boolean {
     const record = JSON.stringify(spec);
     const now = performance.now();
-    if (this.#observed?.record !== record) this.#observed = { record, atMs: now };
     const durationMs = (spec?.leaseDurationSeconds ?? LEASE_DURATION_MS / 1000) * 1000;
-    return now - this.#observed.atMs > durationMs;
+    if (this.#observed?.record !== record) this.#observed = { record, expiresMs: now + durationMs };
+    return now > this.#observed.expiresMs;
   }
 
   #fresh(): LeaseSpec {
