@@ -14,8 +14,9 @@ RUN apt-get update \
     && chown 10001:10001 /run/corelane
 COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
 COPY sidecar/bin/ /usr/local/bin/
+COPY sidecar/runtime/ /usr/share/corelane/runtime/
 # Modes are set here because COPY --chmod needs BuildKit and a checkout may have lost them.
-RUN chmod 0755 /usr/local/bin/corelane-* && chmod 0644 /usr/share/corelane/haproxy/*
+RUN chmod 0755 /usr/local/bin/corelane-* && chmod 0644 /usr/share/corelane/haproxy/* /usr/share/corelane/runtime/*
 # Numeric, so that kubelet can verify runAsNonRoot.
 USER 10001:10001
 EXPOSE 8998 8999 9000

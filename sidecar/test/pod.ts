@@ -9,10 +9,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { type RenderServiceSpecInput, renderServiceSpec } from '../../operator/src/api/spec.ts';
+import { runtimeContainers } from '../../operator/src/plan/runtime.ts';
+import { workerContainers } from '../../operator/src/plan/workers.ts';
 import { renderConfig } from '../../operator/src/render/index.ts';
-import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, SIDECAR_IMAGE, start } from './docker.ts';
+import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, runSidecar, SIDECAR_IMAGE, start } from './docker.ts';
 
-export const WORKER_APP = fileURLToPath(new URL('worker.mjs', import.meta.url));
+const APPS = fileURLToPath(new URL('apps', import.meta.url));
 const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats];
 /** Generous: other work may keep the machine busy. */
 const WAIT_MS = 30_000;
@@ -23,6 +25,16 @@ export interface Answer {
   body: string;
   elapsedMs: number;
 }
+
+/** What runs in a worker container. */
+export interface WorkerOptions {
+  image?: string;
+  /** The container's command, /app being the folder of worker.mjs. */
+  command?: string[];
+  env?: Record<string, string>;
+}
+
+const WORKER: Required<WorkerOptions> = { image: NODE_IMAGE, command: ['node', '/app/worker.mjs'], env: {} };
 
 /** What worker.mjs has noted. */
 export interface WorkerEvent {
@@ -77,12 +89,15 @@ export class Pod {
   }
 
   /** Starts a pod; `workers: false` leaves out the workers, for `startWorkers` later. */
-  static async start(input: Partial<RenderServiceSpecInput> = {}, { workers = true } = {}): Promise<Pod> {
+  static async start(
+    input: Partial<RenderServiceSpecInput> = {},
+    { workers = true, ...worker }: WorkerOptions & { workers?: boolean } = {},
+  ): Promise<Pod> {
     await prepare();
     const pod = new Pod(input);
     try {
       await pod.#startProxies();
-      if (workers) await pod.startWorkers();
+      if (workers) await pod.startWorkers(worker);
       if (workers) await until('ready', async () => (await pod.get('/readyz', { port: PORTS.health })).status === 200);
       await until('nginx serves', () => pod.get(pod.spec.ping.path).catch(() => false));
     } catch (error) {
@@ -99,18 +114,31 @@ export class Pod {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async startWorkers(): Promise<void> {
+  /** Starts all workers as the plan has them. */
+  async startWorkers(options: WorkerOptions = {}): Promise<void> {
+    const { image, command, env } = { ...WORKER, ...options };
     const events = this.#open('events');
-    for (let index = 0; index < this.spec.workersPerPod; index += 1) {
-      const env = { PORT: PORTS.firstWorker + index, WORKER_INDEX: index, EVENTS: '/events/lines' };
+    const runtime = await this.#copyRuntime();
+    const own = Object.entries({ EVENTS: '/events/lines', ...env }).map(([name, value]) => ({ name, value }));
+    for (const container of workerContainers(this.spec, { name: 'worker', image, env: own })) {
+      const [entrypoint = '', ...args] = command;
       const worker = await start(
-        ...['--network', `container:${this.#holder}`, '--volume', `${events}:/events`],
-        ...['--volume', `${WORKER_APP}:/worker.mjs:ro`],
-        ...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
-        ...['--entrypoint', 'node', NODE_IMAGE, '/worker.mjs'],
+        ...['--network', `container:${this.#holder}`, '--volume', `${events}:/events`, '--volume', `${APPS}:/app:ro`],
+        ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...runtime],
+        ...(container.env ?? []).flatMap(({ name, value }) => ['--env', `${name}=${value}`]),
+        ...['--entrypoint', entrypoint, image, ...args],
       );
       this.workers.push(worker);
     }
+  }
+
+  /** Runs the init container of the plan; mounts of the workers. */
+  async #copyRuntime(): Promise<string[]> {
+    const [init] = runtimeContainers(this.spec, { image: SIDECAR_IMAGE });
+    if (!init) return [];
+    const folder = this.#open('runtime');
+    await runSidecar(['--volume', `${folder}:/corelane`], ...(init.args ?? []));
+    return ['--volume', `${folder}:/corelane:ro`];
   }
 
   /** Everything that the workers have noted so far, in order. */

@@ -102,12 +102,23 @@ function workers(model: DataPlaneModel): string {
   server waiting-room unix@${RUN}/waiting-room.sock backup
   # A refused connection takes a worker out at once (observe), a dead one is seen again within 100 ms.
   default-server ${slots} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down
-${model.workers.map(serverLine).join('\n')}`;
+${supervised(model)}${model.workers.map(serverLine).join('\n')}`;
 }
 
-function serverLine({ name, port, checkPort }: WorkerModel): string {
-  const check = checkPort === port ? '' : ` port ${whole(checkPort, 'check port')}`;
-  return `  server ${word(name, 'worker name')} 127.0.0.1:${whole(port, 'worker port')}${check}`;
+/**
+ * The supervisor tells through an agent check that a worker is stuck, has ended or is about to stop. Of an agent HAProxy
+ * believes nothing but words: one that is not there (an image without Node.js) or late (no CPU) changes nothing.
+ */
+function supervised(model: DataPlaneModel): string {
+  if (model.workers.every(({ runtimePort }) => runtimePort === undefined)) return '';
+  return `  # The worker's supervisor says "down" before a kill; where there is none, only the check above counts.
+  default-server agent-check agent-inter 200ms agent-send "corelane-agent\\n"
+`;
+}
+
+function serverLine({ name, port, runtimePort }: WorkerModel): string {
+  const agent = runtimePort === undefined ? '' : ` agent-port ${whole(runtimePort, 'runtime port')}`;
+  return `  server ${word(name, 'worker name')} 127.0.0.1:${whole(port, 'worker port')}${agent}`;
 }
 
 function waitingRoom(): string {

@@ -72,7 +72,9 @@ describe('a new RenderService', () => {
       expect(own).toHaveLength(2);
       return own;
     });
-    const names = pods.map(({ spec }) => spec.volumes.find(({ name }: Json) => name === 'corelane-config').configMap.name);
+    const names = pods.map(
+      ({ spec }) => spec.volumes.find(({ name }: Json) => name === 'corelane-config').configMap.name,
+    );
     expect(names).toEqual(Array(2).fill(await currentConfigMap('new')));
   });
 });
@@ -143,7 +145,9 @@ describe('an owned object', () => {
       kind: 'Deployment',
       name: 'kept',
       patch: { spec: { strategy: { type: 'Recreate', rollingUpdate: null } } },
-      repaired: { spec: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: 0 } } } },
+      repaired: {
+        spec: { strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: 0 } } },
+      },
     },
     {
       what: 'label of ours',
@@ -165,7 +169,14 @@ describe('an owned object', () => {
     {
       what: 'extra port of the Service',
       kind: 'Service',
-      patch: { spec: { ports: [{ name: 'http', port: 80, targetPort: 'http' }, { name: 'extra', port: 81 }] } },
+      patch: {
+        spec: {
+          ports: [
+            { name: 'http', port: 80, targetPort: 'http' },
+            { name: 'extra', port: 81 },
+          ],
+        },
+      },
       gone: ({ spec }) => spec.ports[1],
     },
     {
@@ -324,7 +335,9 @@ describe('a change of the spec', () => {
   test('that removes a field removes it from the Deployment', async () => {
     await world.createRenderService('shrunk', { template: podTemplate({}, { nodeSelector: { disk: 'ssd' } }) });
     await world.untilApplied('shrunk');
-    await world.admin.patch(world.path('RenderService', 'shrunk'), { spec: { template: { spec: { nodeSelector: null } } } });
+    await world.admin.patch(world.path('RenderService', 'shrunk'), {
+      spec: { template: { spec: { nodeSelector: null } } },
+    });
     await eventually('the node selector is gone', async () => {
       expect((await world.get('Deployment', 'shrunk')).spec.template.spec.nodeSelector).toBeUndefined();
     });
@@ -411,7 +424,15 @@ describe('a change of the spec', () => {
 
 describe('a deleted RenderService', () => {
   async function ownedBy(name: string): Promise<string[]> {
-    const kinds: KindName[] = ['Deployment', 'ReplicaSet', 'Pod', 'ConfigMap', 'Service', 'ServiceAccount', 'PodDisruptionBudget'];
+    const kinds: KindName[] = [
+      'Deployment',
+      'ReplicaSet',
+      'Pod',
+      'ConfigMap',
+      'Service',
+      'ServiceAccount',
+      'PodDisruptionBudget',
+    ];
     const lists = await Promise.all(kinds.map((kind) => world.list(kind)));
     return lists
       .flat()
@@ -425,7 +446,9 @@ describe('a deleted RenderService', () => {
     expect(await ownedBy('deleted')).not.toEqual([]);
     await world.kubectl.run('delete', 'rsvc', 'deleted');
     // Only the garbage collector works here, at its own speed.
-    await eventually('nothing is left', async () => expect(await ownedBy('deleted')).toEqual([]), { timeoutMs: 60_000 });
+    await eventually('nothing is left', async () => expect(await ownedBy('deleted')).toEqual([]), {
+      timeoutMs: 60_000,
+    });
   });
 
   test('can be made again at once, and gets objects of its own', async () => {
