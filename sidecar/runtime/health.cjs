@@ -23,7 +23,7 @@ function respond(socket, { status, type = 'text/plain', body }) {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** Calls `handler` with the first line and what has come after it. */
+/** Calls `handler` with the first line; nobody needs what comes after it. */
 function readFirstLine(socket, handler) {
   let text = '';
   const onData = (chunk) => {
@@ -35,7 +35,7 @@ function readFirstLine(socket, handler) {
     }
     socket.off('data', onData);
     socket.setTimeout(0);
-    handler(text.slice(0, end).trim(), text.slice(end + 1));
+    handler(text.slice(0, end).trim());
   };
   socket.on('data', onData);
 }
@@ -48,18 +48,13 @@ function healthServer(answers) {
   return net.createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy());
     socket.setTimeout(FIRST_LINE_MS, () => socket.destroy());
-    readFirstLine(socket, async (line, rest) => {
-      const [verb, path = ''] = line.split(' ');
-      if (verb === 'corelane-agent') {
-        socket.end(`${await answers.agent()}\n`);
-      } else if (verb === 'corelane-worker') {
-        if (!answers.attach(line.split(' ').slice(1), socket)) socket.destroy();
-      } else {
-        socket.resume(); // the other headers
-        if (verb === 'GET' || verb === 'HEAD') respond(socket, await answers.page(path.split('?')[0]));
-        else socket.destroy();
-      }
-      void rest;
+    readFirstLine(socket, async (line) => {
+      const [verb, ...words] = line.split(' ');
+      if (verb === 'corelane-worker' && answers.attach(words, socket)) return;
+      socket.resume(); // the other headers
+      if (verb === 'corelane-agent') socket.end(`${await answers.agent()}\n`);
+      else if (verb === 'GET') respond(socket, await answers.page(words[0] ?? ''));
+      else socket.destroy();
     });
   });
 }

@@ -37,7 +37,7 @@ const workerPort = Number(process.env.PORT);
 const stallMs = Number(process.env.CORELANE_STALL_TIMEOUT_MS) || 10_000;
 const beatMs = Math.max(50, Math.min(250, Math.floor(stallMs / 5)));
 const marker = `${port}:${token}:${beatMs}`;
-const reaper = reaperPath();
+let reaper = reaperPath();
 
 /** @type {'starting' | 'up' | 'stalled' | 'waiting' | 'stopping'} */
 let state = 'starting';
@@ -212,7 +212,11 @@ function start() {
   child.once('exit', end);
   child.once('error', (error) => {
     log('error', { message: error.message });
-    if (child.pid === undefined) end(1, null);
+    if (child.pid !== undefined) return;
+    ended = true;
+    if (!reaper) return onEnd(1, null);
+    reaper = undefined; // a volume that nothing may be executed from, or another processor: it works without
+    start();
   });
 }
 

@@ -39,7 +39,10 @@ const WORKER: Required<WorkerOptions> = { image: NODE_IMAGE, command: ['node', '
 /** What worker.mjs has noted. */
 export interface WorkerEvent {
   worker: number;
-  event: 'up' | 'begin' | 'end';
+  pid: number;
+  /** Milliseconds of the wall clock. */
+  at: number;
+  event: 'up' | 'begin' | 'end' | 'sigterm';
   id?: string;
   method?: string;
   bytes?: number;
@@ -191,6 +194,45 @@ export class Pod {
     const { body } = await this.get('/metrics', { port: PORTS.stats });
     const found = body.split('\n').find((text) => text.startsWith(`${line} `));
     return Number(found?.split(' ')[1] ?? Number.NaN);
+  }
+
+  /** Whether HAProxy gives requests to a worker. */
+  async isUp(worker: number): Promise<boolean> {
+    return (await this.metric(`haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`)) === 1;
+  }
+
+  /** Value of a metric of a worker's supervisor. */
+  async runtimeMetric(worker: number, name: string, reason?: string): Promise<number> {
+    const labels = `worker="${worker}"${reason ? `,reason="${reason}"` : ''}`;
+    const { body } = await this.get(`/workers/${worker}/metrics`, { port: PORTS.stats });
+    const found = body.split('\n').find((line) => line.startsWith(`${name}{${labels}} `));
+    if (!found) throw new Error(`no ${name}{${labels}} in ${body}`);
+    return Number(found.split(' ')[1]);
+  }
+
+  /** What the supervisor of a worker has written. */
+  async supervisorLog(worker: number): Promise<Record<string, unknown>[]> {
+    const lines = (await logs(this.workers[worker] ?? '')).split('\n');
+    return lines.filter((line) => line.includes('"corelane":"supervisor"')).map((line) => JSON.parse(line));
+  }
+
+  /** Sends a signal to a process of a worker container, by its number in there. */
+  async kill(worker: number, pid: number, signal: string): Promise<void> {
+    await docker('exec', '--env', 'NODE_OPTIONS=', this.workers[worker] ?? '', 'sh', '-c', `kill -s ${signal} ${pid}`);
+  }
+
+  /** All processes of a worker container. */
+  async processes(worker: number): Promise<{ state: string; args: string }[]> {
+    const [, ...lines] = (await docker('top', this.workers[worker] ?? '', '-eo', 'pid,stat,args')).split('\n');
+    return lines.map((line) => {
+      const [, state = '', ...args] = line.trim().split(/\s+/);
+      return { state, args: args.join(' ') };
+    });
+  }
+
+  /** Changes whenever a container is started again. */
+  startedAt(container: string): Promise<string> {
+    return docker('inspect', '--format', '{{.State.StartedAt}}', container);
   }
 
   /** Waits until exactly `count` requests wait for a worker. */

@@ -10,7 +10,7 @@ const RUN = '/run/corelane';
  */
 export function renderHaproxy(model: DataPlaneModel): string {
   const sections = [global(model), defaults(model), front(model), workers(model), waitingRoom(), workersUp(model)];
-  return `${[...sections, health(model), stats(model)].join('\n\n')}\n`;
+  return `${[...sections, health(model), stats(model), ...workerRuntimes(model)].join('\n\n')}\n`;
 }
 
 function ms(value: number, what: string): string {
@@ -105,12 +105,16 @@ function workers(model: DataPlaneModel): string {
 ${supervised(model)}${model.workers.map(serverLine).join('\n')}`;
 }
 
+function isSupervised({ workers }: DataPlaneModel): boolean {
+  return workers.some(({ runtimePort }) => runtimePort !== undefined);
+}
+
 /**
  * The supervisor tells through an agent check that a worker is stuck, has ended or is about to stop. Of an agent HAProxy
  * believes nothing but words: one that is not there (an image without Node.js) or late (no CPU) changes nothing.
  */
 function supervised(model: DataPlaneModel): string {
-  if (model.workers.every(({ runtimePort }) => runtimePort === undefined)) return '';
+  if (!isSupervised(model)) return '';
   return `  # The worker's supervisor says "down" before a kill; where there is none, only the check above counts.
   default-server agent-check agent-inter 200ms agent-send "corelane-agent\\n"
 `;
@@ -172,14 +176,40 @@ function health({ ports }: DataPlaneModel): string {
   ${text(404, '"not found"')}`;
 }
 
-function stats({ ports }: DataPlaneModel): string {
+function stats(model: DataPlaneModel): string {
   return `frontend stats
-  ${bindAny(ports.stats)}
+  ${bindAny(model.ports.stats)}
   timeout http-request 5s
   timeout http-keep-alive 30s
   http-request use-service prometheus-exporter if { path /metrics }
+${isSupervised(model) ? '  use_backend worker-runtimes if { path_reg ^/workers/[0-9]+/metrics$ }\n' : ''}  default_backend stats-page
+
+# Of its own, because the page answers whatever begins with its path.
+backend stats-page
   stats enable
   stats uri /
   stats show-legends
   stats refresh 5s`;
+}
+
+/** The supervisors listen on loopback; this is how Prometheus reaches them. */
+function workerRuntimes({ workers }: DataPlaneModel): string[] {
+  const servers = workers.flatMap(({ name, runtimePort }, index) =>
+    runtimePort === undefined
+      ? []
+      : [
+          `  use-server ${word(name, 'worker name')} if { var(txn.worker) -m int ${index} }`,
+          `  server ${word(name, 'worker name')} 127.0.0.1:${whole(runtimePort, 'runtime port')}`,
+        ],
+  );
+  if (servers.length === 0) return [];
+  return [
+    `backend worker-runtimes
+  timeout server 5s
+  retries 0
+  http-request set-var(txn.worker) path,field(3,/)
+  http-request return status 404 if { var(txn.worker) -m int ge ${whole(workers.length, 'workersPerPod')} }
+  http-request set-path /metrics
+${servers.join('\n')}`,
+  ];
 }
