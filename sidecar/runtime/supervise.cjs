@@ -5,8 +5,7 @@
 'use strict';
 
 const { spawn } = require('node:child_process');
-const { randomBytes } = require('node:crypto');
-const { accessSync, constants: fsConstants, writeSync } = require('node:fs');
+const { accessSync, constants: fsConstants, readFileSync, writeSync } = require('node:fs');
 const { constants } = require('node:os');
 const { join } = require('node:path');
 const { accepts, healthServer } = require('./health.cjs');
@@ -31,7 +30,8 @@ const FORWARDED = [...STOPS, 'SIGHUP', 'SIGUSR1', 'SIGUSR2'];
 const INITS = ['tini', 'tini-static', 'docker-init', 'dumb-init', 'catatonit'];
 const REAPER = join(__dirname, 'reaper');
 
-const token = randomBytes(16).toString('hex');
+/** From the kernel: node:crypto would cost memory in every worker. */
+const token = readFileSync('/proc/sys/kernel/random/uuid', 'latin1').trim();
 const port = Number(process.env.CORELANE_RUNTIME_PORT);
 const workerPort = Number(process.env.PORT);
 const stallMs = Number(process.env.CORELANE_STALL_TIMEOUT_MS) || 10_000;
@@ -66,7 +66,7 @@ function log(event, details = {}) {
 }
 
 function nowMs() {
-  return performance.now();
+  return Number(process.hrtime.bigint() / 1_000_000n);
 }
 
 /** The helper that reaps orphans, if it is there and made for this machine (it is tried when the child is started). */
@@ -321,8 +321,9 @@ function supervise(runtimePort, stepAside) {
   server.listen({ port: runtimePort, host: '127.0.0.1', backlog: 64 }, () => {
     server.off('error', stepAside);
     // --inspect is meant for the program, which could not open the same port.
-    const inspector = require('node:inspector');
-    if (inspector.url()) inspector.close();
+    if ([...process.execArgv, process.env.NODE_OPTIONS].some((option) => option?.includes('--inspect'))) {
+      require('node:inspector').close();
+    }
     for (const signal of FORWARDED) process.on(signal, onSignal);
     start();
     watch();

@@ -46,15 +46,15 @@ function portToSupervise() {
  */
 function becomeSupervisor(port) {
   const skipped = [];
-  const originalRequire = Module.prototype.require;
+  const originalLoad = Module._load;
   const originalRunMain = Module.runMain;
-  Module.prototype.require = function require(id) {
-    if (this.id !== 'internal/preload') return originalRequire.call(this, id);
+  Module._load = (id, parent, ...rest) => {
+    if (parent?.id !== 'internal/preload') return originalLoad(id, parent, ...rest);
     skipped.push(id);
     return undefined;
   };
   Module.runMain = (...main) => {
-    Module.prototype.require = originalRequire;
+    Module._load = originalLoad;
     Module.runMain = originalRunMain;
     const step = () => {
       // Two first processes at the same moment: the other one has become supervisor.

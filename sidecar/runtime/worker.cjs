@@ -14,10 +14,12 @@ const { listen: originalListen, close: originalClose } = net.Server.prototype;
 /** Servers of this thread that listen on PORT. */
 const listening = new Set();
 let supervisor;
+let inspector;
 let connection;
 let timer;
 
 function connect() {
+  inspector = loadInspector();
   connection = net.connect({ host: LOOPBACK, port: supervisor.port, noDelay: true });
   // Nothing of the runtime keeps a program alive that has come to its end.
   connection.unref();
@@ -33,7 +35,16 @@ function connect() {
 
 /** Somebody has opened the inspector: a break point looks like a stuck event loop, and must not get the process killed. */
 function inspected() {
-  return require('node:inspector').url() !== undefined;
+  return inspector?.url() !== undefined;
+}
+
+/** Undefined where Node.js was built without it. */
+function loadInspector() {
+  try {
+    return require('node:inspector');
+  } catch {
+    return undefined;
+  }
 }
 
 function detach(server) {
