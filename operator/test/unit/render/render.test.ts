@@ -40,7 +40,7 @@ test('HAProxy asks the supervisors, unless there are none by choice', () => {
 
 test('the waiting room inherits no check: it would travel through it into a worker', () => {
   const config = renderHaproxy(dataPlaneModel(specOf()));
-  expect(config.indexOf('server waiting-room')).toBeLessThan(config.indexOf('default-server'));
+  expect(config.indexOf('server waiting-room')).toBeLessThan(config.indexOf('\n  default-server'));
 });
 
 describe('config is data (I7)', () => {
