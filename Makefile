@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images cluster generate verify lint format test e2e demo down clean tools-path
+.PHONY: help setup build images cluster generate verify format test e2e bench-drain demo down clean tools-path
 
 NODE := node_modules/.bin/node
 JEST := $(NODE) --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js
@@ -14,11 +14,15 @@ export JEST
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: node_modules/.package-lock.json ## install Node packages (Node 24 among them)
+setup: node_modules/.package-lock.json examples/storefront/node_modules/.package-lock.json ## install Node packages (Node 24 among them)
 
 node_modules/.package-lock.json: package.json package-lock.json
 	@echo "Installing Node packages (about 30 s) ..." >&2
 	@npm ci --no-audit --no-fund --loglevel=error >&2
+	@touch $@
+
+examples/storefront/node_modules/.package-lock.json: examples/storefront/package.json examples/storefront/package-lock.json
+	@cd examples/storefront && npm ci --no-audit --no-fund --loglevel=error >&2
 	@touch $@
 
 build: setup operator/dist/main.mjs ## bundle the operator into one file
@@ -50,6 +54,9 @@ test: build ## all tests that need no cluster: unit, API server, sidecar image
 
 e2e: build cluster ## the stories on the kind cluster
 	@e2e/ci/test.sh e2e
+
+bench-drain: build cluster ## the drain story in full: 10 rollouts, 30 deletions, 2 drains, 8 -> 2 -> 8 (about 20 min)
+	@DRAIN_STORY=full UPDATE_BENCHMARKS=1 e2e/ci/test.sh e2e -- --testPathPatterns drain
 
 demo: build cluster ## a React page on three nodes: 1,000 renders, and a table
 	@$(ENGINE); $(TOOLS); \

@@ -28,7 +28,7 @@ export default {
     {
       ...common,
       displayName: 'api',
-      testMatch: ['<rootDir>/operator/test/api/**/*.test.ts'],
+      testMatch: ['<rootDir>/operator/test/api/**/*.test.ts', '<rootDir>/e2e/chart/*.test.ts'],
       testEnvironment: '<rootDir>/operator/test/support/environment.mjs',
       globalSetup: '<rootDir>/operator/test/support/global-setup.ts',
       globalTeardown: '<rootDir>/operator/test/support/global-teardown.ts',

@@ -22,7 +22,9 @@ export interface RunOptions {
 export function run(command: string, args: string[], options: RunOptions = {}): Promise<string> {
   const { input = '', timeoutMs = 120_000, echo = false } = options;
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: ROOT, stdio: ['pipe', 'pipe', 'pipe'], timeout: timeoutMs });
+    // Named because Jest gives tests a copy of process.env, and spawn takes the original by itself.
+    const { env } = process;
+    const child = spawn(command, args, { cwd: ROOT, env, stdio: ['pipe', 'pipe', 'pipe'], timeout: timeoutMs });
     let output = '';
     let errors = '';
     child.stdout.setEncoding('utf8').on('data', (text: string) => {

@@ -63,7 +63,7 @@ export function resourceSchema(): Schema {
     properties: {
       apiVersion: { type: 'string', description: 'corelane.dev/v1alpha1' },
       kind: { type: 'string', description: 'RenderService' },
-      metadata: { type: 'object' },
+      metadata: { type: 'object', properties: { name: { type: 'string' } } },
       spec: toStructural(renderServiceSpec),
       status: toStructural(renderServiceStatus),
     },

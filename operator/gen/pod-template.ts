@@ -28,7 +28,8 @@ const KEPT = [
  * body and refuses the rules as too expensive.
  */
 const ADDITIONS: Record<string, Node> = {
-  'spec.containers': { maxItems: 64 },
+  '': { required: ['spec'] },
+  'spec.containers': { minItems: 1, maxItems: 64 },
   // A Deployment without an image is refused too, but only when the operator applies it.
   'spec.containers[]': { required: ['name', 'image'] },
   'spec.containers[].name': { maxLength: 63 },
@@ -41,6 +42,9 @@ const ADDITIONS: Record<string, Node> = {
   'metadata.labels': { maxProperties: 256 },
 };
 
+/** The API server fails at an applied quantity that is none (500) instead of refusing it, so the schema refuses it. */
+const QUANTITY = '^[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$';
+
 /** Metadata of a pod template. CRDs drop every metadata field that is not spelled out. */
 const METADATA: Node = {
   type: 'object',
@@ -49,6 +53,7 @@ const METADATA: Node = {
     annotations: { type: 'object', additionalProperties: { type: 'string' }, description: 'Annotations of the pods.' },
     creationTimestamp: {
       type: 'string',
+      format: 'date-time',
       nullable: true,
       description: 'Ignored; manifests made by kubectl create --dry-run have it.',
     },
@@ -71,8 +76,12 @@ function brief(description: unknown): string | undefined {
   return text.length <= 160 ? text : `${text.slice(0, 157)}...`;
 }
 
+function referenceOf(node: Node): string | undefined {
+  return (node.$ref ?? (node.allOf as Node[] | undefined)?.[0]?.$ref) as string | undefined;
+}
+
 function resolve(node: Node, schemas: Record<string, Node>): Node {
-  const reference = (node.$ref ?? (node.allOf as Node[] | undefined)?.[0]?.$ref) as string | undefined;
+  const reference = referenceOf(node);
   if (reference === undefined) return node;
   const target = schemas[reference.replace('#/components/schemas/', '')];
   if (target === undefined) throw new Error(`${reference} is not in the document`);
@@ -96,7 +105,8 @@ function structural(source: Node, schemas: Record<string, Node>, path: string): 
   const description = brief(node.description);
   const additions = ADDITIONS[path] ?? {};
   if (Array.isArray(node.oneOf)) {
-    return { 'x-kubernetes-int-or-string': true, ...(description && { description }) };
+    const pattern = referenceOf(source)?.endsWith('.Quantity') && { pattern: QUANTITY };
+    return { 'x-kubernetes-int-or-string': true, ...pattern, ...(description && { description }) };
   }
   const kept = Object.fromEntries(KEPT.filter((key) => key in node).map((key) => [key, node[key]]));
   const result: Node = { ...kept, ...additions, ...(description && { description }) };

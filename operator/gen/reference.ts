@@ -56,7 +56,9 @@ export function referencePage(): string {
   const rules = (spec['x-kubernetes-validations'] as { fieldPath: string; message: string }[]).map(
     ({ fieldPath, message }) => `- \`spec${fieldPath}\`: ${message}`,
   );
-  const nameRule = (schema['x-kubernetes-validations'] as { message: string }[]).map(({ message }) => `- ${message}`);
+  const nameRule = (schema['x-kubernetes-validations'] as { message: string }[]).map(
+    ({ message }) => `- \`metadata.name\`: ${message}`,
+  );
   return `<!-- Made by "make generate" from operator/src/api; do not edit. -->
 # Reference: ${KIND} (\`${API_VERSION}\`)
 

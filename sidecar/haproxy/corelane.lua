@@ -74,8 +74,7 @@ end
 
 -- Holds a preStop hook until the pod has drained. Bounded even where nothing drains: HAProxy does not notice that a
 -- waiting client has gone, so somebody who calls this over and over would fill the process.
-core.register_action('wait_for_drain', { 'http-req' }, function(txn)
+core.register_action('wait_for_drain', { 'http-req' }, function()
   local limit_ms = now_ms() + settings['drain-delay-ms'] + settings['drain-timeout-ms'] + 5000
   while not drained() and now_ms() < limit_ms do core.msleep(POLL_MS) end
-  txn:set_var('txn.drained', draining_since_ms and 1 or 0)
 end)

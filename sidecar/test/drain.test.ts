@@ -62,6 +62,8 @@ test('nothing is lost: it serves through the delay, finishes, then everything en
   );
   expect(hooksDone).toBe(false);
   expect((await last).status).toBe(200);
+  // HAProxy is idle now, nginx is not. That nothing happens can only be seen by looking for a while (20 polls).
+  await new Promise((resolve) => setTimeout(resolve, 1000));
   expect(hooksDone).toBe(false);
   const answer = new Promise<string>((resolve) => slow.once('data', (data) => resolve(data.toString())));
   slow.write('67890');
@@ -98,6 +100,15 @@ test('drain.timeout releases the workers whatever is still going on', async () =
   const { workers } = preStop();
   expect((await workers).map(({ status }) => status)).toEqual([200]);
   slow.destroy();
+});
+
+test('drain.timeout releases the workers when nginx was killed and cannot say that it has ended', async () => {
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts: { render: '1s' } });
+  await docker('kill', '--signal', 'KILL', pod.nginx);
+  const released = pod.get('/wait-for-drain', { port: PORTS.health });
+  await docker('exec', pod.haproxy, 'corelane-drain');
+  expect(await released).toMatchObject({ status: 200, body: 'drained' });
+  expect(await readiness()).toBe('503 draining');
 });
 
 test('waiting for a drain that does not come has no effect, and ends', async () => {

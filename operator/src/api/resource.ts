@@ -49,7 +49,8 @@ export const NAME_PATTERN = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 export const resourceRules = [
   {
     rule: `self.metadata.name.size() <= ${NAME_LENGTH_MAX} && self.metadata.name.matches('${NAME_PATTERN.source}')`,
-    message: `metadata.name ${nameMessage}`,
+    message: nameMessage,
+    fieldPath: '.metadata.name',
   },
 ];
 

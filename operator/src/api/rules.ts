@@ -13,7 +13,7 @@ import {
   VOLUME_PREFIX,
   WORKER_CONTAINER,
 } from './names.ts';
-import { durationMs, sizeBytes } from './scalars.ts';
+import { DURATION_PATTERN, durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import type { RenderServiceSpec } from './spec.ts';
 
 /** One rule: `cel` and `holds` say the same thing. */
@@ -60,6 +60,26 @@ const RESERVED_NAMES = new RegExp(
 const RESERVED_NAMES_TEXT = `${NGINX_CONTAINER}, ${HAPROXY_CONTAINER}, ${RUNTIME_CONTAINER} and ${WORKER_CONTAINER}-0, ${WORKER_CONTAINER}-1 ... are names of containers that Corelane adds`;
 const PROBES_WHY = 'Corelane checks the workers through HAProxy, and a probe would wait behind a render; remove it';
 
+/** CEL: `field` can be read as a duration. Where it cannot, its own message says so, and no second one should. */
+function isDuration(field: string): string {
+  return `${field}.matches('${DURATION_PATTERN.source}')`;
+}
+
+/** CEL: quantity `one` is not larger than `other`, or one of them is no quantity. */
+function notLarger(one: string, other: string): string {
+  return `!isQuantity(${one}) || !isQuantity(${other}) || quantity(${one}).compareTo(quantity(${other})) <= 0`;
+}
+
+/** The memory limit of a proxy holds its request. */
+function limitAboveRequest(proxy: 'nginx' | 'haproxy'): SpecRule {
+  return {
+    path: ['sidecar', proxy, 'memoryLimit'],
+    message: `must not be smaller than sidecar.${proxy}.memory, the request`,
+    cel: notLarger(`self.sidecar.${proxy}.memory`, `self.sidecar.${proxy}.memoryLimit`),
+    holds: ({ sidecar }) => quantityOf(sidecar[proxy].memory) <= quantityOf(sidecar[proxy].memoryLimit),
+  };
+}
+
 function isReservedPort(port: number): boolean {
   return port >= PORTS.health && port < PORTS.firstWorkerRuntime + 100;
 }
@@ -72,8 +92,8 @@ export const specRules: SpecRule[] = [
   {
     path: containersPath,
     message: `one container must be named "${WORKER_CONTAINER}" when the template has several: it becomes the workers`,
-    cel: `${CONTAINERS}.size() == 1 || ${CONTAINERS}.exists(c, c.name == '${WORKER_CONTAINER}')`,
-    holds: (spec) => workers(spec).length === 1,
+    cel: `${CONTAINERS}.size() < 2 || ${CONTAINERS}.exists(c, c.name == '${WORKER_CONTAINER}')`,
+    holds: (spec) => containers(spec).length < 2 || workers(spec).length > 0,
   },
   {
     path: containersPath,
@@ -144,22 +164,24 @@ export const specRules: SpecRule[] = [
   {
     path: ['drain', 'timeout'],
     message: 'must not be shorter than timeouts.render: a stopping pod would cut a render that is still allowed to run',
-    cel: 'duration(self.drain.timeout) >= duration(self.timeouts.render)',
+    cel: `!${isDuration('self.drain.timeout')} || !${isDuration('self.timeouts.render')} || duration(self.drain.timeout) >= duration(self.timeouts.render)`,
     holds: (spec) => durationMs(spec.drain.timeout) >= durationMs(spec.timeouts.render),
   },
   {
     path: ['watchdog', 'stallTimeout'],
     message: 'must be shorter than timeouts.render: a render that takes longer has been given up by then',
-    cel: '!has(self.watchdog.stallTimeout) || duration(self.watchdog.stallTimeout) < duration(self.timeouts.render)',
+    cel: `!has(self.watchdog.stallTimeout) || !${isDuration('self.watchdog.stallTimeout')} || !${isDuration('self.timeouts.render')} || duration(self.watchdog.stallTimeout) < duration(self.timeouts.render)`,
     holds: ({ watchdog, timeouts }) =>
       watchdog.stallTimeout === undefined || durationMs(watchdog.stallTimeout) < durationMs(timeouts.render),
   },
   {
     path: ['buffering', 'request', 'memory'],
     message: 'must not be larger than buffering.request.maxSize',
-    cel: 'quantity(self.buffering.request.memory).compareTo(quantity(self.buffering.request.maxSize)) <= 0',
+    cel: notLarger('self.buffering.request.memory', 'self.buffering.request.maxSize'),
     holds: (spec) => sizeBytes(spec.buffering.request.memory) <= sizeBytes(spec.buffering.request.maxSize),
   },
+  limitAboveRequest('nginx'),
+  limitAboveRequest('haproxy'),
   {
     path: ['rollout', 'rolling'],
     message: 'maxSurge and maxUnavailable must not both be 0: the rollout could not begin',

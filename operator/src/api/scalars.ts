@@ -7,8 +7,10 @@ import { z } from 'zod';
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
 const UNIT_BYTES = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 } as const;
 
-const DURATION_PATTERN = /^[0-9]{1,6}(ms|s|m|h)$/;
+export const DURATION_PATTERN = /^[0-9]{1,6}(ms|s|m|h)$/;
 const SIZE_PATTERN = /^[1-9][0-9]{0,6}(Ki|Mi|Gi)$/;
+/** Kubernetes' quantities without exponents, signs and the units that nobody gives a container. */
+const QUANTITY_PATTERN = /^[0-9]+([.][0-9]+)?(m|k|[MGT]|[KMGT]i)?$/;
 const INT_OR_PERCENT_PATTERN = /^(100|[0-9]{1,2})%$/;
 
 /**
@@ -28,6 +30,27 @@ export function durationMs(text: string): number {
 export function sizeBytes(text: string): number {
   if (!SIZE_PATTERN.test(text)) throw new RangeError(`"${text}" is no size such as 64Ki, 8Mi or 1Gi`);
   return Number.parseInt(text, 10) * UNIT_BYTES[text.slice(-2) as keyof typeof UNIT_BYTES];
+}
+
+const QUANTITY_UNITS: Record<string, number> = {
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+};
+
+/**
+ * Value of a quantity such as `100m`, `1` or `64Mi`.
+ * @throws RangeError when the text is no such quantity.
+ */
+export function quantityOf(text: string): number {
+  if (!QUANTITY_PATTERN.test(text)) throw new RangeError(`"${text}" is no quantity such as 100m, 1, 64Mi`);
+  return Number.parseFloat(text) * (QUANTITY_UNITS[text.replace(/^[0-9.]+/, '')] ?? 1);
 }
 
 /** Bounds of a scalar, both ends allowed, written as the user would write them. */
@@ -78,6 +101,16 @@ function inBounds(text: string, parse: (text: string) => number, { min, max }: B
   } catch {
     return false; // the pattern has already said what is wrong
   }
+}
+
+/** CPU or memory of a container. */
+export function quantity() {
+  const message = 'must be a quantity such as 100m, 1, 64Mi';
+  return z
+    .string()
+    .max(20)
+    .regex(QUANTITY_PATTERN, message)
+    .meta(celRule(`self.matches('${QUANTITY_PATTERN.source}')`, message));
 }
 
 /** A count or a percentage of pods, as in a Deployment's rolling update. */

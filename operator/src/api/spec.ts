@@ -6,16 +6,16 @@ import type { V1PodTemplateSpec } from '@kubernetes/client-node';
 import { z } from 'zod';
 import { WORKERS_PER_POD_MAX } from './names.ts';
 import { specRules } from './rules.ts';
-import { duration, intOrPercent, size, urlPath } from './scalars.ts';
+import { duration, intOrPercent, quantity, size, urlPath } from './scalars.ts';
 
 /** Marks the node that the generator replaces by Kubernetes' own PodTemplateSpec schema. */
 export const POD_TEMPLATE_MARK = 'x-corelane-pod-template';
 
 const podTemplate = z
-  .custom<V1PodTemplateSpec>(
-    (value) => Array.isArray((value as V1PodTemplateSpec | null)?.spec?.containers),
-    'must be a pod template with spec.containers',
-  )
+  .custom<V1PodTemplateSpec>((value) => {
+    const containers: unknown = (value as V1PodTemplateSpec | null)?.spec?.containers;
+    return Array.isArray(containers) && containers.length > 0;
+  }, 'must be a pod template with a container in spec.containers')
   .meta({
     [POD_TEMPLATE_MARK]: true,
     description:
@@ -125,19 +125,6 @@ const service = z
 
 /** Resources of a container that Corelane adds. There is no CPU limit on purpose: throttling a proxy sets p95. */
 function proxyResources(cpu: string, memory: string, memoryLimit: string, what: string) {
-  const quantity = () =>
-    z
-      .string()
-      .max(20)
-      .regex(/^[0-9]+(\.[0-9]+)?(m|[KMGT]i?)?$/, 'must be a quantity such as 100m, 1, 64Mi')
-      .meta({
-        'x-kubernetes-validations': [
-          {
-            rule: "self.matches('^[0-9]+([.][0-9]+)?(m|[KMGT]i?)?$')",
-            message: 'must be a quantity such as 100m, 1, 64Mi',
-          },
-        ],
-      });
   return z
     .strictObject({
       cpu: quantity()
@@ -281,6 +268,8 @@ export type RenderServiceSpecInput = z.input<typeof specShape>;
 /** The spec with all rules between fields, in zod for the operator and as CEL for the API server. */
 export const renderServiceSpec = specShape
   .superRefine((spec, ctx) => {
+    // A rule reads fields that their own checks have let through; on others it would throw.
+    if (ctx.issues.length > 0) return;
     for (const rule of specRules) {
       const broken = !rule.holds(spec as RenderServiceSpec);
       if (broken) ctx.addIssue({ code: 'custom', path: rule.path, message: rule.message });

@@ -3,7 +3,7 @@
  * an object that belongs to somebody else.
  */
 import { ANNOTATION_APPLIED_HASH, MANAGER } from '../api/names.ts';
-import { foreignFields, notIn, purged } from './drift.ts';
+import { foreignFields, purged } from './drift.ts';
 import type { Informer } from './informer.ts';
 import { objectPath } from './kinds.ts';
 import { APPLY_PATCH, isNotFound, type Rest } from './rest.ts';
@@ -72,10 +72,10 @@ export async function apply(
 ): Promise<KubeObject> {
   const path = objectPath(informer.kind, desired.metadata.namespace ?? '', desired.metadata.name);
   const fieldManager = MANAGER;
-  const foreign = live ? notIn(desired, foreignFields(live)) : [];
+  const foreign = live ? foreignFields(live) : [];
   if (live && foreign.length > 0) {
-    // Before the apply, because a foreign field can exclude one of ours (minAvailable and maxUnavailable, valueFrom and
-    // value): the object with both would be refused. The resource version in it makes a stale view a conflict.
+    // Before the apply, because a foreign field can exclude one of ours (minAvailable and maxUnavailable, two ports of one
+    // name): the object with both would be refused. The resource version in it makes a stale view a conflict.
     await rest.request<KubeObject>('PUT', path, { query: { fieldManager }, body: purged(live, foreign, desired) });
   }
   // With the uid the API server refuses when the object is another one by now.

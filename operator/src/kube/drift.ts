@@ -40,11 +40,6 @@ function onlyIn(theirs: FieldSet, ours: FieldSet, path: FieldPath): FieldPath[] 
   });
 }
 
-/** Those of `paths` at which `desired` has nothing: they are to be taken away, the others to be set right. */
-export function notIn(desired: KubeObject, paths: FieldPath[]): FieldPath[] {
-  return paths.filter((path) => path.reduce<unknown>((node, key) => child(node, key), desired) === undefined);
-}
-
 /**
  * `live` as it should be, for a PUT: without the fields at `paths`, and with all that `desired` says beside metadata.
  * Lists are those of `desired`; what the API server has filled in elsewhere (a cluster IP) stays.

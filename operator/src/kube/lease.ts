@@ -40,6 +40,10 @@ function microTime(): string {
 export class LeaderElection {
   readonly #options: ElectionOptions;
   #observed: { record: string; atMs: number } | undefined;
+  /** When the Lease was last written with success, by this process's clock. */
+  #renewedMs = Number.NEGATIVE_INFINITY;
+  /** The Lease names another holder. */
+  #isTaken = false;
 
   constructor(options: ElectionOptions) {
     this.#options = options;
@@ -55,14 +59,22 @@ export class LeaderElection {
     return false;
   }
 
+  /**
+   * Whether this process may write: it has renewed the lease so recently that nobody else can have taken it over. After
+   * a hang of the machine this is false before any timer has noticed.
+   */
+  get isCurrent(): boolean {
+    return !this.#isTaken && performance.now() - this.#renewedMs < RENEW_DEADLINE_MS;
+  }
+
   /** Renews until the lease is lost; resolves then, or when the signal aborts. The caller must stop leading at once. */
   async holdUntilLost(): Promise<void> {
-    let renewedMs = performance.now();
     while (!this.#options.signal.aborted) {
       await this.#pause(RETRY_PERIOD_MS);
       if (this.#options.signal.aborted) return;
-      if (await this.#tryAcquire()) renewedMs = performance.now();
-      else if (performance.now() - renewedMs > RENEW_DEADLINE_MS) return;
+      if (!this.isCurrent) return;
+      await this.#tryAcquire();
+      if (!this.isCurrent) return;
     }
   }
 
@@ -88,6 +100,7 @@ export class LeaderElection {
       if (lease === undefined) return await this.#create();
       const { identity } = this.#options;
       const holder = lease.spec?.holderIdentity;
+      this.#isTaken = Boolean(holder) && holder !== identity;
       if (holder === identity) return await this.#write('PUT', lease, { ...lease.spec, renewTime: microTime() });
       if (holder && !this.#hasExpired(lease)) return false;
       return await this.#write('PUT', lease, {
@@ -142,10 +155,13 @@ export class LeaderElection {
   async #write(method: 'POST' | 'PUT', lease: Lease, spec: LeaseSpec): Promise<boolean> {
     const { rest, namespace, name } = this.#options;
     const path = method === 'POST' ? collectionPath(kinds.lease, namespace) : objectPath(kinds.lease, namespace, name);
+    const startedMs = performance.now(); // the lease runs from the time in it, not from the answer
     await rest.request(method, path, {
       body: { ...lease, spec },
       timeoutMs: RENEW_DEADLINE_MS / 2,
     });
+    this.#renewedMs = startedMs;
+    this.#isTaken = false;
     return true;
   }
 

@@ -92,7 +92,6 @@ function workers(model: DataPlaneModel): string {
   const slots = `maxconn ${whole(model.concurrency, 'concurrency')}`;
   const afterWaiting = ms(model.timeouts.workerAfterWaitingMs, 'timeouts.render');
   return `backend workers
-  log global
   balance ${word(model.balance, 'balance')}
   http-request set-timeout server ${afterWaiting} if { nbsrv(workers-up) eq 0 }
   # Only the proxies may say who made an error, or that a request has waited.

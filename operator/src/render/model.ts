@@ -41,7 +41,7 @@ export interface DataPlaneModel {
   /** Seconds that a refused client is asked to wait. */
   retryAfterSeconds: number;
   ports: { http: number; health: number; stats: number };
-  connections: { nginxMax: number; haproxyFilesMax: number; openFilesMax: number };
+  connections: { nginxMax: number; haproxyFilesMax: number };
 }
 
 /** A render that ends at its limit is still passed on, and the worker runtime can act before HAProxy gives up. */
@@ -89,7 +89,6 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     connections: {
       nginxMax: NGINX_CONNECTIONS_MAX,
       haproxyFilesMax: 2 * HAPROXY_CONNECTIONS_MAX,
-      openFilesMax: 3 * NGINX_CONNECTIONS_MAX,
     },
   };
 }

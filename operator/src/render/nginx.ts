@@ -24,7 +24,6 @@ function main({ connections, drain }: DataPlaneModel): string {
 # The drain hook reads this line:
 # corelane: drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}
 worker_processes 1;
-worker_rlimit_nofile ${whole(connections.openFilesMax, 'open files')};
 worker_shutdown_timeout ${ms(drain.timeoutMs, 'drain.timeout')};
 pid /tmp/nginx.pid;
 error_log stderr warn;
@@ -70,7 +69,7 @@ function maps(): string {
   }
   map $http_x_forwarded_host $corelane_forwarded_host {
     default $http_x_forwarded_host;
-    "" $host;
+    "" $corelane_host;
   }
   # An HTTP/1.0 client need not send one, Node.js insists on it.
   map $http_host $corelane_host {

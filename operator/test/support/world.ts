@@ -109,7 +109,9 @@ export class World {
 
   /** Events about a RenderService. */
   async events(name: string): Promise<Json[]> {
-    return (await this.list('Event')).filter((event) => event.regarding?.name === name);
+    return (await this.list('Event')).filter(
+      ({ regarding }) => regarding?.kind === 'RenderService' && regarding.name === name,
+    );
   }
 
   /** Resource versions of all objects that a RenderService owns, and of itself. */

@@ -1,0 +1,167 @@
+/** The Helm chart: lint, values schema, templates against the API server's own schemas, and a dry run on it. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import { rules } from '../../operator/src/kube/rbac.ts';
+import { ROOT, run } from '../support/shell.ts';
+import { writeSchemas } from './schemas.ts';
+
+const CHART = 'charts/corelane';
+const NAMESPACE = 'corelane';
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+/** Combinations of values that take every branch of the templates. */
+const VARIANTS: Record<string, string[]> = {
+  defaults: [],
+  'one namespace': ['--set', 'scope=namespace', '--set', 'aggregatedRoles.enabled=false'],
+  digests: ['--set', `image.digest=${DIGEST}`, '--set', `sidecar.image.digest=${DIGEST}`],
+  'all switches': [
+    ...['--set', 'serviceMonitor.enabled=true', '--set', 'podMonitor.enabled=true', '--set', 'replicas=3'],
+    ...['--set', 'priorityClassName=system-cluster-critical', '--set', 'imagePullSecrets[0].name=pull'],
+    ...['--set', 'tolerations[0].operator=Exists', '--set', 'nodeSelector.disk=ssd', '--set', 'podLabels.team=web'],
+    ...[
+      '--set',
+      'podAnnotations.note=x',
+      '--set',
+      'serviceAccount.annotations.role=y',
+      '--set',
+      'podMonitor.labels.release=p',
+    ],
+  ],
+  'one replica': ['--set', 'replicas=1'],
+};
+
+interface Manifest {
+  kind: string;
+  metadata: { name: string; labels: Record<string, string> };
+  rules?: unknown;
+  spec: {
+    replicas?: number;
+    template: {
+      spec: { containers: { image: string; env: { name: string; value?: string }[] }[] } & Record<string, unknown>;
+    };
+  };
+}
+
+// The API server of the api project (operator/test/support/global-setup.ts).
+process.env.KUBECONFIG = process.env.CORELANE_TEST_KUBECONFIG;
+
+const folder = mkdtempSync(join(tmpdir(), 'corelane-chart-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function template(...values: string[]): Promise<string> {
+  const args = ['template', 'corelane', CHART, '--namespace', NAMESPACE, '--kube-version', '1.36.0', ...values];
+  return run('helm', args);
+}
+
+async function manifests(...values: string[]): Promise<Manifest[]> {
+  const documents = parseAllDocuments(await template(...values)).map((document) => document.toJS() as Manifest | null);
+  return documents.filter((document) => document !== null);
+}
+
+function deploymentOf(all: Manifest[]): Manifest {
+  return all.find(({ kind }) => kind === 'Deployment') as Manifest;
+}
+
+test('helm lint finds nothing', async () => {
+  await run('helm', ['lint', CHART, '--strict', '--quiet']);
+});
+
+describe('the values schema refuses', () => {
+  test.each([
+    ['scope=everywhere', '/scope'],
+    ['replicas=0', '/replicas'],
+    ['image.digest=latest', '/image/digest'],
+    ['image.repository=', '/image/repository'],
+    ['logLevel=loud', '/logLevel'],
+    ['replicaCount=2', 'replicaCount'],
+    ['podMonitor.interval=often', '/podMonitor/interval'],
+  ])('%s, and says where', async (value, place) => {
+    await expect(template('--set', value)).rejects.toThrow(place);
+  });
+});
+
+describe('the templates', () => {
+  let location = '';
+  beforeAll(async () => {
+    location = writeSchemas(
+      await run('kubectl', ['get', '--raw', '/openapi/v2'], { timeoutMs: 60_000 }),
+      join(folder, 'schemas'),
+    );
+  }, 120_000);
+
+  test.each(Object.keys(VARIANTS))('are valid with %s (kubeconform)', async (name) => {
+    const text = await template(...(VARIANTS[name] as string[]));
+    const args = ['-strict', '-summary', '-skip', 'ServiceMonitor,PodMonitor', '-schema-location', location];
+    const summary = await run('kubeconform', args, { input: text });
+    expect(summary).toMatch(/Invalid: 0, Errors: 0/);
+    expect(summary).not.toMatch(/Valid: 0,/);
+  });
+
+  test('kubeconform would see a typo', async () => {
+    const text = (await template()).replace('imagePullPolicy', 'imagePulPolicy');
+    await expect(run('kubeconform', ['-strict', '-schema-location', location], { input: text })).rejects.toThrow(
+      /imagePulPolicy/,
+    );
+  });
+
+  test('are accepted by the API server, and pass Pod Security "restricted"', async () => {
+    const namespace = 'chart-restricted';
+    const labels = {
+      'pod-security.kubernetes.io/enforce': 'restricted',
+      'pod-security.kubernetes.io/warn': 'restricted',
+    };
+    await run('kubectl', ['apply', '-f', '-'], {
+      input: JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } }),
+    });
+    // Warnings about a Deployment's pods go to standard error; as errors they fail the command.
+    const text = (await template()).replaceAll(`namespace: ${NAMESPACE}`, `namespace: ${namespace}`);
+    await run('kubectl', ['apply', '--dry-run=server', '--warnings-as-errors', '-f', '-'], { input: text });
+    await run('kubectl', ['delete', 'namespace', namespace, '--wait=false']);
+  });
+
+  test('grant exactly the rights of operator/src/kube/rbac.ts', async () => {
+    const cluster = await manifests();
+    expect(cluster.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === 'corelane')?.rules).toEqual(
+      rules.namespaced,
+    );
+    const namespaced = await manifests(...(VARIANTS['one namespace'] as string[]));
+    expect(namespaced.map(({ kind }) => kind)).not.toContain('ClusterRole');
+    expect(namespaced.find(({ kind, metadata }) => kind === 'Role' && metadata.name === 'corelane')?.rules).toEqual(
+      rules.namespaced,
+    );
+  });
+
+  test('name images by tag, by digest, and by the appVersion otherwise', async () => {
+    const images = async (...values: string[]) => {
+      const [container] = deploymentOf(await manifests(...values)).spec.template.spec.containers;
+      return [container?.image, container?.env.find(({ name }) => name === 'CORELANE_SIDECAR_IMAGE')?.value];
+    };
+    expect(await images()).toEqual(['ghcr.io/corelane/operator:0.1.0', 'ghcr.io/corelane/sidecar:0.1.0']);
+    expect(await images('--set-string', 'image.tag=1.2')).toEqual([
+      'ghcr.io/corelane/operator:1.2',
+      'ghcr.io/corelane/sidecar:0.1.0',
+    ]);
+    expect(await images(...(VARIANTS.digests as string[]))).toEqual([
+      `ghcr.io/corelane/operator@${DIGEST}`,
+      `ghcr.io/corelane/sidecar@${DIGEST}`,
+    ]);
+  });
+
+  test('pass on replicas, priority class, tolerations and the rest', async () => {
+    const { spec } = deploymentOf(await manifests(...(VARIANTS['all switches'] as string[])));
+    expect(spec.replicas).toBe(3);
+    expect(spec.template.spec).toMatchObject({
+      priorityClassName: 'system-cluster-critical',
+      tolerations: [{ operator: 'Exists' }],
+      nodeSelector: { disk: 'ssd' },
+      imagePullSecrets: [{ name: 'pull' }],
+    });
+  });
+});
+
+test('the chart has the very CRD of crds/', () => {
+  const name = 'corelane.dev_renderservices.yaml';
+  const [own, chart] = ['crds', `${CHART}/crds`].map((path) => readFileSync(join(ROOT, path, name), 'utf8'));
+  expect(chart).toBe(own);
+});

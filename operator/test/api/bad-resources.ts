@@ -1,0 +1,202 @@
+/**
+ * RenderServices that must be refused, and some that must not. docs/bad-resources.md is made from the first table
+ * (UPDATE_GOLDEN=1): it shows a user, and whoever writes a message, what each mistake looks like.
+ */
+import type { Json } from '../support/api-client.ts';
+import { podTemplate } from '../support/world.ts';
+
+export interface BadResource {
+  /** What is wrong, as the documentation's table says it. */
+  what: string;
+  spec?: Json;
+  name?: string;
+  /** The mistake is in a part of the pod template that only the API server knows. */
+  apiServerOnly?: boolean;
+}
+
+const container = (fields: object) => ({ template: podTemplate(fields) });
+const pod = (fields: object) => ({ template: podTemplate({}, fields) });
+const podMetadata = (metadata: object) => ({ template: { ...podTemplate(), metadata } });
+const worker = { name: 'worker', image: 'app:1' };
+const twoContainers = (one: object, other: object) => pod({ containers: [one, other] });
+
+export const badResources: BadResource[] = [
+  // The resource
+  { what: 'name with a dot', name: 'shop.example' },
+  { what: 'name that begins with a digit', name: '1shop' },
+  { what: 'name longer than 50 characters', name: 'a'.repeat(51) },
+  { what: 'no template', spec: { template: undefined } },
+  { what: 'empty template', spec: { template: {} } },
+
+  // Typing mistakes
+  { what: 'misspelt field of the spec', spec: { workerPerPod: 4 } },
+  { what: 'misspelt field in a section', spec: { queue: { maxLenght: 10 } } },
+  { what: 'field on the wrong level', spec: { maxLength: 10 } },
+  { what: 'misspelt field two levels down', spec: { buffering: { request: { maxsize: '1Mi' } } } },
+  { what: 'misspelt field of a container', spec: container({ imagePullpolicy: 'Always' }), apiServerOnly: true },
+  {
+    what: 'misspelt field deep in the template',
+    spec: container({ resources: { request: { cpu: '1' } } }),
+    apiServerOnly: true,
+  },
+  {
+    what: 'probe on the wrong level',
+    spec: { template: { ...podTemplate(), livenessProbe: {} } },
+    apiServerOnly: true,
+  },
+
+  // Numbers
+  { what: 'no worker', spec: { workersPerPod: 0 } },
+  { what: 'too many workers', spec: { workersPerPod: 65 } },
+  { what: 'workers as text', spec: { workersPerPod: '4' } },
+  { what: 'half a worker', spec: { workersPerPod: 1.5 } },
+  { what: 'negative replicas', spec: { replicas: -1 } },
+  { what: 'replicas beyond every cluster', spec: { replicas: 2_147_483_648 } },
+  { what: 'replicas beyond every number', spec: { replicas: 1e30 } },
+  { what: 'concurrency 0', spec: { concurrency: 0 } },
+  { what: 'queue too long', spec: { queue: { maxLength: 10_001 } } },
+  { what: 'negative queue', spec: { queue: { maxLength: -1 } } },
+  { what: 'Service port 0', spec: { service: { port: 0 } } },
+  { what: 'Service port above 65535', spec: { service: { port: 70_000 } } },
+  { what: 'deadline too short', spec: { rollout: { rolling: { progressDeadlineSeconds: 5 } } } },
+
+  // Durations
+  { what: 'duration without a unit', spec: { queue: { timeout: '10' } } },
+  { what: 'duration as number', spec: { queue: { timeout: 10 } } },
+  { what: 'duration with a unit that is none', spec: { queue: { timeout: '10d' } } },
+  { what: 'duration too short', spec: { timeouts: { render: '1ms' } } },
+  { what: 'duration too long', spec: { timeouts: { render: '2h' } } },
+  { what: 'duration in two parts', spec: { timeouts: { clientBody: '1m30s' } } },
+  { what: 'negative duration', spec: { drain: { delay: '-1s' } } },
+
+  // Sizes and quantities
+  { what: 'size in decimal units', spec: { buffering: { request: { maxSize: '10MB' } } } },
+  { what: 'size without a unit', spec: { buffering: { response: { memory: '1048576' } } } },
+  { what: 'size too small', spec: { buffering: { request: { memory: '1Ki' } } } },
+  { what: 'size too large', spec: { buffering: { response: { maxFileSize: '11Gi' } } } },
+  { what: 'quantity of a proxy in words', spec: { sidecar: { nginx: { cpu: 'half' } } } },
+  { what: 'quantity in a unit that is none', spec: { sidecar: { nginx: { memory: '64K' } } } },
+  { what: 'memory request of HAProxy above its limit', spec: { sidecar: { haproxy: { memory: '512Mi' } } } },
+  { what: 'memory limit of nginx below its request', spec: { sidecar: { nginx: { memoryLimit: '16Mi' } } } },
+
+  // Choices
+  { what: 'unknown balance', spec: { balance: 'random' } },
+  { what: 'unknown type of Service', spec: { service: { type: 'Ingress' } } },
+  { what: 'yes instead of true', spec: { disruptionBudget: { enabled: 'yes' } } },
+  { what: 'percentage above 100', spec: { rollout: { rolling: { maxSurge: '150%' } } } },
+  { what: 'percentage without the sign', spec: { disruptionBudget: { maxUnavailable: '50' } } },
+  { what: 'count of pods that is no count', spec: { disruptionBudget: { maxUnavailable: -1 } } },
+
+  // Text that must not reach a proxy's configuration
+  { what: 'path with a semicolon', spec: { ping: { path: '/ping;return 500' } } },
+  { what: 'path with a new line', spec: { ping: { path: '/ping\nlocation / {}' } } },
+  { what: 'path without a slash', spec: { ping: { path: 'ping' } } },
+  { what: 'path that is all of the site', spec: { ping: { path: '/' } } },
+
+  // Rules between fields
+  { what: 'drain shorter than a render', spec: { drain: { timeout: '10s' } } },
+  {
+    what: 'more of a body in memory than is accepted',
+    spec: { buffering: { request: { memory: '16Mi', maxSize: '1Mi' } } },
+  },
+  { what: 'rollout that cannot begin', spec: { rollout: { rolling: { maxSurge: 0, maxUnavailable: '0%' } } } },
+
+  // The pod template
+  { what: 'no container', spec: pod({ containers: [] }) },
+  { what: 'container without an image', spec: container({ image: undefined }), apiServerOnly: true },
+  { what: 'container without a name', spec: container({ name: undefined }), apiServerOnly: true },
+  {
+    what: 'two containers, none named worker',
+    spec: twoContainers({ ...worker, name: 'app' }, { ...worker, name: 'log' }),
+  },
+  { what: 'two containers of one name', spec: twoContainers(worker, worker), apiServerOnly: true },
+  { what: "container with a proxy's name", spec: twoContainers(worker, { ...worker, name: 'nginx' }) },
+  { what: "container with a worker's name", spec: twoContainers(worker, { ...worker, name: 'worker-3' }) },
+  { what: "init container with a proxy's name", spec: pod({ initContainers: [{ ...worker, name: 'haproxy' }] }) },
+  { what: 'readiness probe on the worker', spec: container({ readinessProbe: { tcpSocket: { port: 1 } } }) },
+  { what: 'liveness probe on the worker', spec: container({ livenessProbe: { tcpSocket: { port: 1 } } }) },
+  { what: 'startup probe on the worker', spec: container({ startupProbe: { tcpSocket: { port: 1 } } }) },
+  { what: 'hook on the worker', spec: container({ lifecycle: { preStop: { exec: { command: ['true'] } } } }) },
+  { what: 'host port on the worker', spec: container({ ports: [{ containerPort: 3000, hostPort: 80 }] }) },
+  {
+    what: "second container on a proxy's port",
+    spec: twoContainers(worker, { name: 'log', image: 'log:1', ports: [{ containerPort: 9000 }] }),
+  },
+  { what: 'host network', spec: pod({ hostNetwork: true }) },
+  { what: 'pods that do not restart', spec: pod({ restartPolicy: 'Never' }) },
+  { what: "volume with Corelane's prefix", spec: pod({ volumes: [{ name: 'corelane-mine', emptyDir: {} }] }) },
+  {
+    what: "mount where Corelane's runtime is",
+    spec: container({ volumeMounts: [{ name: 'own', mountPath: '/corelane' }] }),
+  },
+  {
+    what: "init container with the runtime's name",
+    spec: pod({ initContainers: [{ name: 'corelane-runtime', image: 'a:1' }] }),
+  },
+  { what: 'stall time-out too short', spec: { watchdog: { stallTimeout: '499ms' } } },
+  { what: 'stall time-out without a unit', spec: { watchdog: { stallTimeout: '10' } } },
+  { what: 'stall time-out of a render', spec: { watchdog: { stallTimeout: '30s' } } },
+  { what: 'instrument as text', spec: { runtime: { instrument: 'no' } } },
+  { what: "label with Corelane's prefix", spec: podMetadata({ labels: { 'corelane.dev/renderservice': 'other' } }) },
+  { what: 'label as number', spec: podMetadata({ labels: { version: 2 } }), apiServerOnly: true },
+  { what: 'environment variable as number', spec: container({ env: [{ name: 'A', value: 1 }] }), apiServerOnly: true },
+  {
+    what: 'quantity of the worker that is none',
+    spec: container({ resources: { requests: { memory: '64MB' } } }),
+    apiServerOnly: true,
+  },
+  {
+    what: 'fraction of a CPU without quotes, which a Deployment would take',
+    spec: container({ resources: { requests: { cpu: 0.5 } } }),
+    apiServerOnly: true,
+  },
+  { what: 'time in words', spec: podMetadata({ creationTimestamp: 'now' }), apiServerOnly: true },
+  { what: 'container port as text', spec: container({ ports: [{ containerPort: 'http' }] }), apiServerOnly: true },
+];
+
+/** What must be accepted, by the API server and by the operator. */
+export const goodResources: { what: string; spec?: Json; name?: string }[] = [
+  { what: 'the smallest one' },
+  { what: 'the longest name', name: 'a'.repeat(50) },
+  { what: 'one container of any name', spec: container({ name: 'app' }) },
+  { what: 'most workers', spec: { workersPerPod: 64 } },
+  { what: 'no pods', spec: { replicas: 0 } },
+  { what: 'no queue', spec: { queue: { maxLength: 0 } } },
+  { what: 'bounds of durations', spec: { timeouts: { render: '100ms' }, drain: { delay: '0s', timeout: '1h' } } },
+  { what: 'one duration in another unit', spec: { timeouts: { render: '60000ms' }, drain: { timeout: '1m' } } },
+  {
+    what: 'bounds of sizes',
+    spec: { buffering: { request: { memory: '8Ki', maxSize: '1Gi' }, response: { maxFileSize: '10Gi' } } },
+  },
+  { what: 'sizes that are the same', spec: { buffering: { request: { memory: '1024Ki', maxSize: '1Mi' } } } },
+  { what: 'percentages', spec: { rollout: { rolling: { maxSurge: '100%', maxUnavailable: '0%' } } } },
+  { what: 'no surge', spec: { rollout: { rolling: { maxSurge: 0, maxUnavailable: 1 } } } },
+  { what: 'a path in depth', spec: { ping: { path: '/health/ping_1.txt' } } },
+  { what: 'no budget', spec: { disruptionBudget: { enabled: false } } },
+  { what: 'empty sections', spec: { queue: {}, timeouts: {}, buffering: { request: {} }, rollout: {} } },
+  {
+    what: 'a second container with probes, ports and hooks',
+    spec: twoContainers(worker, {
+      name: 'log',
+      image: 'log:1',
+      ports: [{ containerPort: 3100 }],
+      readinessProbe: { httpGet: { path: '/', port: 3100 } },
+      lifecycle: { preStop: { exec: { command: ['true'] } } },
+    }),
+  },
+  { what: 'ports of the worker, which are ignored', spec: container({ ports: [{ containerPort: 9000 }] }) },
+  { what: 'a manifest made by kubectl create --dry-run', spec: podMetadata({ creationTimestamp: null }) },
+  {
+    what: 'quantities in all their forms',
+    spec: container({
+      resources: {
+        requests: { cpu: 1, memory: '1e8', 'example.com/gpu': 1 },
+        limits: { cpu: '.5', memory: '+128974848' },
+      },
+    }),
+  },
+  { what: 'a render limit below the default of the watchdog', spec: { timeouts: { render: '1s' } } },
+  { what: 'a stall time-out just below a render', spec: { watchdog: { stallTimeout: '29999ms' } } },
+  { what: 'no runtime', spec: { runtime: { instrument: false } } },
+  { what: 'labels and annotations', spec: podMetadata({ labels: { app: 'shop' }, annotations: { 'a/b': 'c' } }) },
+];

@@ -1,0 +1,243 @@
+/**
+ * What a RenderService says about itself. There is no kubelet here, so the tests say in its place that pods are ready
+ * (`makePodsReady`); from there on the real controllers make the Deployment's status.
+ */
+import type { Json } from '../support/api-client.ts';
+import { eventually } from '../support/eventually.ts';
+import { OperatorProcess } from '../support/operator-process.ts';
+import { podTemplate, sharedServer, World } from '../support/world.ts';
+
+let world: World;
+let operator: OperatorProcess;
+
+beforeAll(async () => {
+  world = await World.create(sharedServer(), 'status');
+  operator = await world.startOperator();
+});
+
+afterAll(() => OperatorProcess.killAll());
+
+/** Status and reason of each condition: `{ Ready: 'True AllPodsReady', ... }`. */
+async function conditions(name: string): Promise<Record<string, string>> {
+  const { status } = await world.get('RenderService', name);
+  const all: Json[] = status?.conditions ?? [];
+  return Object.fromEntries(all.map(({ type, status: value, reason }) => [type, `${value} ${reason}`]));
+}
+
+async function untilConditions(name: string, expected: Record<string, string>): Promise<void> {
+  await eventually(`conditions of ${name}`, async () => expect(await conditions(name)).toEqual(expected));
+}
+
+const READY = { Ready: 'True AllPodsReady', Reconciling: 'False UpToDate', Stalled: 'False UpToDate' };
+const STARTING = { Ready: 'False PodsNotReady', Reconciling: 'True Progressing', Stalled: 'False Progressing' };
+const ROLLING = { Ready: 'Unknown Progressing', Reconciling: 'True Progressing', Stalled: 'False Progressing' };
+
+function stalled(reason: string) {
+  return { Ready: `False ${reason}`, Reconciling: `False ${reason}`, Stalled: `True ${reason}` };
+}
+
+/** Does kubelet's part until the RenderService is ready. */
+async function untilReady(name: string): Promise<void> {
+  await eventually(`${name} is ready`, async () => {
+    await world.makePodsReady(name);
+    expect(await conditions(name)).toEqual(READY);
+  });
+}
+
+/** Creates a RenderService and brings it up. */
+async function createReady(name: string, spec: object = {}): Promise<void> {
+  await world.createRenderService(name, spec);
+  await untilReady(name);
+}
+
+async function reasonsOfEvents(name: string): Promise<string[]> {
+  return (await world.events(name)).map(({ type, reason }) => `${type} ${reason}`).sort();
+}
+
+describe('a RenderService that comes up', () => {
+  test('is not ready before its pods are', async () => {
+    await world.createRenderService('rising', { replicas: 3, workersPerPod: 4 });
+    await untilConditions('rising', STARTING);
+    await eventually('pods exist', async () => {
+      const { status } = await world.get('RenderService', 'rising');
+      expect(status).toMatchObject({ replicas: 3, readyReplicas: 0, updatedReplicas: 3 });
+    });
+    expect(await world.condition('rising', 'Ready')).toMatchObject({
+      message: '0 of 3 pods are available, 3 run the current template, 3 exist',
+    });
+  });
+
+  test('is ready when they are, counts its workers, and says so in one event', async () => {
+    const waiting = world.kubectl.run('wait', 'rsvc/rising', '--for=condition=Ready', '--timeout=60s');
+    await untilReady('rising');
+    await waiting;
+    await eventually('all is counted', async () => {
+      const { metadata, status } = await world.get('RenderService', 'rising');
+      expect(status).toMatchObject({
+        observedGeneration: metadata.generation,
+        replicas: 3,
+        readyReplicas: 3,
+        updatedReplicas: 3,
+        selector: 'corelane.dev/renderservice=rising',
+        workers: { total: 12, ready: 12 },
+      });
+    });
+    expect(await reasonsOfEvents('rising')).toEqual(['Normal AllPodsReady']);
+  });
+
+  test('shows that in kubectl get', async () => {
+    const [head, line] = (await world.kubectl.run('get', 'rsvc', 'rising')).trim().split('\n') as [string, string];
+    expect(head.split(/\s+/)).toEqual(['NAME', 'READY', 'PODS', 'WANTED', 'WORKERS', 'AGE']);
+    expect(line.split(/\s+/).slice(0, 5)).toEqual(['rising', 'True', '3', '3', '12']);
+  });
+
+  test('without pods is ready, too', async () => {
+    await world.createRenderService('empty', { replicas: 0 });
+    await untilConditions('empty', READY);
+  });
+});
+
+describe('a rollout', () => {
+  test('leaves Ready open while the old pods serve, and then is ready again', async () => {
+    await createReady('rolled');
+    await world.patchSpec('rolled', { template: podTemplate({ image: 'corelane.test/app:2' }) });
+    await untilConditions('rolled', ROLLING);
+    const { metadata, status } = await world.get('RenderService', 'rolled');
+    expect(status.conditions.map(({ observedGeneration }: Json) => observedGeneration)).toEqual(
+      Array(3).fill(metadata.generation),
+    );
+    await untilReady('rolled');
+  });
+
+  test('that comes to nothing is stalled with the reason, and recovers with the next spec', async () => {
+    await createReady('stuck', { rollout: { rolling: { progressDeadlineSeconds: 10 } } });
+    await world.patchSpec('stuck', { template: podTemplate({ image: 'corelane.test/missing:1' }) });
+    const pod = await eventually('a pod of the new template', async () => {
+      const pods = await world.list('Pod');
+      const found = pods.find(({ spec }) => spec.containers[0].image === 'corelane.test/missing:1');
+      expect(found).toBeDefined();
+      return found;
+    });
+    // What kubelet reports when it cannot pull.
+    const waiting = { reason: 'ImagePullBackOff', message: 'no such image' };
+    const status = { name: 'worker-0', image: 'x', imageID: '', ready: false, restartCount: 0, state: { waiting } };
+    await world.admin.patch(`${world.path('Pod', pod.metadata.name)}/status`, {
+      status: { containerStatuses: [status] },
+    });
+    await untilConditions('stuck', stalled('ProgressDeadlineExceeded'));
+    const { message } = await world.condition('stuck', 'Stalled');
+    expect(message).toContain(`container worker-0 of pod ${pod.metadata.name}: ImagePullBackOff (no such image)`);
+    expect(message).toContain('(2 pods keep serving)');
+    expect(await reasonsOfEvents('stuck')).toContain('Warning ProgressDeadlineExceeded');
+
+    await world.patchSpec('stuck', { template: podTemplate({ image: 'corelane.test/app:3' }) });
+    await untilReady('stuck');
+  });
+});
+
+describe('a template that only the Deployment refuses', () => {
+  const cases: { what: string; template: object; path: string }[] = [
+    {
+      what: 'invalid label value',
+      template: { ...podTemplate(), metadata: { labels: { version: 'not valid!' } } },
+      path: 'spec.template.labels: Invalid value', // the API server's own words
+    },
+    {
+      what: 'mount of a volume that does not exist',
+      template: podTemplate({ volumeMounts: [{ name: 'gone', mountPath: '/data' }] }),
+      path: 'spec.template.spec.containers[0].volumeMounts[0].name',
+    },
+    {
+      what: 'request above the limit',
+      template: podTemplate({ resources: { requests: { cpu: '2' }, limits: { cpu: '1' } } }),
+      path: 'spec.template.spec.containers[0].resources.requests',
+    },
+  ];
+
+  test.each(cases.map((one, index) => ({ ...one, name: `refused-${index}` })))(
+    'is Rejected with the field, while the pods of before go on: $what',
+    async ({ name, template, path }) => {
+      await createReady(name);
+      const before = await world.get('Deployment', name);
+      await world.patchSpec(name, { template });
+      await untilConditions(name, stalled('Rejected'));
+      const { message } = await world.condition(name, 'Stalled');
+      expect(message).toContain(`the API server refuses Deployment "${name}"`);
+      expect(message).toContain(path);
+      expect(message).toContain('(2 pods keep serving)');
+      expect((await world.get('Deployment', name)).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+      expect((await world.get('RenderService', name)).status).toMatchObject({ replicas: 2, readyReplicas: 2 });
+
+      // A list item that only the bad template has must go, too: merge patches replace lists, and maps by null.
+      const { metadata } = await world.get('RenderService', name);
+      await world.admin.put(world.path('RenderService', name), {
+        apiVersion: 'corelane.dev/v1alpha1',
+        kind: 'RenderService',
+        metadata: { name, resourceVersion: metadata.resourceVersion },
+        spec: { template: podTemplate() },
+      });
+      await untilConditions(name, READY);
+      expect(await reasonsOfEvents(name)).toEqual(['Normal AllPodsReady', 'Normal AllPodsReady', 'Warning Rejected']);
+    },
+  );
+
+  test('is looked at again and again without another event', async () => {
+    await world.createRenderService('again', {
+      template: podTemplate({ volumeMounts: [{ name: 'a', mountPath: '/a' }] }),
+    });
+    await untilConditions('again', stalled('Rejected'));
+    const { status } = await world.get('RenderService', 'again');
+    const refused = () =>
+      operator.sum('corelane_operator_api_request_duration_seconds_count', ({ code }) => code === '422');
+    const before = await refused();
+    for (const round of [1, 2, 3]) {
+      await world.admin.patch(world.path('RenderService', 'again'), {
+        metadata: { annotations: { round: `${round}` } },
+      });
+      await eventually('the operator has tried again', async () => {
+        expect(await refused()).toBeGreaterThanOrEqual(before + round);
+      });
+    }
+    expect(await reasonsOfEvents('again')).toEqual(['Warning Rejected']);
+    expect((await world.get('RenderService', 'again')).status).toEqual(status);
+  });
+});
+
+test('a spec that slipped through an older schema is InvalidSpec, and its pods go on', async () => {
+  await createReady('slipped');
+  const before = await world.get('Deployment', 'slipped');
+  const definition = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/renderservices.corelane.dev';
+  // A rule is taken out of the schema for a moment, as when the operator is newer than the definition.
+  const { spec } = await world.admin.get(definition);
+  const without = structuredClone(spec);
+  delete without.versions[0].schema.openAPIV3Schema.properties.spec['x-kubernetes-validations'];
+  await world.admin.patch(definition, { spec: { versions: without.versions } });
+  try {
+    await eventually('the API server takes what it would refuse', () =>
+      world.patchSpec('slipped', { drain: { timeout: '1s' } }),
+    );
+  } finally {
+    await world.admin.patch(definition, { spec: { versions: spec.versions } });
+  }
+  await untilConditions('slipped', stalled('InvalidSpec'));
+  expect((await world.condition('slipped', 'Stalled')).message).toContain(
+    'spec.drain.timeout: must not be shorter than timeouts.render',
+  );
+  const after = await world.get('Deployment', 'slipped');
+  expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+  await eventually('the schema is whole again, and the spec can be mended', () =>
+    world.patchSpec('slipped', { drain: { timeout: '60s' } }),
+  );
+  await untilConditions('slipped', READY);
+});
+
+test('a condition keeps its time while its status stays', async () => {
+  await createReady('timed');
+  const before = await world.condition('timed', 'Ready');
+  await world.patchSpec('timed', { service: { port: 8080 } });
+  await eventually('the new spec is observed', async () => {
+    const { observedGeneration, lastTransitionTime } = await world.condition('timed', 'Ready');
+    expect(observedGeneration).toBe(2);
+    expect(lastTransitionTime).toBe(before.lastTransitionTime);
+  });
+});
