@@ -153,9 +153,13 @@ function watch() {
     before = nowMs();
     for (const server of servers.values()) {
       server.silentMs += elapsed;
-      if (server.silentMs >= stallMs && !server.inspected && ['up', 'stopping'].includes(state)) stalled(server);
+      if (isSilent(server) && !killedForStall && ['up', 'stopping'].includes(state)) stalled(server);
     }
   }, TICK_MS);
+}
+
+function isSilent({ silentMs, inspected }) {
+  return silentMs >= stallMs && !inspected;
 }
 
 function stalled({ pid, silentMs }) {
@@ -179,6 +183,7 @@ function recover() {
 
 function killStalled() {
   if (killedForStall || (state !== 'stalled' && state !== 'stopping')) return;
+  if (![...servers.values()].some(isSilent)) return; // it has come back while it was to be killed
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
   killedForStall = true;
   log('kill', { reason: 'stalled' });

@@ -28,7 +28,7 @@ function portIsTaken(port) {
 /** Whether this process runs a script file: not -e, a REPL, --test, --watch ..., which are nobody's server. */
 function runsScript() {
   const [, script] = process.argv;
-  if (script === undefined || script === 'inspect') return false;
+  if (script === undefined || script === '-' || script === 'inspect') return false;
   const other = /^(-e|-p|-pe|-i|-c|--eval|--print|--interactive|--check|--test|--watch|--watch-path|--run)(=|$)/;
   return !process.execArgv.some((argument) => other.test(argument));
 }
@@ -61,7 +61,12 @@ function becomeSupervisor(port) {
       for (const id of skipped) Module.createRequire(`${process.cwd()}/`)(id);
       originalRunMain(...main);
     };
-    require('./supervise.cjs').supervise(port, step);
+    try {
+      require('./supervise.cjs').supervise(port, step);
+    } catch (error) {
+      process.emitWarning(`Corelane's supervisor cannot start: ${error}`);
+      step();
+    }
   };
 }
 

@@ -6,6 +6,8 @@
 
 const net = require('node:net');
 
+/** As they are before a test or a library replaces them. */
+const { setInterval, clearInterval } = globalThis;
 const LOOPBACK = '127.0.0.1';
 /** A server on another port only: the likely reason why a worker never comes up. */
 const WRONG_PORT_AFTER_MS = 10_000;
