@@ -4,11 +4,14 @@
  */
 'use strict';
 
+const { closeSync, openSync } = require('node:fs');
 const net = require('node:net');
 
 /** As they are before a test or a library replaces them. */
 const { setInterval, clearInterval } = globalThis;
 const LOOPBACK = '127.0.0.1';
+/** More files than a worker has open when its server listens, and connections that it accepts at a time. */
+const LISTENING_FD_MIN = 256;
 /** A server on another port only: the likely reason why a worker never comes up. */
 const WRONG_PORT_AFTER_MS = 10_000;
 
@@ -75,6 +78,24 @@ function onLoopback(args, port) {
   ];
 }
 
+/**
+ * Lets the next socket have a high number, until the function that it gives is called. When a process is killed, Linux
+ * releases its highest file first. Were that a connection, the proxy would see it end and send the next request to
+ * a port that is still open for some microseconds; that request would be lost although nobody has begun it.
+ */
+function reserveLowNumbers() {
+  const reserved = [];
+  try {
+    for (let fd = -1; fd < LISTENING_FD_MIN; reserved.push(fd)) fd = openSync('/dev/null', 'r');
+  } catch {
+    // A low limit of open files: as high as it goes, with some left for the server.
+    for (const fd of reserved.splice(-16)) closeSync(fd);
+  }
+  return () => {
+    for (const fd of reserved.splice(0)) closeSync(fd);
+  };
+}
+
 /** Only the proxy in the same pod may reach a worker, and it comes over loopback: a host in HOSTNAME or 0.0.0.0 is overruled. */
 function patchListen(port) {
   net.Server.prototype.listen = function listen(...args) {
@@ -83,8 +104,16 @@ function patchListen(port) {
       noteOtherPort(this, port);
       return originalListen.apply(this, args);
     }
-    this.once('listening', () => attach(this));
-    this.once('close', () => detach(this));
+    const release = reserveLowNumbers();
+    this.once('listening', () => {
+      release();
+      attach(this);
+    });
+    this.once('error', release);
+    this.once('close', () => {
+      release();
+      detach(this);
+    });
     return originalListen.apply(this, changed);
   };
   // At once, not when the last connection has ended: the port is closed from now on.

@@ -80,14 +80,14 @@ test.each([
 
 test('children of a killed worker are gone, those without a parent too, and nobody is left unreaped', async () => {
   const lost = post('helpers', 'helper=1&ms=300&loop=1');
-  const { worker } = await pod.begun('helpers');
+  const { worker, pid: first } = await pod.begun('helpers');
   await until(
     'both helpers run',
     async () => (await pod.processes(worker)).filter(({ args }) => args.startsWith('sleep 100')).length === 2,
   );
-  await pod.kill(worker, pod.events({ event: 'begin', id: 'helpers' })[0]?.pid ?? 0, 'KILL');
+  await pod.kill(worker, first, 'KILL');
   await lost;
-  await until('it is up again', () => pod.isUp(worker));
+  await until('another one is up', () => pod.events({ event: 'up', worker }).at(-1)?.pid !== first);
   const left = await pod.processes(worker);
   expect(left.filter(({ args }) => args.includes('sleep'))).toEqual([]);
   expect(left.filter(({ state }) => state.startsWith('Z'))).toEqual([]);
