@@ -133,7 +133,7 @@ describe.each(VERSIONS)('Node.js %s', (version) => {
     await program.start(binary, ['--no-warnings', app('worker.mjs')], {
       NODE_OPTIONS: `--require ${app('preload.cjs')}`,
     });
-    const first = program.events('up')[0]?.pid ?? 0;
+    const first = await program.next(0);
     expect(first).not.toBe(program.process?.pid);
     // Preloaded in the worker, and there only.
     expect(program.events('preload').map(({ pid }) => pid)).toEqual([first]);
@@ -160,7 +160,7 @@ describe.each(VERSIONS)('Node.js %s', (version) => {
 
   test('a server in a thread is watched', async () => {
     await program.start(binary, [app('thread.cjs')]);
-    const first = program.events('up')[0]?.pid ?? 0;
+    const first = await program.next(0);
     get(program.port, '/?loop=1').catch(() => 0);
     await program.next(first);
     expect(program.output).toMatch(/"event":"stalled"/);
