@@ -95,7 +95,7 @@ test('most workers have ports of their own that collide with nothing', () => {
   const workers: string[] = spec.containers.map(
     ({ env }: { env: { name: string; value: string }[] }) => env.find(({ name }) => name === 'PORT')?.value,
   );
-  const proxies: number[] = spec.initContainers.flatMap(({ ports }: { ports: { containerPort: number }[] }) =>
+  const proxies: number[] = spec.initContainers.flatMap(({ ports = [] }: { ports?: { containerPort: number }[] }) =>
     ports.map(({ containerPort }) => containerPort),
   );
   expect(workers).toHaveLength(WORKERS_PER_POD_MAX);
