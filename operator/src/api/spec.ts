@@ -225,6 +225,12 @@ const specShape = z.strictObject({
     ),
   queue,
   timeouts,
+  replay: z
+    .enum(['Safe', 'Always', 'Never'])
+    .default('Safe')
+    .describe(
+      'Whether the request that a dying worker was rendering is given once to another one: Safe replays GET, HEAD and OPTIONS; Always replays every method, for renders without side effects; Never replays none. What is not replayed is answered 502 at once. A request that no worker has begun is never lost.',
+    ),
   buffering,
   ping,
   keepAlive,
