@@ -11,11 +11,23 @@ import { duration, intOrPercent, quantity, size, urlPath } from './scalars.ts';
 /** Marks the node that the generator replaces by Kubernetes' own PodTemplateSpec schema. */
 export const POD_TEMPLATE_MARK = 'x-corelane-pod-template';
 
+const named = z.looseObject({ name: z.string() });
+const container = named.extend({ ports: z.array(z.looseObject({})).nullish() });
+/** What the rules read of a pod template. The API server knows all of it; a rule must not fail where it does not. */
+const podTemplateParts = z.looseObject({
+  metadata: z.looseObject({ labels: z.record(z.string(), z.string()).nullish() }).nullish(),
+  spec: z.looseObject({
+    containers: z.array(container).min(1),
+    initContainers: z.array(named).nullish(),
+    volumes: z.array(named).nullish(),
+  }),
+});
+
 const podTemplate = z
-  .custom<V1PodTemplateSpec>((value) => {
-    const containers: unknown = (value as V1PodTemplateSpec | null)?.spec?.containers;
-    return Array.isArray(containers) && containers.length > 0;
-  }, 'must be a pod template with a container in spec.containers')
+  .custom<V1PodTemplateSpec>(
+    (value) => podTemplateParts.safeParse(value).success,
+    'must be a pod template with a container in spec.containers',
+  )
   .meta({
     [POD_TEMPLATE_MARK]: true,
     description:
@@ -248,6 +260,12 @@ const specShape = z.strictObject({
     ),
   queue,
   timeouts,
+  replay: z
+    .enum(['Safe', 'Always', 'Never'])
+    .default('Safe')
+    .describe(
+      'Whether the request that a dying worker was rendering is given once to another one: Safe replays GET, HEAD and OPTIONS; Always replays every method, for renders without side effects; Never replays none. What is not replayed is answered 502 at once. A request that no worker has begun is never lost.',
+    ),
   buffering,
   ping,
   keepAlive,

@@ -65,8 +65,8 @@ function errorReplies({ retryAfterSeconds }: DataPlaneModel): string {
   return `  http-error ${errorReply(400, 'bad-request')}
   http-error ${errorReply(503, 'queue-timeout', retryAfterSeconds)}
   http-error ${errorReply(504, 'render-timeout')}
-  # Closed without a word when a worker dies: nginx then knows that no application answered, replays a safe request
-  # once, and else makes the 502 itself. A 502 that an application means is passed on and never replayed.
+  # Closed without a word when a worker dies: nginx then knows that no application answered, replays the request once
+  # where that is allowed, and else makes the 502 itself. A 502 of an application is passed on and never replayed.
   errorfile 502 /dev/null`;
 }
 

@@ -34,6 +34,8 @@ export interface DataPlaneModel {
     /** nginx waits this long for HAProxy, between two reads and between two writes. */
     proxyMs: number;
   };
+  /** Which requests a second worker gets when the first one has died with them. */
+  replay: { methods: string[]; otherMethods: boolean };
   body: { sizeBytesMax: number; memoryBytes: number };
   response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
   drain: { delayMs: number; timeoutMs: number };
@@ -57,6 +59,13 @@ const NGINX_CONNECTIONS_MAX = 20_000;
 /** As many as nginx can ask for, and as many again for the waiting room, health and statistics. */
 const HAPROXY_CONNECTIONS_MAX = 20_000;
 
+/** A safe method (RFC 9110) asks for nothing to be changed. TRACE is one too, but nginx refuses it. */
+const REPLAY: Record<RenderServiceSpec['replay'], DataPlaneModel['replay']> = {
+  Safe: { methods: ['GET', 'HEAD', 'OPTIONS'], otherMethods: false },
+  Always: { methods: [], otherMethods: true },
+  Never: { methods: [], otherMethods: false },
+};
+
 /** What the proxies of one pod do for a defaulted spec. */
 export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   return {
@@ -69,6 +78,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     balance: spec.balance,
     queue: { lengthMax: spec.queue.maxLength, timeoutMs: durationMs(spec.queue.timeout) },
     timeouts: timeouts(spec),
+    replay: REPLAY[spec.replay],
     body: {
       sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),
       memoryBytes: sizeBytes(spec.buffering.request.memory),

@@ -1,4 +1,4 @@
-/** nginx.conf of one pod: reads whole bodies, buffers responses, replays a safe request of a dead worker. nginx 1.26. */
+/** nginx.conf of one pod: reads whole bodies, buffers responses, replays the request of a dead worker. nginx 1.26. */
 import type { DataPlaneModel } from './model.ts';
 import { whole, word } from './safe.ts';
 
@@ -10,7 +10,7 @@ const DRAINING_MARK = `${RUN}/draining`;
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderNginx(model: DataPlaneModel): string {
-  return `${[main(model), '', 'http {', basics(model), maps(), logging(), upstreams(), proxying(model), server(model)].join('\n')}
+  return `${[main(model), '', 'http {', basics(model), maps(), replay(model), logging(), upstreams(), proxying(model), server(model)].join('\n')}
 }
 `;
 }
@@ -76,19 +76,25 @@ function maps(): string {
     default $http_host;
     "" localhost;
   }
-  # A request that a dying worker had is given to another one, once, if doing it twice does no harm.
-  map $request_method $corelane_upstream {
-    default corelane_once;
-    GET corelane_replay;
-    HEAD corelane_replay;
-    OPTIONS corelane_replay;
-  }
   # Connect time "-": HAProxy itself was not there.
   map $upstream_connect_time $corelane_bad_gateway {
     default worker-died;
     "" proxy-down;
     "~-$" proxy-down;
   }
+`;
+}
+
+/** A request that a dying worker had is given to another one, once, where `replay` allows it. */
+function replay({ replay: { methods, otherMethods } }: DataPlaneModel): string {
+  const replayed = methods.map((method) => `    ${word(method, 'replay')} corelane_replay;\n`);
+  return `  # The request of a worker that died: which method gets a second worker.
+  map $request_method $corelane_upstream {
+    default ${otherMethods ? 'corelane_replay' : 'corelane_once'};
+${replayed.join('')}  }
+  # Without non_idempotent nginx never sends a POST, LOCK or PATCH again, whatever the upstream.
+  proxy_next_upstream error${otherMethods ? ' non_idempotent' : ''};
+  proxy_next_upstream_tries 2;
 `;
 }
 
@@ -172,8 +178,6 @@ function proxying({ response, timeouts }: DataPlaneModel): string {
   # Longer than any wait in HAProxy: a large body is stuck half-way while its request queues.
   proxy_send_timeout ${proxyTime};
   proxy_read_timeout ${proxyTime};
-  proxy_next_upstream error;
-  proxy_next_upstream_tries 2;
 `;
 }
 

@@ -81,6 +81,7 @@ export const badResources: BadResource[] = [
 
   // Choices
   { what: 'unknown balance', spec: { balance: 'random' } },
+  { what: 'unknown replay', spec: { replay: 'safe' } },
   { what: 'unknown type of Service', spec: { service: { type: 'Ingress' } } },
   { what: 'yes instead of true', spec: { disruptionBudget: { enabled: 'yes' } } },
   { what: 'percentage above 100', spec: { rollout: { rolling: { maxSurge: '150%' } } } },

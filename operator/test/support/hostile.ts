@@ -1,0 +1,235 @@
+/**
+ * Random RenderServices, benign and malicious, from a seed. They are made by walking the CRD's schema, so a new field
+ * is covered without being named here.
+ */
+import { resourceSchema, type Schema } from '../../gen/crd.ts';
+import type { RenderServiceResource } from '../../src/api/resource.ts';
+
+const SPEC_SCHEMA = resourceSchema().properties?.spec as Schema;
+
+/** Repeatable random numbers (mulberry32). */
+export class Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** From 0 up to, not including, 1. */
+  fraction(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let bits = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  }
+
+  /** From `min` to `max`, both included. */
+  whole(min: number, max: number): number {
+    return min + Math.floor(this.fraction() * (max - min + 1));
+  }
+
+  chance(probability: number): boolean {
+    return this.fraction() < probability;
+  }
+
+  pick<T>(items: readonly T[]): T {
+    return items[this.whole(0, items.length - 1)] as T;
+  }
+}
+
+/** What ends, opens or hides something in nginx.conf, haproxy.cfg, Lua, YAML or a shell, and what looks like a value. */
+const PAYLOADS = [
+  ...['\n', '\r', '\r\n', '\0', '\t', ' ', ';', '{', '}', '"', "'", '`', '\\', '#', '$', '%', '*', '|', '<', '>', '&'],
+  ...['\u0085', '\u00a0', '\u2028', '\ufeff', '\ud800', 'é', '١', '\u0001', '\u007f'],
+  ...[
+    '\n  server evil 10.0.0.1:80',
+    '\nbackend evil\n',
+    '; return 200 evil;',
+    '}\nserver { listen 1; }\n{',
+    '" if TRUE',
+  ],
+  ...[
+    "' hdr X-Evil 1",
+    '\\\nserver evil',
+    '$http_host',
+    '$' + '{HOME}',
+    '%[env(HOME)]',
+    '../../etc/passwd',
+    '..',
+    '//',
+  ],
+  ...[
+    '{% evil %}',
+    'lua-load /tmp/evil.lua',
+    'include /etc/passwd;',
+    '$(id)',
+    '0x10',
+    '1e3',
+    '-1',
+    'null',
+    '__proto__',
+  ],
+  'x'.repeat(20_000),
+];
+const WRONG_TYPES = [null, true, -1, 0.5, 1e308, 2 ** 53, -(2 ** 31), '', '1', 'x', [], ['\n'], {}, { a: '\n' }];
+const NUMBER_WITH_UNIT = /^([0-9]+)([A-Za-z%]*)$/;
+/** Deep enough for every field of the spec; a pod template goes deeper than anybody looks. */
+const DEPTH_MAX = 7;
+
+interface Maker {
+  random: Random;
+  /** Share of hostile leaves. */
+  hostility: number;
+}
+
+/** Resource number `index` of the seed. */
+export function hostileResource(seed: number, index: number): RenderServiceResource {
+  const random = new Random(seed * 100_003 + index);
+  const maker = { random, hostility: random.pick([0, 0, 0, 0, 0.01, 0.02, 0.1, 1]) };
+  const made = make(SPEC_SCHEMA, maker, 0);
+  const spec = made && typeof made === 'object' && !Array.isArray(made) ? withWorker(made, maker) : made;
+  // Two random durations mostly break the rule between them, and refused resources say nothing about rendering.
+  if (random.chance(0.7)) delete (spec as { watchdog?: unknown } | null)?.watchdog;
+  // Mistakes elsewhere would hide whether this one is noticed.
+  if (maker.hostility === 0 && random.chance(0.8)) poisonOne(spec as Record<string, unknown>, random);
+  const name = random.chance(maker.hostility) ? `a${random.pick(PAYLOADS)}` : 'shop';
+  const metadata = { name, namespace: 'default', uid: '1', generation: 1, resourceVersion: '1' };
+  return { apiVersion: 'corelane.dev/v1alpha1', kind: 'RenderService', metadata, spec };
+}
+
+/** Gives the template the least that the rules ask of it; whatever else it has stays. */
+function withWorker(resourceSpec: { template?: unknown }, { random, hostility }: Maker): object {
+  if (random.chance(hostility)) return resourceSpec;
+  const { metadata, spec } = (resourceSpec.template ?? {}) as { metadata?: object; spec?: object };
+  const containers = [{ name: 'worker', image: 'example/app:1' }];
+  const pod = { ...spec, hostNetwork: false, restartPolicy: 'Always', initContainers: [], containers };
+  return { ...resourceSpec, template: { metadata, spec: pod } };
+}
+
+/** Makes one value of the spec hostile; the template is left to the others. */
+function poisonOne(spec: Record<string, unknown>, random: Random): void {
+  const leaves: [parent: Record<string, unknown>, key: string][] = [];
+  const collect = (parent: Record<string, unknown>) => {
+    for (const [key, value] of Object.entries(parent)) {
+      if (parent === spec && key === 'template') continue;
+      if (value && typeof value === 'object') collect(value as Record<string, unknown>);
+      else leaves.push([parent, key]);
+    }
+  };
+  collect(spec);
+  if (leaves.length === 0) return;
+  // Words are what could become a directive; numbers and quantities are many.
+  const words = leaves.filter(
+    ([parent, key]) => typeof parent[key] === 'string' && !NUMBER_WITH_UNIT.test(parent[key]),
+  );
+  const [parent, key] = random.pick(words.length > 0 && random.chance(0.6) ? words : leaves);
+  const value = parent[key];
+  parent[key] =
+    typeof value === 'string' && random.chance(0.8) ? insertPayload(value, random) : random.pick(WRONG_TYPES);
+}
+
+function insertPayload(value: string, random: Random): string {
+  const at = random.pick([0, value.length, value.length, random.whole(0, value.length)]);
+  return value.slice(0, at) + random.pick(PAYLOADS) + value.slice(at);
+}
+
+function make(schema: Schema, maker: Maker, depth: number): unknown {
+  const { random, hostility } = maker;
+  if (schema['x-kubernetes-int-or-string'])
+    return random.chance(0.5) ? text(schema, maker) : number({ maximum: 1000 }, maker);
+  if (random.chance(hostility / 4)) return random.pick(WRONG_TYPES);
+  switch (schema.type) {
+    case 'object':
+      return object(schema, maker, depth);
+    case 'array':
+      return Array.from({ length: random.whole(0, 2) }, () => make(schema.items as Schema, maker, depth + 1));
+    case 'integer':
+    case 'number':
+      return number(schema, maker);
+    case 'boolean':
+      return random.chance(0.5);
+    default:
+      return text(schema, maker);
+  }
+}
+
+function object(schema: Schema, maker: Maker, depth: number): Record<string, unknown> {
+  const { random, hostility } = maker;
+  const required = (schema.required ?? []) as string[];
+  // A pod template has hundreds of optional fields: a few of them on each level.
+  const entries = Object.entries(schema.properties ?? {});
+  const share = entries.length > 20 ? 4 / entries.length : 0.6;
+  const result: Record<string, unknown> = {};
+  for (const [key, child] of entries) {
+    if (required.includes(key) || (depth < DEPTH_MAX && random.chance(share)))
+      result[key] = make(child, maker, depth + 1);
+  }
+  if (typeof schema.additionalProperties === 'object') {
+    for (let count = random.whole(0, 2); count > 0; count -= 1)
+      result[text({}, maker)] = make(schema.additionalProperties as Schema, maker, depth + 1);
+  }
+  if (random.chance(hostility / 8)) result[`x${random.pick(PAYLOADS)}`] = random.pick(PAYLOADS);
+  return result;
+}
+
+function number({ minimum = 0, maximum = 2 ** 31 - 1 }: Schema, { random, hostility }: Maker): number {
+  const [min, max] = [minimum as number, maximum as number];
+  if (random.chance(hostility)) return random.pick([min - 1, max + 1, -0, -1, 0.5, 1e21, 2 ** 53, min + 0.1, 2 ** 31]);
+  return random.pick([min, max, random.whole(min, max), random.whole(min, Math.min(max, min + 20))]);
+}
+
+function text(schema: Schema, { random, hostility }: Maker): string {
+  const plausible = plausibleText(schema, random);
+  return random.chance(hostility) ? insertPayload(plausible, random) : plausible;
+}
+
+/** Something that such a field may well take: bounds from its message, changes of its default. */
+function plausibleText(schema: Schema, random: Random): string {
+  if (schema.enum) return random.pick(schema.enum as string[]);
+  const ordinary = schema.default === undefined ? random.pick(['a', 'b-1', 'x.example/y']) : String(schema.default);
+  const [, least, most] = / from "?([0-9]\w*%?)"? to "?([0-9]\w*%?)"?[, ]/.exec(`${message(schema)} `) ?? [];
+  const [, digits, unit] = NUMBER_WITH_UNIT.exec(ordinary) ?? [];
+  if (digits === undefined) return ordinary + random.pick(['', '', '-1', '/a.b', '~c_d', '/']);
+  if (schema['x-kubernetes-int-or-string']) return `${random.whole(0, 100)}%`;
+  const near = `${Math.max(1, Math.round(Number(digits) * (0.5 + random.fraction())))}${unit}`;
+  return random.pick([ordinary, near, near, least ?? near, most ?? near]);
+}
+
+function message(schema: Schema): string {
+  const rules = (schema['x-kubernetes-validations'] ?? []) as { message: string }[];
+  return rules.map((rule) => rule.message).join(' ');
+}
+
+/**
+ * The same spec without any free text: as many workers, the same choices, numbers and quantities, but every other
+ * string is the field's default, or `word`. What a renderer makes of both differs in whole values only.
+ */
+export function harmless<T>(spec: T, word = 'x'): T {
+  return calm(spec, SPEC_SCHEMA, word) as T;
+}
+
+function calm(value: unknown, schema: Schema | undefined, word: string): unknown {
+  if (typeof value === 'string') {
+    if (schema?.enum || NUMBER_WITH_UNIT.test(value)) return value;
+    return schema?.default ?? word;
+  }
+  if (Array.isArray(value)) return value.map((item) => calm(item, schema?.items as Schema, word));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, child], index) => {
+      const known = schema?.properties?.[key];
+      return [known ? key : `${word}${index}`, calm(child, known ?? (schema?.additionalProperties as Schema), word)];
+    }),
+  );
+}
+
+/** Every string in `value`, keys included. */
+export function strings(value: unknown): string[] {
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, child]) => [key, ...strings(child)]);
+}
+
+/** Which resources the tests take: the same ones in every run, so that a failure can be repeated. */
+export const HOSTILE_COUNT = 1000;
+export const HOSTILE_SEED = Number(process.env.HOSTILE_SEED ?? 1);

@@ -1,0 +1,56 @@
+/** `replay`: which request of a dead worker is given to another one, once, and which is answered 502 (I2). */
+import { jest } from '@jest/globals';
+import { docker } from './docker.ts';
+import { Pod, until } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+/** Beyond what HAProxy and the socket hold (about 230 kB): nginx must send it anew from its own copy. */
+const LARGE_BODY = Buffer.alloc(300_000, 'x');
+const REPLAYED = [200, undefined, 2];
+const REFUSED = [502, 'worker-died', 1];
+
+const expected = {
+  Safe: { GET: REPLAYED, OPTIONS: REPLAYED, POST: REFUSED, PUT: REFUSED, PATCH: REFUSED },
+  Always: { GET: REPLAYED, OPTIONS: REPLAYED, POST: REPLAYED, PUT: REPLAYED, PATCH: REPLAYED },
+  Never: { GET: REFUSED, OPTIONS: REFUSED, POST: REFUSED, PUT: REFUSED, PATCH: REFUSED },
+} as const;
+
+describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
+  let pod: Pod;
+  beforeAll(async () => {
+    pod = await Pod.start({ workersPerPod: 2, replay: replay as keyof typeof expected });
+  });
+  afterAll(() => pod?.stop());
+
+  async function revive(worker: number): Promise<void> {
+    await docker('start', pod.workers[worker] ?? '');
+    const up = `haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`;
+    await until('the worker is back', async () => (await pod.metric(up)) === 1);
+  }
+
+  test.each(Object.entries(methods))('kill -9 of the worker that renders a %s', async (method, outcome) => {
+    const id = `${replay}-${method}`;
+    const body = method === 'GET' || method === 'OPTIONS' ? undefined : LARGE_BODY;
+    const answered = pod.get(`/?ms=2000&id=${id}`, { method, body });
+    const { worker } = await pod.begun(id);
+    await docker('kill', '--signal', 'KILL', pod.workers[worker] ?? '');
+    const { status, headers, body: answer } = await answered;
+    const begun = pod.events({ event: 'begin', id });
+    expect([status, headers['x-corelane-error'], begun.length]).toEqual(outcome);
+    if (status === 200) {
+      expect(begun[1]?.worker).toBe(1 - worker);
+      expect(JSON.parse(answer)).toMatchObject({ method, bytes: body?.length ?? 0 });
+    }
+    await revive(worker);
+  });
+
+  test('a request that kills every worker it gets has at most two, and the pod serves on', async () => {
+    const id = `${replay}-poison`;
+    const { status, headers } = await pod.get(`/?die=1&id=${id}`);
+    expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
+    expect(pod.events({ event: 'begin', id })).toHaveLength(replay === 'Never' ? 1 : 2);
+    await Promise.all(pod.workers.map((_unused, worker) => revive(worker)));
+    expect((await pod.get('/?id=after')).status).toBe(200);
+  });
+});
