@@ -5,11 +5,9 @@ SHELL := bash
 .PHONY: help setup build images cluster generate verify format test e2e bench-drain demo down clean tools-path
 
 NODE := node_modules/.bin/node
-JEST := $(NODE) --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
 ENGINE = eval "$$(e2e/cluster/engine.sh env)"
 TOOLS = export PATH="$$(e2e/cluster/tools.sh):$$PATH"
-export JEST
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
