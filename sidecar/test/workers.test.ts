@@ -77,6 +77,23 @@ test('a request that kills its worker is tried twice and no more', async () => {
   await revive(0, 1);
 });
 
+test('a worker that is dead before HAProxy knows it loses no request, of whatever method', async () => {
+  // An idle worker is checked once a second.
+  await docker('kill', '--signal', 'KILL', pod.workers[0] ?? '');
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, (_unused, n) => pod.get(`/?ms=50&id=unknown-dead-${n}`, { method: 'POST', body: 'x' })),
+  );
+  expect(statuses(answers)).toEqual(Array(6).fill(200));
+  await revive(0);
+});
+
+test('workers that die while nobody asks for them are noticed', async () => {
+  await docker('kill', '--signal', 'KILL', ...pod.workers);
+  await until('not ready', async () => (await ready()) === '503 no-worker');
+  await revive(0, 1);
+  expect(await ready()).toBe('200 ok');
+});
+
 test('all workers die: not ready, and what waits is served when they are back', async () => {
   const busy = [0, 1].map((n) => pod.get(`/?ms=4000&id=last-${n}`));
   await Promise.all([pod.begun('last-0'), pod.begun('last-1')]);
