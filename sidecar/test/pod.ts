@@ -31,6 +31,8 @@ export interface Answer {
 export interface WorkerEvent {
   worker: number;
   event: 'up' | 'begin' | 'end';
+  /** Milliseconds since 1970. */
+  at: number;
   id?: string;
   method?: string;
   bytes?: number;
@@ -173,8 +175,11 @@ export class Pod {
 
   /** Waits until exactly `count` requests wait for a worker. */
   async queued(count: number): Promise<void> {
-    const name = 'haproxy_backend_current_queue{proxy="workers"}';
-    await until(`${count} requests in the queue`, async () => (await this.metric(name)) === count);
+    const waiting = async (proxy: string) => this.metric(`haproxy_backend_current_queue{proxy="${proxy}"}`);
+    await until(
+      `${count} requests in the queue`,
+      async () => (await waiting('line')) + (await waiting('workers')) === count,
+    );
   }
 
   /** The access log, one object per request. */

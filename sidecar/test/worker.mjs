@@ -14,7 +14,7 @@ const { PORT, WORKER_INDEX, EVENTS } = process.env;
 let inFlight = 0;
 
 function note(event) {
-  appendFileSync(EVENTS, `${JSON.stringify({ worker: Number(WORKER_INDEX), ...event })}\n`);
+  appendFileSync(EVENTS, `${JSON.stringify({ worker: Number(WORKER_INDEX), at: Date.now(), ...event })}\n`);
 }
 
 async function bodyBytes(request) {

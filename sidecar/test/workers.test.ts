@@ -33,8 +33,10 @@ async function revive(...workers: number[]): Promise<void> {
 test('no worker has ever been up: not ready; a request waits for the first one', async () => {
   expect(await ready()).toBe('503 no-worker');
   const early = [1, 2, 3].map((n) => pod.get(`/?id=early-${n}`));
-  const waiting = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
-  await until('they wait', async () => (await pod.metric(waiting)) === 3);
+  // As many as there will be slots wait for a worker to come up, the others in line.
+  const inWaitingRoom = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
+  await until('two wait', async () => (await pod.metric(inWaitingRoom)) === 2);
+  await pod.queued(1);
   await pod.startWorkers();
   expect(statuses(await Promise.all(early))).toEqual([200, 200, 200]);
   await until('ready', async () => (await ready()) === '200 ok');

@@ -22,7 +22,10 @@ const haproxy: Omit<Mutant, 'file'>[] = [
   {
     name: 'two requests per worker',
     breaks: 'I1',
-    edits: [[/maxconn 1 /g, 'maxconn 2 ']],
+    edits: [
+      [/maxconn 1 /g, 'maxconn 2 '],
+      [/slots\.sock maxconn [0-9]+/g, 'slots.sock maxconn 100'],
+    ],
     caughtBy: 'serving: no worker ever has two requests',
   },
   {
@@ -30,6 +33,24 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     breaks: 'I1',
     edits: [[/no option abortonclose/g, 'option abortonclose']],
     caughtBy: 'serving: a render goes on when its client leaves',
+  },
+  {
+    name: 'who has left the queue is rendered',
+    breaks: 'I2',
+    edits: [[/\n {2}option abortonclose/g, REMOVED]],
+    caughtBy: 'client-gone: a queued request whose client has gone',
+  },
+  {
+    name: 'the queue is where nobody is seen leaving (second stage)',
+    breaks: 'I2',
+    edits: [[/slots\.sock maxconn [0-9]+/g, 'slots.sock maxconn 1000']],
+    caughtBy: 'client-gone: a queued request whose client has gone',
+  },
+  {
+    name: 'a stalled second stage is waited for shorter than a render takes',
+    breaks: 'I2',
+    edits: [[/(backend line\n {2}option abortonclose\n {2}timeout server) [0-9]+ms/g, '$1 500ms']],
+    caughtBy: 'serving: a body of 1 MB arrives whole',
   },
   {
     name: 'idle workers are not checked',
