@@ -72,9 +72,10 @@ local function drained()
   return exists(NGINX_STOPPED_MARK) and tonumber(core.frontends['front']:get_stats().scur) == 0
 end
 
--- Holds a preStop hook until the pod has drained. Bounded even where nothing drains: HAProxy does not notice that a
--- waiting client has gone, so somebody who calls this over and over would fill the process.
+-- Holds a preStop hook until the pod has drained, which drain.timeout bounds. Bounded even where nothing drains:
+-- HAProxy does not notice that a waiting client has gone, so somebody who calls this over and over would fill the
+-- process.
 core.register_action('wait_for_drain', { 'http-req' }, function()
   local limit_ms = now_ms() + settings['drain-delay-ms'] + settings['drain-timeout-ms'] + 5000
-  while not drained() and now_ms() < limit_ms do core.msleep(POLL_MS) end
+  while not drained() and (draining_since_ms or now_ms() < limit_ms) do core.msleep(POLL_MS) end
 end)

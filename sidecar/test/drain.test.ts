@@ -1,6 +1,8 @@
 /** A pod that is to stop, step by step as kubelet does it. */
+import { existsSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
+import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { docker } from './docker.ts';
@@ -92,13 +94,16 @@ test('an idle pod does not wait for idle connections', async () => {
 });
 
 test('drain.timeout releases the workers whatever is still going on', async () => {
-  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts: { render: '1s' } });
+  const timeouts = { render: '1s', clientBody: '10m' } as const;
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts });
   const slow = net.connect(pod.port(PORTS.http), '127.0.0.1');
   slow.on('error', () => 0);
   slow.write('POST /?id=never HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
   await until('nginx has it', async () => (await pod.get('/ping')).status === 200);
   const { workers } = preStop();
   expect((await workers).map(({ status }) => status)).toEqual([200]);
+  // nginx gives up as well, or its container would wait to be killed.
+  await until('nginx has ended', () => existsSync(join(pod.run, 'nginx-stopped')));
   slow.destroy();
 });
 

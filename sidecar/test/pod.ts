@@ -13,11 +13,14 @@ import { runtimeContainers } from '../../operator/src/plan/runtime.ts';
 import { workerContainers } from '../../operator/src/plan/workers.ts';
 import { renderConfig } from '../../operator/src/render/index.ts';
 import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, runSidecar, SIDECAR_IMAGE, start } from './docker.ts';
+import { CURRENT_MUTANT, mutated } from './mutants/mutants.ts';
 
 const APPS = fileURLToPath(new URL('apps', import.meta.url));
 const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats];
 /** Generous: other work may keep the machine busy. */
 const WAIT_MS = 30_000;
+/** No request takes as long, so that what hangs fails instead. */
+const ANSWER_MS = 60_000;
 
 export interface Answer {
   status: number;
@@ -165,11 +168,14 @@ export class Pod {
   }
 
   /** One request, on a connection of its own unless there is an agent. */
-  get(path: string, { port = PORTS.http, body, agent, ...options }: Call = {}): Promise<Answer> {
+  get(
+    path: string,
+    { port = PORTS.http, body, agent, signal = AbortSignal.timeout(ANSWER_MS), ...options }: Call = {},
+  ): Promise<Answer> {
     const began = performance.now();
     return new Promise((resolve, reject) => {
       const request = http.request(
-        { host: '127.0.0.1', port: this.port(port), path, agent: agent ?? false, ...options },
+        { host: '127.0.0.1', port: this.port(port), path, agent: agent ?? false, signal, ...options },
         (response) => {
           const chunks: Buffer[] = [];
           response.on('data', (chunk) => chunks.push(chunk));
@@ -237,8 +243,11 @@ export class Pod {
 
   /** Waits until exactly `count` requests wait for a worker. */
   async queued(count: number): Promise<void> {
-    const name = 'haproxy_backend_current_queue{proxy="workers"}';
-    await until(`${count} requests in the queue`, async () => (await this.metric(name)) === count);
+    const waiting = async (proxy: string) => this.metric(`haproxy_backend_current_queue{proxy="${proxy}"}`);
+    await until(
+      `${count} requests in the queue`,
+      async () => (await waiting('line')) + (await waiting('workers')) === count,
+    );
   }
 
   /** The access log, one object per request. */
@@ -261,7 +270,8 @@ export class Pod {
 
   async #startProxies(): Promise<void> {
     const config = this.#open('config');
-    for (const [file, text] of Object.entries(renderConfig(this.spec))) writeFileSync(join(config, file), text);
+    for (const [file, text] of Object.entries(renderConfig(this.spec)))
+      writeFileSync(join(config, file), CURRENT_MUTANT ? mutated(CURRENT_MUTANT, file, text) : text);
     const publish = PUBLISHED.flatMap((port) => ['--publish', `127.0.0.1::${port}`]);
     // Ends by itself should nobody be left to remove it.
     this.#holder = await start(...publish, '--init', '--entrypoint', 'sleep', SIDECAR_IMAGE, '1800');

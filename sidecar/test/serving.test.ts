@@ -77,7 +77,10 @@ test('a render goes on when its client leaves, and nothing else gets its worker 
 test('a client that trickles its body occupies no worker (I4)', async () => {
   const slow = await Promise.all([1, 2, 3].map(connect));
   for (const [n, socket] of slow.entries()) {
-    socket.write(`POST /?id=slow-body-${n} HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\nConnection: close\r\n\r\n`);
+    // "100 Continue" tells that nginx has read the head, and that the body is what it waits for.
+    const head = `POST /?id=slow-body-${n} HTTP/1.1\r\nHost: a\r\nContent-Length: 40000\r\nExpect: 100-continue`;
+    socket.write(`${head}\r\nConnection: close\r\n\r\n`);
+    await new Promise((resolve) => socket.once('data', resolve));
     socket.write('x'.repeat(20_000));
   }
   expect((await pod.get('/?id=beside-slow-body')).status).toBe(200);
@@ -171,6 +174,22 @@ test('the access log has one harmless line per request', async () => {
   expect(typeof line.renderMs).toBe('number');
   expect(String(line.uri)).toHaveLength(512);
   expect(await logs(pod.nginx)).not.toContain(hostile);
+});
+
+test('inside the pod no connection is used twice: nobody can close one just as it is used (I5)', async () => {
+  const counts = async () => ({
+    connections: await pod.metric('haproxy_frontend_connections_total{proxy="front"}'),
+    requests: await pod.metric('haproxy_frontend_http_requests_total{proxy="front"}'),
+    reused: await pod.metric('haproxy_backend_connection_reuses_total{proxy="workers"}'),
+  });
+  const before = await counts();
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  for (let n = 0; n < 5; n += 1) expect((await pod.get(`/?id=connection-${n}`, { agent })).status).toBe(200);
+  agent.destroy();
+  const after = await counts();
+  expect(after.requests - before.requests).toBe(5);
+  expect(after.connections - before.connections).toBe(5);
+  expect(after.reused).toBe(0);
 });
 
 test('idle connections are kept', async () => {

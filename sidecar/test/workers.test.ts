@@ -33,8 +33,10 @@ async function revive(...workers: number[]): Promise<void> {
 test('no worker has ever been up: not ready; a request waits for the first one', async () => {
   expect(await ready()).toBe('503 no-worker');
   const early = [1, 2, 3].map((n) => pod.get(`/?id=early-${n}`));
-  const waiting = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
-  await until('they wait', async () => (await pod.metric(waiting)) === 3);
+  // As many as there will be slots wait for a worker to come up, the others in line.
+  const inWaitingRoom = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
+  await until('two wait', async () => (await pod.metric(inWaitingRoom)) === 2);
+  await pod.queued(1);
   await pod.startWorkers();
   expect(statuses(await Promise.all(early))).toEqual([200, 200, 200]);
   await until('ready', async () => (await ready()) === '200 ok');
@@ -75,6 +77,23 @@ test('a request that kills its worker is tried twice and no more', async () => {
   expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
   expect(pod.events({ event: 'begin', id: 'poison' })).toHaveLength(2);
   await revive(0, 1);
+});
+
+test('a worker that is dead before HAProxy knows it loses no request, of whatever method', async () => {
+  // An idle worker is checked once a second.
+  await docker('kill', '--signal', 'KILL', pod.workers[0] ?? '');
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, (_unused, n) => pod.get(`/?ms=50&id=unknown-dead-${n}`, { method: 'POST', body: 'x' })),
+  );
+  expect(statuses(answers)).toEqual(Array(6).fill(200));
+  await revive(0);
+});
+
+test('workers that die while nobody asks for them are noticed', async () => {
+  await docker('kill', '--signal', 'KILL', ...pod.workers);
+  await until('not ready', async () => (await ready()) === '503 no-worker');
+  await revive(0, 1);
+  expect(await ready()).toBe('200 ok');
 });
 
 test('all workers die: not ready, and what waits is served when they are back', async () => {

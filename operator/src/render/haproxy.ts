@@ -9,7 +9,8 @@ const RUN = '/run/corelane';
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderHaproxy(model: DataPlaneModel): string {
-  const sections = [global(model), defaults(model), front(model), workers(model), waitingRoom(), workersUp(model)];
+  const entrance = [global(model), defaults(model), front(model), line(model), slots(model)];
+  const sections = [...entrance, workers(model), waitingRoom(), workersUp(model)];
   return `${[...sections, health(model), stats(model), ...workerRuntimes(model)].join('\n\n')}\n`;
 }
 
@@ -49,7 +50,7 @@ function defaults({ queue, timeouts }: DataPlaneModel): string {
   # No idle connection to a worker: a worker that renders closes it late, and the next request on it is lost.
   option http-server-close
   http-reuse never
-  # A render goes on when its client has gone; only its end may free the slot (single flight).
+  # A render goes on when its client has gone; only its end may free the slot (single flight). See backend line.
   no option abortonclose
   retries 3
   option redispatch 1`;
@@ -62,8 +63,7 @@ function errorReply(status: number, reason: string, retryAfterSeconds?: number):
 }
 
 function errorReplies({ retryAfterSeconds }: DataPlaneModel): string {
-  return `  http-error ${errorReply(400, 'bad-request')}
-  http-error ${errorReply(503, 'queue-timeout', retryAfterSeconds)}
+  return `  http-error ${errorReply(503, 'queue-timeout', retryAfterSeconds)}
   http-error ${errorReply(504, 'render-timeout')}
   # Closed without a word when a worker dies: nginx then knows that no application answered, replays the request once
   # where that is allowed, and else makes the 502 itself. A 502 of an application is passed on and never replayed.
@@ -73,18 +73,44 @@ function errorReplies({ retryAfterSeconds }: DataPlaneModel): string {
 function front(model: DataPlaneModel): string {
   return `frontend front
   bind unix@${RUN}/front.sock mode 600 backlog 4096
+  http-error ${errorReply(400, 'bad-request')}
 ${errorReplies(model)}
   http-request del-header X-Corelane-Waits
-  # Those in the waiting room wait as well.
-  http-request set-var(txn.waiting) fe_conn(waiting-room)
+  # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
+  http-request set-var(txn.waiting) queue(workers)
+  http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)
+  acl no_slot be_conn_free(line) le 0
   acl no_slot be_conn_free(workers) le 0
-  acl queue_full queue(workers),add(txn.waiting) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
+  acl queue_full queue(line),add(txn.waiting),add(txn.in_waiting_room) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full
-  # For the access log of nginx, which takes them away again; the waiting room has set its own.
+  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
+  http-after-response set-var(txn.in_line_ms) req.timer.queue
+  http-after-response set-header X-Corelane-Queue-Ms %[res.hdr(X-Corelane-Queue-Ms),add(txn.in_line_ms)] if { res.hdr(X-Corelane-Queue-Ms) -m found }
+  http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ res.hdr(X-Corelane-Queue-Ms) -m found }
+  http-after-response add-header Server-Timing queue;dur=%[res.hdr(X-Corelane-Queue-Ms)]
+  default_backend line`;
+}
+
+/** First stage: the queue. A client that goes leaves it, or gives back its place among those that are served. */
+function line(model: DataPlaneModel): string {
+  const places = model.workers.length * model.concurrency;
+  return `# As many are let through as there are slots, so that hardly anybody waits in the second stage, where a client that goes
+# cannot be noticed. Here it is: aborts free a place in front of the workers, never a worker.
+backend line
+  option abortonclose
+  timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
+  server slots unix@${RUN}/slots.sock maxconn ${whole(places, 'slots')}`;
+}
+
+/** Second stage: one slot per worker, which only the end of its render frees (single flight). */
+function slots(model: DataPlaneModel): string {
+  return `frontend slots
+  bind unix@${RUN}/slots.sock mode 600 backlog 4096
+${errorReplies(model)}
+  # The waiting room has set its own.
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }
   http-after-response set-header X-Corelane-Render-Ms %Tr if !{ srv_name waiting-room }
   http-after-response set-header X-Corelane-Worker %[srv_name] if !{ srv_name waiting-room } { srv_name -m found }
-  http-after-response add-header Server-Timing queue;dur=%[res.hdr(X-Corelane-Queue-Ms)]
   default_backend workers`;
 }
 

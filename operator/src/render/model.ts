@@ -29,6 +29,8 @@ export interface DataPlaneModel {
     workerMs: number;
     /** The same for a request that arrives while no worker is up: it waits in the waiting room first. */
     workerAfterWaitingMs: number;
+    /** The first stage of HAProxy waits this long for the second one. */
+    lineMs: number;
     /** HAProxy waits this long for nginx to take the response. */
     haproxyClientMs: number;
     /** nginx waits this long for HAProxy, between two reads and between two writes. */
@@ -108,6 +110,7 @@ function timeouts(spec: RenderServiceSpec): DataPlaneModel['timeouts'] {
   const workerMs = durationMs(spec.timeouts.render) + RENDER_MARGIN_MS;
   // A request can wait twice: for any worker to come up, then for its turn.
   const workerAfterWaitingMs = 2 * queueMs + workerMs;
+  const lineMs = workerAfterWaitingMs + PROXY_SLACK_MS;
   const clientSendMs = durationMs(spec.timeouts.clientSend);
   return {
     clientHeaderMs: durationMs(spec.timeouts.clientHeader),
@@ -116,9 +119,10 @@ function timeouts(spec: RenderServiceSpec): DataPlaneModel['timeouts'] {
     clientIdleMs: durationMs(spec.keepAlive.idleTimeout),
     workerMs,
     workerAfterWaitingMs,
+    lineMs,
     // A response that is larger than nginx' buffers goes at the speed of its client.
     haproxyClientMs: clientSendMs + PROXY_SLACK_MS,
     // Also bounds the sending: a body beyond HAProxy's buffer (about 230 kB) stays in nginx while its request queues.
-    proxyMs: workerAfterWaitingMs + PROXY_SLACK_MS,
+    proxyMs: queueMs + lineMs + PROXY_SLACK_MS,
   };
 }

@@ -18,8 +18,8 @@ describe('time limits: whoever is nearer to the worker gives up first, so that t
   ])('%j', (input) => {
     const { timeouts, queue } = dataPlaneModel(specOf(input));
     expect(timeouts.workerMs).toBeLessThan(timeouts.workerAfterWaitingMs);
-    expect(timeouts.workerAfterWaitingMs).toBeLessThan(timeouts.proxyMs);
-    expect(timeouts.proxyMs).toBeGreaterThan(queue.timeoutMs + timeouts.workerMs);
+    expect(timeouts.workerAfterWaitingMs).toBeLessThan(timeouts.lineMs);
+    expect(timeouts.proxyMs).toBeGreaterThan(queue.timeoutMs + timeouts.lineMs);
     expect(timeouts.haproxyClientMs).toBeGreaterThan(timeouts.clientSendMs);
   });
 });

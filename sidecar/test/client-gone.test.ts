@@ -1,0 +1,75 @@
+/**
+ * Clients that leave: who waited is not rendered (I2); who was being rendered keeps the worker until the end (I1).
+ * The worker tells, not the proxy.
+ */
+import { jest } from '@jest/globals';
+import { Pod, until } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+let pod: Pod;
+beforeAll(async () => {
+  pod = await Pod.start({ workersPerPod: 2, queue: { maxLength: 200, timeout: '60s' } });
+});
+afterAll(() => pod?.stop());
+
+const begun = (prefix: string) => pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith(prefix));
+const inFront = () => pod.metric('haproxy_frontend_current_sessions{proxy="front"}');
+
+test('a queued request whose client has gone is not rendered, and makes room in the queue', async () => {
+  const calls = [0, 1].map((n) => pod.get(`/?ms=4000&id=busy-${n}`));
+  await Promise.all([pod.begun('busy-0'), pod.begun('busy-1')]);
+  const leave = new AbortController();
+  const leaving = Array.from({ length: 20 }, (_unused, n) => {
+    const post = { method: 'POST', body: 'x'.repeat(n * 500) };
+    return pod.get(`/?id=gone-${n}`, { signal: leave.signal, ...(n % 2 === 0 ? post : {}) }).catch(() => 'gone');
+  });
+  await pod.queued(20);
+  const staying = [1, 2, 3].map((n) => pod.get(`/?ms=20&id=stays-${n}`, { method: 'POST', body: 'x' }));
+  await pod.queued(23);
+  leave.abort();
+  await pod.queued(3);
+  expect(await Promise.all(leaving)).toEqual(Array(20).fill('gone'));
+  const answers = await Promise.all([...calls, ...staying]);
+  expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(200));
+  expect(begun('gone-')).toEqual([]);
+});
+
+test('a body that was half-way in the proxy when its client left reaches no worker as a whole', async () => {
+  const calls = [0, 1].map((n) => pod.get(`/?ms=2000&id=half-busy-${n}`));
+  await Promise.all([pod.begun('half-busy-0'), pod.begun('half-busy-1')]);
+  const leave = new AbortController();
+  const body = Buffer.alloc(1_000_000, 'x');
+  const left = pod.get('/?id=half', { method: 'POST', body, signal: leave.signal }).catch(() => 'gone');
+  await pod.queued(1);
+  leave.abort();
+  expect(await left).toBe('gone');
+  await Promise.all(calls);
+  await until('HAProxy has no request', async () => (await inFront()) === 0);
+  expect((await pod.get('/?id=after-half')).status).toBe(200);
+  expect(pod.events({ event: 'end', id: 'half' }).filter(({ bytes }) => bytes === body.length)).toEqual([]);
+});
+
+test('under overload, with a third of all clients leaving at any time, workers work for those that are there', async () => {
+  const leftAt = new Map<string, number>();
+  const call = async (n: number) => {
+    await new Promise((resolve) => setTimeout(resolve, n * 15));
+    // Spread over all phases: before, in and after the queue.
+    const signal = n % 3 === 0 ? AbortSignal.timeout(1 + ((n * 37) % 1500)) : undefined;
+    return pod.get(`/?ms=80&id=random-${n}`, { signal }).then(
+      ({ status }) => status,
+      () => leftAt.set(`random-${n}`, Date.now()) && 'gone',
+    );
+  };
+  const results = await Promise.all(Array.from({ length: 150 }, (_unused, n) => call(n)));
+  expect(results.filter((_unused, n) => n % 3 !== 0)).toEqual(Array(100).fill(200));
+  await until('all renders end', () => {
+    const ended = pod.events({ event: 'end' }).filter(({ id }) => id?.startsWith('random-')).length;
+    return ended === begun('random-').length;
+  });
+  expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);
+  // One that stands between an abandoned render and its worker cannot be called back: few, never one after the other.
+  const inVain = begun('random-').filter(({ id, at }) => (leftAt.get(id ?? '') ?? Number.POSITIVE_INFINITY) < at - 100);
+  expect(leftAt.size).toBeGreaterThan(10);
+  expect(inVain.length).toBeLessThan(leftAt.size / 4);
+});

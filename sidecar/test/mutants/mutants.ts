@@ -1,0 +1,383 @@
+/**
+ * Deliberate breakages of the data plane, each with the test that must notice it. `make test-mutants` tries them all;
+ * docs/testing.md explains the invariants I1 to I7.
+ */
+
+export type MutantFile = 'haproxy.cfg' | 'nginx.conf' | 'corelane.lua' | 'corelane-drain' | 'corelane-entrypoint';
+
+export interface Mutant {
+  name: string;
+  breaks: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'drain' | 'readiness';
+  file: MutantFile;
+  /** Every match of each pattern is replaced. */
+  edits: [find: RegExp, replace: string][];
+  /** `file: part of a test's name`; only these tests are run. */
+  caughtBy: string;
+}
+
+const REMOVED = '';
+const ERROR_REPLY = `content-type application/json string '[^']*' hdr X-Corelane-Error`;
+
+const haproxy: Omit<Mutant, 'file'>[] = [
+  {
+    name: 'two requests per worker',
+    breaks: 'I1',
+    edits: [
+      [/maxconn 1 /g, 'maxconn 2 '],
+      [/slots\.sock maxconn [0-9]+/g, 'slots.sock maxconn 100'],
+    ],
+    caughtBy: 'serving: no worker ever has two requests',
+  },
+  {
+    name: 'an abort frees the slot (option abortonclose)',
+    breaks: 'I1',
+    edits: [[/no option abortonclose/g, 'option abortonclose']],
+    caughtBy: 'serving: a render goes on when its client leaves',
+  },
+  {
+    name: 'who has left the queue is rendered',
+    breaks: 'I2',
+    edits: [[/\n {2}option abortonclose/g, REMOVED]],
+    caughtBy: 'client-gone: a queued request whose client has gone',
+  },
+  {
+    name: 'the queue is where nobody is seen leaving (second stage)',
+    breaks: 'I2',
+    edits: [[/slots\.sock maxconn [0-9]+/g, 'slots.sock maxconn 1000']],
+    caughtBy: 'client-gone: a queued request whose client has gone',
+  },
+  {
+    name: 'a stalled second stage is waited for shorter than a render takes',
+    breaks: 'I2',
+    edits: [[/(backend line\n {2}option abortonclose\n {2}timeout server) [0-9]+ms/g, '$1 500ms']],
+    caughtBy: 'serving: a body of 1 MB arrives whole',
+  },
+  {
+    name: 'idle workers are not checked',
+    breaks: 'I2',
+    edits: [[/check inter 1s/g, 'check inter 1h']],
+    caughtBy: 'workers: die while nobody asks',
+  },
+  {
+    name: 'workers that are back are not seen',
+    breaks: 'I2',
+    edits: [[/downinter 100ms/g, 'downinter 1h']],
+    caughtBy: 'workers: no worker has ever been up',
+  },
+  {
+    name: 'a refused connection does not take a worker out (no observe)',
+    breaks: 'I2',
+    edits: [[/ observe layer4 error-limit 1 on-error mark-down/g, REMOVED]],
+    caughtBy: 'workers: all workers die',
+  },
+  {
+    name: 'no second try after a refused connection',
+    breaks: 'I2',
+    edits: [
+      [/retries 3/g, 'retries 0'],
+      [/ {2}option redispatch 1\n/g, REMOVED],
+    ],
+    caughtBy: 'workers: dead before HAProxy knows',
+  },
+  {
+    name: 'no waiting room',
+    breaks: 'I2',
+    edits: [[/ {2}server waiting-room .*\n/g, REMOVED]],
+    caughtBy: 'workers: no worker has ever been up',
+  },
+  {
+    name: 'a dead worker looks like a 502 of the application',
+    breaks: 'I2',
+    edits: [[/ {2}errorfile 502 .*\n/g, REMOVED]],
+    caughtBy: 'replay: Safe kill -9 of the worker that renders a GET',
+  },
+  {
+    name: 'no limit of the queue',
+    breaks: 'I3',
+    edits: [[/ {2}http-request return .* if no_slot queue_full\n/g, REMOVED]],
+    caughtBy: 'limits: a full queue refuses at once',
+  },
+  {
+    name: 'no time limit in the queue',
+    breaks: 'I3',
+    edits: [[/timeout queue [0-9]+ms/g, 'timeout queue 1h']],
+    caughtBy: 'limits: who waits too long',
+  },
+  {
+    name: 'no time limit of a render',
+    breaks: 'I3',
+    edits: [[/timeout server [0-9]+ms/g, 'timeout server 1h']],
+    caughtBy: 'limits: a render beyond its limit',
+  },
+  {
+    name: 'queue-full without Retry-After',
+    breaks: 'I3',
+    edits: [[new RegExp(`(${ERROR_REPLY} queue-full) hdr Retry-After 1`, 'g'), '$1']],
+    caughtBy: 'limits: a full queue refuses at once',
+  },
+  {
+    name: 'queue-timeout without Retry-After',
+    breaks: 'I3',
+    edits: [[new RegExp(`(${ERROR_REPLY} queue-timeout) hdr Retry-After 1`, 'g'), '$1']],
+    caughtBy: 'limits: who waits too long',
+  },
+  {
+    name: 'an application can claim to be the proxy',
+    breaks: 'I3',
+    edits: [[/ {2}http-response del-header X-Corelane-Error .*\n/g, REMOVED]],
+    caughtBy: 'limits: errors of the application pass through',
+  },
+  {
+    name: 'a client can claim to have waited',
+    breaks: 'I3',
+    edits: [[/ {2}http-request del-header X-Corelane-Waits\n/g, REMOVED]],
+    caughtBy: 'serving: a worker sees who asked',
+  },
+  {
+    name: 'connections to workers are kept (http-reuse always)',
+    breaks: 'I5',
+    edits: [
+      [/ {2}option http-server-close\n/g, REMOVED],
+      [/http-reuse never/g, 'http-reuse always'],
+    ],
+    caughtBy: 'serving: no connection is used twice',
+  },
+  {
+    name: 'ready without a worker',
+    breaks: 'readiness',
+    edits: [[/ {2}http-request return status 503 .* no-worker if { path \/readyz } .*\n/g, REMOVED]],
+    caughtBy: 'workers: all workers die',
+  },
+  {
+    name: 'ready while draining',
+    breaks: 'drain',
+    edits: [[/ {2}http-request return status 503 .* draining if { path \/readyz } .*\n/g, REMOVED]],
+    caughtBy: 'drain: nothing is lost',
+  },
+];
+
+const nginx: Omit<Mutant, 'file'>[] = [
+  {
+    name: 'request bodies are not buffered',
+    breaks: 'I4',
+    edits: [[/proxy_request_buffering on/g, 'proxy_request_buffering off']],
+    caughtBy: 'serving: a client that trickles its body',
+  },
+  {
+    name: 'responses are not buffered',
+    breaks: 'I4',
+    edits: [[/proxy_buffering on/g, 'proxy_buffering off']],
+    caughtBy: 'serving: a client that does not read',
+  },
+  {
+    name: 'large responses are not buffered (no temporary file)',
+    breaks: 'I4',
+    edits: [[/proxy_max_temp_file_size [0-9]+/g, 'proxy_max_temp_file_size 0']],
+    caughtBy: 'serving: a client that does not read',
+  },
+  {
+    name: 'no replay',
+    breaks: 'I2',
+    edits: [[/proxy_next_upstream error;/g, 'proxy_next_upstream off;']],
+    caughtBy: 'replay: Safe kill -9 of the worker that renders a GET',
+  },
+  {
+    name: 'a POST is replayed although only safe methods may',
+    breaks: 'I2',
+    edits: [
+      [/default corelane_once;/g, 'default corelane_replay;'],
+      [/proxy_next_upstream error;/g, 'proxy_next_upstream error non_idempotent;'],
+    ],
+    caughtBy: 'replay: Safe kill -9 of the worker that renders a POST',
+  },
+  {
+    name: 'nothing else but safe methods is replayed although all may',
+    breaks: 'I2',
+    edits: [[/proxy_next_upstream error non_idempotent;/g, 'proxy_next_upstream error;']],
+    caughtBy: 'replay: Always kill -9 of the worker that renders a POST',
+  },
+  {
+    name: 'a 502 of the application is replayed',
+    breaks: 'I2',
+    edits: [[/proxy_next_upstream error;/g, 'proxy_next_upstream error http_502;']],
+    caughtBy: 'limits: errors of the application pass through',
+  },
+  {
+    name: 'a client may pause in its body for ever',
+    breaks: 'I3',
+    edits: [[/client_body_timeout [0-9]+ms/g, 'client_body_timeout 1h']],
+    caughtBy: 'limits: a client that stops in the middle of its body',
+  },
+  {
+    name: 'no limit of the body',
+    breaks: 'I3',
+    edits: [[/client_max_body_size [0-9]+/g, 'client_max_body_size 0']],
+    caughtBy: 'serving: a body beyond the limit',
+  },
+  {
+    name: 'a request that queues with a large body is given up',
+    breaks: 'I2',
+    edits: [[/proxy_send_timeout [0-9]+ms/g, 'proxy_send_timeout 500ms']],
+    caughtBy: 'serving: a body of 1 MB arrives whole',
+  },
+  {
+    name: 'connections to HAProxy are kept',
+    breaks: 'I5',
+    edits: [
+      [/proxy_set_header Connection close;/g, 'proxy_set_header Connection "";'],
+      [/(upstream corelane_(?:once|replay) {\n)([^}]*)}/g, '$1$2 keepalive 8; }'],
+    ],
+    caughtBy: 'serving: no connection is used twice',
+  },
+  {
+    name: 'ping goes through a worker',
+    breaks: 'I6',
+    edits: [[/return 200 "ok\\n";/g, 'proxy_pass http://corelane_once;']],
+    caughtBy: 'serving: answer while all workers are busy',
+  },
+  {
+    name: 'the access log writes what clients send',
+    breaks: 'I7',
+    edits: [[/escape=json/g, 'escape=none']],
+    caughtBy: 'serving: the access log has one harmless line',
+  },
+  {
+    name: 'any request id is passed on',
+    breaks: 'I7',
+    edits: [[/default \$request_id;/g, 'default $http_x_request_id;']],
+    caughtBy: 'serving: request id',
+  },
+  {
+    name: 'the mark of a drain is ignored',
+    breaks: 'drain',
+    edits: [[/-f \/run\/corelane\/draining/g, '-f /run/corelane/other']],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'no "Connection: close" while draining',
+    breaks: 'drain',
+    edits: [[/keepalive_timeout 0;/g, REMOVED]],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'nginx waits for its clients for ever',
+    breaks: 'drain',
+    edits: [[/worker_shutdown_timeout [0-9]+ms;/g, REMOVED]],
+    caughtBy: 'drain: drain.timeout releases the workers whatever',
+  },
+];
+
+const lua: Omit<Mutant, 'file'>[] = [
+  {
+    name: 'workers count as up before they were seen',
+    breaks: 'readiness',
+    edits: [[/server:check_force_down\(\)/g, '']],
+    caughtBy: 'workers: a proxy that starts anew',
+  },
+  {
+    name: 'the waiting room does not wait',
+    breaks: 'I2',
+    edits: [[/while workers_up\(\) == 0 and/g, 'while false and']],
+    caughtBy: 'workers: no worker has ever been up',
+  },
+  {
+    name: 'the waiting room waits for ever',
+    breaks: 'I3',
+    edits: [[/ and now_ms\(\) - begin_ms < settings\['queue-timeout-ms'\]/g, '']],
+    caughtBy: 'no-worker: a request waits for a worker',
+  },
+  {
+    name: 'workers are released at once',
+    breaks: 'drain',
+    edits: [[/while not drained\(\) and/g, 'while false and']],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'workers are released while nginx has requests',
+    breaks: 'drain',
+    edits: [[/exists\(NGINX_STOPPED_MARK\) and /g, '']],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'drain.timeout does not release the workers',
+    breaks: 'drain',
+    edits: [[/ {2}if elapsed_ms >= .*\n/g, REMOVED]],
+    caughtBy: 'drain: nginx was killed',
+  },
+  {
+    name: 'who waits for a drain that does not come waits for ever',
+    breaks: 'drain',
+    edits: [[/ and \(draining_since_ms or now_ms\(\) < limit_ms\)/g, '']],
+    caughtBy: 'drain: waiting for a drain that does not come',
+  },
+];
+
+const scripts: Mutant[] = [
+  {
+    name: 'the hook does not wait for drain.delay',
+    breaks: 'drain',
+    file: 'corelane-drain',
+    edits: [[/^sleep .*$/gm, REMOVED]],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'the hook does not stop nginx',
+    breaks: 'drain',
+    file: 'corelane-drain',
+    edits: [[/^kill .*$/gm, REMOVED]],
+    caughtBy: 'drain: an idle pod',
+  },
+  {
+    name: 'the hook of nginx drops what it has',
+    breaks: 'drain',
+    file: 'corelane-drain',
+    edits: [[/QUIT/g, 'TERM']],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'SIGTERM drops what nginx has',
+    breaks: 'drain',
+    file: 'corelane-entrypoint',
+    edits: [[/graceful=QUIT/g, 'graceful=TERM']],
+    caughtBy: 'drain: SIGTERM without a drain',
+  },
+  {
+    name: 'SIGTERM drops what HAProxy has',
+    breaks: 'drain',
+    file: 'corelane-entrypoint',
+    edits: [[/graceful=USR1/g, 'graceful=TERM']],
+    caughtBy: 'drain: SIGTERM without a drain',
+  },
+  {
+    name: 'nobody learns that nginx has ended',
+    breaks: 'drain',
+    file: 'corelane-entrypoint',
+    edits: [[/^touch .*$/gm, REMOVED]],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: "nginx' container ends before kubelet stops it",
+    breaks: 'drain',
+    file: 'corelane-entrypoint',
+    edits: [[/while \[ "\$status" = 0 \]/g, 'while false && [ "$status" = 0 ]']],
+    caughtBy: 'drain: nothing is lost',
+  },
+];
+
+const inFile = (file: MutantFile) => (mutant: Omit<Mutant, 'file'>) => ({ ...mutant, file });
+
+export const mutants: Mutant[] = [
+  ...haproxy.map(inFile('haproxy.cfg')),
+  ...nginx.map(inFile('nginx.conf')),
+  ...lua.map(inFile('corelane.lua')),
+  ...scripts,
+];
+
+/** The mutant that the tests of this process work on: `make test-mutants` sets it. */
+export const CURRENT_MUTANT = mutants.find(({ name }) => name === process.env.CORELANE_MUTANT);
+
+/** `text` of `file` as the mutant has it; unchanged when it is about another file. */
+export function mutated(mutant: Mutant, file: string, text: string): string {
+  if (mutant.file !== file) return text;
+  return mutant.edits.reduce((result, [find, replace]) => result.replace(find, replace), text);
+}

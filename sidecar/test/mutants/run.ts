@@ -1,0 +1,144 @@
+/**
+ * Breaks the data plane in every way of mutants.ts and runs the test that must notice:
+ *   node sidecar/test/mutants/run.ts [part of a name ...]
+ * Mutants of a configuration are made by the test harness; for the others an image is built on the sidecar image.
+ * Exit code 1 if one survives. A test that hangs has not noticed anything.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { renderServiceSpec } from '../../../operator/src/api/spec.ts';
+import { renderConfig } from '../../../operator/src/render/index.ts';
+import { docker, prepare, SIDECAR_IMAGE } from '../docker.ts';
+import { parserComplaints } from '../parsers.ts';
+import { type Mutant, type MutantFile, mutants, mutated } from './mutants.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const LIMIT_MS = 180_000;
+const MUTANT_IMAGE = `corelane.local/mutant:${process.pid}`;
+
+/** Where the files that are not made from a spec stand in the repository, and in the image. */
+const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: string]>> = {
+  'corelane.lua': ['sidecar/haproxy/corelane.lua', '/usr/share/corelane/haproxy/corelane.lua'],
+  'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
+  'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
+};
+
+interface Outcome {
+  caught: boolean;
+  /** The test that failed, or why none did. */
+  by: string;
+}
+
+const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
+const configs = (['Safe', 'Always'] as const).map((replay) =>
+  renderConfig(renderServiceSpec.parse({ template, replay })),
+);
+
+/** The file before the mutation, in every variant that a mutant may be about. */
+function originals({ file }: Mutant): string[] {
+  const [source] = IMAGE_FILES[file] ?? [];
+  if (source) return [readFileSync(join(ROOT, source), 'utf8')];
+  return configs.map((config) => config[file as keyof (typeof configs)[0]]);
+}
+
+/** A mutant that changes nothing proves nothing, nor does one that no proxy would start with. */
+async function checkMutants(chosen: Mutant[]): Promise<void> {
+  const idle = chosen.filter((mutant) =>
+    originals(mutant).every((text) => mutated(mutant, mutant.file, text) === text),
+  );
+  if (idle.length > 0) throw new Error(`These mutants change nothing: ${idle.map(({ name }) => name).join('; ')}`);
+  const files = new Map<string, string>();
+  for (const [index, mutant] of chosen.entries()) {
+    if (IMAGE_FILES[mutant.file]) continue;
+    for (const [variant, text] of originals(mutant).entries())
+      files.set(`${index}-${variant}.${mutant.file}`, mutated(mutant, mutant.file, text));
+  }
+  const complaints = await parserComplaints(files);
+  if (complaints !== `checked ${files.size} files`) throw new Error(`No valid configuration: ${complaints}`);
+}
+
+/** Name of an image that has the mutated file. */
+async function imageOf(mutant: Mutant): Promise<string> {
+  const [, target] = IMAGE_FILES[mutant.file] ?? [];
+  if (!target) return SIDECAR_IMAGE;
+  const folder = mkdtempSync(join(tmpdir(), 'corelane-mutant-'));
+  try {
+    const mode = target.startsWith('/usr/local/bin/') ? 0o755 : 0o644;
+    writeFileSync(join(folder, 'file'), mutated(mutant, mutant.file, originals(mutant)[0] ?? ''), { mode });
+    writeFileSync(join(folder, 'Dockerfile'), `FROM ${SIDECAR_IMAGE}\nCOPY file ${target}\n`);
+    await docker('build', '--quiet', '--tag', MUTANT_IMAGE, folder);
+    return MUTANT_IMAGE;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** What Jest says of one test file, as far as it matters here. */
+interface JestReport {
+  testResults: { message: string; assertionResults: { fullName: string; status: string }[] }[];
+}
+
+async function runTests(mutant: Mutant, image: string): Promise<Outcome> {
+  const [file, test] = mutant.caughtBy.split(/: (.*)/s) as [string, string];
+  const folder = mkdtempSync(join(tmpdir(), 'corelane-mutant-'));
+  const report = join(folder, 'report.json');
+  const jest = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
+  const choice = [
+    '--selectProjects',
+    'sidecar',
+    '--testPathPatterns',
+    `sidecar/test/${file}\\.test`,
+    '-t',
+    literally(test),
+  ];
+  const env = { ...process.env, CORELANE_MUTANT: mutant.name, CORELANE_SIDECAR_IMAGE: image };
+  try {
+    await promisify(execFile)(process.execPath, [...jest, ...choice, '--json', `--outputFile=${report}`], {
+      ...{ cwd: ROOT, env, timeout: LIMIT_MS, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 },
+    }).catch(() => undefined); // that tests fail is what should happen; the report tells
+    return outcome(JSON.parse(readFileSync(report, 'utf8')) as JestReport);
+  } catch (error) {
+    return { caught: false, by: `no result within ${LIMIT_MS / 1000} s (${(error as Error).message})` };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function outcome({ testResults }: JestReport): Outcome {
+  const ran = testResults
+    .flatMap(({ assertionResults }) => assertionResults)
+    .filter(({ status }) => status !== 'pending');
+  const failed = ran.find(({ status }) => status === 'failed');
+  if (failed) return { caught: true, by: failed.fullName };
+  return { caught: false, by: ran.length === 0 ? 'no such test' : `${ran.length} passed: ${ran[0]?.fullName}` };
+}
+
+/** A pattern for Jest's -t that matches just the text. */
+function literally(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+}
+
+const wanted = process.argv.slice(2);
+const chosen = mutants.filter(({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)));
+await prepare();
+await checkMutants(chosen);
+console.log(`Trying ${chosen.length} mutants, one after the other (about 10 s each)`);
+const began = Date.now();
+let survived = 0;
+for (const [index, mutant] of chosen.entries()) {
+  const start = Date.now();
+  const { caught, by } = await runTests(mutant, await imageOf(mutant));
+  if (!caught) survived += 1;
+  const took = `${Math.round((Date.now() - start) / 1000)} s`;
+  console.log(
+    `${index + 1}/${chosen.length} | ${mutant.breaks} ${mutant.name} | ${by} | ${caught ? 'ok' : 'SURVIVED'} | ${took}`,
+  );
+}
+await docker('image', 'rm', '--force', MUTANT_IMAGE).catch(() => '');
+console.log(`${Math.round((Date.now() - began) / 1000)} s`);
+console.log(`mutants: ${chosen.length - survived} caught, ${survived} survived`);
+process.exitCode = survived > 0 || chosen.length === 0 ? 1 : 0;
