@@ -48,7 +48,7 @@ one_file_system=()
 clean_cache() {
   cd "$CACHE_DIR"
   [[ ! -e /proc/self/mounts ]] || unmount_below "$ENGINE_DATA_DIR"
-  remove bin log lock engine engine.runc tools-* no-registry
+  remove bin log lock engine engine.runc tools-* node-* no-registry
   cd /
   rmdir "$CACHE_DIR" 2>/dev/null || say "kept $CACHE_DIR: other files are in it"
 }
