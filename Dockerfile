@@ -2,6 +2,14 @@
 ARG DEBIAN_IMAGE=debian:trixie-slim
 ARG NODE_IMAGE=node:24-trixie-slim
 
+# ---- reaper ----
+# Part of the worker runtime. Static: it runs in the user's image, whichever C library that has.
+FROM ${DEBIAN_IMAGE} AS reaper
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc libc6-dev
+COPY sidecar/reaper/ /src/
+RUN gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /reaper /src/reaper.c
+
 # ---- sidecar ----
 # HAProxy and nginx as Debian stable ships them; each runs in a container of its own (`args: ["haproxy"]`, `args: ["nginx"]`).
 FROM ${DEBIAN_IMAGE} AS sidecar
@@ -14,8 +22,10 @@ RUN apt-get update \
     && chown 10001:10001 /run/corelane
 COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
 COPY sidecar/bin/ /usr/local/bin/
+COPY sidecar/runtime/ /usr/share/corelane/runtime/
+COPY --from=reaper /reaper /usr/share/corelane/runtime/reaper
 # Modes are set here because COPY --chmod needs BuildKit and a checkout may have lost them.
-RUN chmod 0755 /usr/local/bin/corelane-* && chmod 0644 /usr/share/corelane/haproxy/*
+RUN chmod 0755 /usr/local/bin/corelane-* && chmod 0644 /usr/share/corelane/haproxy/* /usr/share/corelane/runtime/*.cjs
 # Numeric, so that kubelet can verify runAsNonRoot.
 USER 10001:10001
 EXPOSE 8998 8999 9000

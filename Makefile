@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images cluster generate verify lint format test test-mutants e2e demo down clean tools-path
+.PHONY: help setup build images cluster generate verify format test test-mutants e2e bench-drain demo down clean tools-path
 
 NODE := node_modules/.bin/node
 JEST := $(NODE) --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js
@@ -59,6 +59,9 @@ test-mutants: build ## break the data plane on purpose, 50 times: does a test no
 
 e2e: build cluster ## the stories on the kind cluster
 	@e2e/ci/test.sh e2e
+
+bench-drain: build cluster ## the drain story in full: 10 rollouts, 30 deletions, 2 drains, 8 -> 2 -> 8 (about 20 min)
+	@DRAIN_STORY=full UPDATE_BENCHMARKS=1 e2e/ci/test.sh e2e -- --testPathPatterns drain
 
 demo: build cluster ## a React page on three nodes: 1,000 renders, and a table
 	@$(ENGINE); $(TOOLS); \

@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# test.sh PROJECT...: sets up what the Jest projects need (engine, tools, images, cluster), runs them, and writes their
-# counts to .state/results/ for the summary. Last line: `[e2e: ]N passed, N failed`.
+# test.sh PROJECT... [-- JEST OPTION...]: sets up what the Jest projects need (engine, tools, images, cluster), runs
+# them, and writes their counts to .state/results/ for the summary. Last line: `[e2e: ]N passed, N failed`.
 source "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
 cd "$CLONE_DIR"
 state_dir
+projects=()
+while (($#)) && [[ $1 != -- ]]; do projects+=("$1"); shift; done
+(($# == 0)) || shift
+jest_options=("$@")
+set -- "${projects[@]}"
 results=$STATE_DIR/results
 mkdir -p "$results"
 
@@ -21,8 +26,11 @@ export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
 failed=0
 for project in "$@"; do
   say "Running the $project tests"
+  # One file after the other where files share a server, a cluster or the machine's cores.
+  serial=
+  [[ $project == unit ]] || serial=--runInBand
   # Run even after a failure: one run should show all that is broken.
-  $JEST --selectProjects "$project" --ci --json --outputFile="$results/$project.json" || failed=1
+  $JEST --selectProjects "$project" $serial "${jest_options[@]}" --ci --json --outputFile="$results/$project.json" || failed=1
 done
 prefix=
 [[ $* != e2e ]] || prefix='e2e: '

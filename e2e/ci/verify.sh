@@ -26,6 +26,8 @@ check() {
 no_machine_paths() { ! git grep -nIE "$1" -- . ':!e2e/ci/verify.sh'; }
 no_skipped_tests() { ! git grep -nE '\b(it|test|describe)\.(skip|todo|only)\b|\bx(it|describe)\(|retryTimes' -- '*.ts' '*.mjs'; }
 
+shell_syntax() { local script; for script in $(git ls-files '*.sh' .ci/run); do bash -n "$script" || return 1; done; }
+
 tools=$(e2e/cluster/tools.sh helm)
 check 'generated files are as the source makes them' "$bin/node" operator/gen/generate.ts --check
 check 'types (tsc)' "$bin/tsc"
@@ -33,9 +35,7 @@ check 'lint and format (biome)' "$bin/biome" check .
 check 'chart lints (helm lint)' "$tools/helm" lint charts/corelane --strict --quiet
 check 'no path of one machine, no registry host' no_machine_paths '(registry\.npmjs|(proxy|sum)\.golang\.org|(deb|security)\.debian\.org|"resolved":)'
 check 'no skipped or repeated test' no_skipped_tests
-for script in $(git ls-files '*.sh' .ci/run); do
-  check "shell syntax: $script" bash -n "$script"
-done
+check 'shell scripts parse' shell_syntax
 
 printf '{"name":"verify","passed":%d,"failed":%d}\n' "$passed" "$failed" >"$results/verify.json"
 echo "verify: $passed passed, $failed failed"

@@ -29,10 +29,10 @@ component_image() { # NAME TAG
   context=$(mktemp -d)
   # shellcheck disable=SC2064
   trap "rm -rf '$context'" EXIT
-  mkdir -p "$context/root$path" "$context/root/tmp"
-  chmod 1777 "$context/root/tmp"
+  mkdir -p "$context/rootfs$path" "$context/rootfs/tmp"
+  chmod 1777 "$context/rootfs/tmp"
   for program in "${programs[@]}"; do
-    cp "$BIN_DIR/$program-$version" "$context/root$path/$program"
+    cp "$BIN_DIR/$program-$version" "$context/rootfs$path/$program"
   done
   {
     if [[ $name == kube-proxy ]]; then
@@ -42,7 +42,7 @@ component_image() { # NAME TAG
     else
       echo "FROM scratch"
     fi
-    echo "COPY root/ /"
+    echo "COPY rootfs/ /"
     echo "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     echo "ENTRYPOINT [\"${path%/}/$name\"]"
   } >"$context/Dockerfile"

@@ -12,7 +12,7 @@ image=$STANDIN/kind-node:$KUBERNETES_VERSION-$(hash_of "$KIND_VERSION $KIND_NODE
 
 # The classic builder has neither COPY --chmod nor heredocs: modes are set here.
 fill_context() {
-  local root=$context/root source program
+  local root=$context/rootfs source program
   go mod download "sigs.k8s.io/kind@$KIND_VERSION"
   source=$(go env GOMODCACHE)/sigs.k8s.io/kind@$KIND_VERSION/images/base/files
   mkdir -p "$root"/{kind/manifests,LICENSES,usr/local/sbin,usr/bin,opt/cni/bin,etc/kubernetes/manifests}
@@ -59,7 +59,7 @@ RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-ins
              /lib/systemd/system/basic.target.wants/* \
     && echo ReadKMsg=no >>/etc/systemd/journald.conf \
     && ln -sf /usr/lib/systemd/systemd /sbin/init
-COPY root/ /
+COPY rootfs/ /
 RUN systemctl enable kubelet.service containerd.service undo-mount-hacks.service \
     && systemctl mask systemd-binfmt.service \
     && ctr oci spec | jq '.hooks.createContainer[.hooks.createContainer|length] |= . + {"path": "/kind/bin/mount-product-files.sh"} | del(.process.rlimits)' >/etc/containerd/cri-base.json \
@@ -75,7 +75,7 @@ DOCKERFILE
 component_tags() {
   local wanted ours name
   docker build --network=host -t "$STANDIN/pause:latest" "$context/pause"
-  wanted=$(sed -nE 's/^ *sandbox_image = "(.*)"/\1/p' "$context/root/etc/containerd/config.toml")
+  wanted=$(sed -nE 's/^ *sandbox_image = "(.*)"/\1/p' "$context/rootfs/etc/containerd/config.toml")
   docker tag "$STANDIN/pause:latest" "$wanted"
   echo "$wanted" >"$context/tags"
   for wanted in $("$BIN_DIR/kubeadm-$KUBERNETES_VERSION" config images list --kubernetes-version "$KUBERNETES_VERSION"); do

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { parseProps } from '../../examples/storefront/src/props.mjs';
+import { readyTargets } from './endpoints.mjs';
 import { LIMITS, parseOptions, UsageError } from './options.mjs';
 import { arrivalTimesMs, createBody, runLoad } from './run.mjs';
 import { createStats, formatTable, percentile, summarize } from './stats.mjs';
@@ -302,6 +303,19 @@ describe('the command', () => {
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toMatch(/^load: --requests must be a whole number from 1 to 200000, not "200001"\n\nUsage: /);
+  });
+
+  test('endpoints that are not ready are left out', () => {
+    const slice = {
+      ports: [{ port: 9000 }],
+      endpoints: [
+        { addresses: ['10.0.0.1'], conditions: { ready: true } },
+        { addresses: ['10.0.0.2'], conditions: { ready: false } },
+        { addresses: ['10.0.0.3'], conditions: {} },
+      ],
+    };
+    expect(readyTargets(slice).map(String)).toEqual(['http://10.0.0.1:9000/', 'http://10.0.0.3:9000/']);
+    expect(readyTargets({ ports: [], endpoints: null })).toEqual([]);
   });
 
   test('--help fits 80 columns', async () => {

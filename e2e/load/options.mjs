@@ -19,6 +19,8 @@ reports latencies, failures and overlaps (X-In-Progress) per worker
 (X-Served-By).
 
   --url URL                where to (http only)
+  --endpoints NS/SERVICE   instead of --url, inside a cluster: the pods of a
+                           Service in turn, found as an ingress controller does
   --requests N             how many in all (default 100, at most 200000)
   --concurrency N          how many at a time (default 1, with --rate 512; at
                            most 512)
@@ -47,6 +49,7 @@ export class UsageError extends Error {}
 /**
  * @typedef {object} LoadOptions
  * @property {URL} url
+ * @property {{ namespace: string, service: string }} [endpoints]
  * @property {number} requests
  * @property {number} concurrency
  * @property {number} [ratePerS] open loop when set
@@ -64,6 +67,7 @@ export class UsageError extends Error {}
 
 const ARGUMENTS = {
   url: { type: 'string' },
+  endpoints: { type: 'string' },
   requests: { type: 'string' },
   concurrency: { type: 'string' },
   rate: { type: 'string' },
@@ -93,6 +97,7 @@ export function parseOptions(args) {
   const options = {
     help: values.help ?? false,
     url: parseUrl(values),
+    endpoints: parseEndpoints(values.endpoints),
     requests: integer('requests', 1, LIMITS.requests, 100),
     concurrency: integer('concurrency', 1, LIMITS.concurrency, ratePerS ? LIMITS.concurrency : 1),
     ratePerS,
@@ -118,8 +123,16 @@ function readArguments(args) {
   }
 }
 
-function parseUrl({ url, help }) {
+function parseEndpoints(text) {
+  if (text === undefined) return undefined;
+  const [, namespace, service] = text.match(/^([a-z0-9-]+)\/([a-z0-9-]+)$/) ?? [];
+  if (service === undefined) throw new UsageError(`--endpoints must be NAMESPACE/SERVICE, not "${text}"`);
+  return { namespace, service };
+}
+
+function parseUrl({ url, endpoints, help }) {
   if (help) return undefined;
+  if (url === undefined && endpoints !== undefined) return new URL(`http://${endpoints.split('/')[1]}/`);
   if (url === undefined) throw new UsageError('--url is missing');
   if (!URL.canParse(url)) throw new UsageError(`--url: "${url}" is not a URL`);
   const parsed = new URL(url);

@@ -1,5 +1,6 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { watchEndpoints } from './endpoints.mjs';
 import { createStats } from './stats.mjs';
 
 const PRODUCT = {
@@ -57,7 +58,8 @@ export function createBody(bytes) {
  */
 export async function runLoad(options, { signal, onProgress = () => {} } = {}) {
   const stats = createStats(options);
-  const run = createRun(options, stats);
+  const endpoints = options.endpoints && (await watchEndpoints(options.endpoints));
+  const run = createRun({ ...options, target: () => endpoints?.pick() ?? options.url }, stats);
   const stopEarly = () => run.stop(String(signal.reason));
   if (signal?.aborted) stopEarly();
   signal?.addEventListener('abort', stopEarly, { once: true });
@@ -70,6 +72,7 @@ export async function runLoad(options, { signal, onProgress = () => {} } = {}) {
     clearInterval(progress);
     signal?.removeEventListener('abort', stopEarly);
     run.agent.destroy();
+    endpoints?.stop();
   }
   return createResult(options, stats, { durationMs: run.elapsedMs(), stoppedBy: run.stoppedBy() });
 }
@@ -144,10 +147,10 @@ async function openLoop(run, options) {
  * @returns {{ outcome: Promise<object>, cancel: (errorCode: string) => void }} `outcome` never rejects; it is an
  *   Outcome (see stats.mjs) without its latency
  */
-function sendRequest({ url, method, headers, timeoutMs }, { agent, body }) {
+function sendRequest({ target, method, headers, timeoutMs }, { agent, body }) {
   const contentHeaders =
     body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-  const request = httpRequest(url, { method, agent, headers: { ...contentHeaders, ...headers } });
+  const request = httpRequest(target(), { method, agent, headers: { ...contentHeaders, ...headers } });
   const outcome = { bytes: 0 };
   // The first reason wins: what follows a time-out (a reset, an incomplete response) is only its consequence.
   const fail = (errorCode) => {

@@ -19,6 +19,7 @@ describe('the storefront example', () => {
   test('runs with proxies as native sidecars and one container per worker', async () => {
     const [pod] = await podsOf(NAMESPACE, NAME);
     expect(pod?.spec.initContainers?.map(({ name, restartPolicy }) => [name, restartPolicy])).toEqual([
+      ['corelane-runtime', undefined],
       ['haproxy', 'Always'],
       ['nginx', 'Always'],
     ]);

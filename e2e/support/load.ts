@@ -11,6 +11,9 @@ export interface LoadResult {
   [field: string]: unknown;
 }
 
+/** Service account that may list EndpointSlices; `allowEndpoints` makes it. */
+const INGRESS_ACCOUNT = 'load-ingress';
+
 interface Pod {
   status: { phase: string };
 }
@@ -33,13 +36,35 @@ async function deliverClient(namespace: string): Promise<void> {
   await apply(manifest, '--server-side', '--force-conflicts');
 }
 
+/** Lets the load client find pods by EndpointSlices, as an ingress controller does. */
+export async function allowEndpoints(namespace: string): Promise<void> {
+  const metadata = { name: INGRESS_ACCOUNT, namespace };
+  const items = [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata,
+      rules: [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list'] }],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: INGRESS_ACCOUNT },
+      subjects: [{ kind: 'ServiceAccount', name: INGRESS_ACCOUNT, namespace }],
+    },
+  ];
+  await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+}
+
 /**
  * Starts a pod that runs the load client with `args`; `result` waits for its end.
  * @param name name of the pod; an old one of that name is replaced
  */
 export async function startLoad(namespace: string, name: string, args: string[]) {
   await deliverClient(namespace);
-  await kubectl(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=0', '--force'], {});
+  await kubectl(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=0', '--force']);
   await apply(JSON.stringify(loadPod(namespace, name, args)));
   return { result: (timeoutMs: number) => loadResult(namespace, name, timeoutMs) };
 }
@@ -62,7 +87,9 @@ function loadPod(namespace: string, name: string, args: string[]) {
     metadata: { name, namespace, labels: { app: 'load-client' } },
     spec: {
       restartPolicy: 'Never',
-      automountServiceAccountToken: false,
+      // Only the client that looks for endpoints needs to ask the API server.
+      serviceAccountName: args.includes('--endpoints') ? INGRESS_ACCOUNT : 'default',
+      automountServiceAccountToken: args.includes('--endpoints'),
       terminationGracePeriodSeconds: 5,
       containers: [
         {
@@ -70,6 +97,7 @@ function loadPod(namespace: string, name: string, args: string[]) {
           image: imageNames().storefront,
           imagePullPolicy: 'IfNotPresent',
           command: ['node', '/load/load.mjs', '--json', ...args],
+          env: [{ name: 'NODE_EXTRA_CA_CERTS', value: '/var/run/secrets/kubernetes.io/serviceaccount/ca.crt' }],
           volumeMounts: [{ name: 'client', mountPath: '/load', readOnly: true }],
           resources: { requests: { cpu: '50m', memory: '64Mi' }, limits: { memory: '256Mi' } },
           securityContext: {

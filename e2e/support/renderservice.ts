@@ -33,6 +33,7 @@ export interface LivePod {
     initContainers?: { name: string; restartPolicy?: string }[];
   };
   status: {
+    phase: string;
     podIP: string;
     conditions?: { type: string; status: string }[];
     containerStatuses?: { name: string; restartCount: number }[];

@@ -34,6 +34,7 @@ const ADDITIONS: Record<string, Node> = {
   'spec.containers[]': { required: ['name', 'image'] },
   'spec.containers[].name': { maxLength: 63 },
   'spec.containers[].ports': { maxItems: 64 },
+  'spec.containers[].volumeMounts': { maxItems: 128 },
   'spec.initContainers': { maxItems: 64 },
   'spec.initContainers[].name': { maxLength: 63 },
   'spec.volumes': { maxItems: 256 },

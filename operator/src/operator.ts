@@ -5,7 +5,7 @@ import { WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
 import type { PooledKubeConfig } from './kube/config.ts';
 import { LeaderElection } from './kube/lease.ts';
-import { Rest } from './kube/rest.ts';
+import { type RequestObserver, Rest } from './kube/rest.ts';
 import type { Metrics } from './metrics.ts';
 import type { Settings } from './settings.ts';
 
@@ -31,15 +31,16 @@ export class Operator {
     const { config, settings, metrics, log } = options;
     this.#options = options;
     metrics.trackQueueDepth(() => this.#queue?.depth ?? 0);
-    const rest = new Rest(config, (method, _path, code, seconds) =>
-      metrics.requestSeconds.observe({ method, code }, seconds),
-    );
-    this.#cluster = new Cluster(rest, settings.CORELANE_NAMESPACE, (kind, error) => {
+    const observe: RequestObserver = (method, _path, code, seconds) =>
+      metrics.requestSeconds.observe({ method, code }, seconds);
+    // Asked at every write: a process that was stopped for a while (SIGSTOP, a frozen machine) wakes up in mid-reconcile.
+    const mayWrite = () => this.#election.isCurrent;
+    this.#cluster = new Cluster(new Rest(config, observe, mayWrite), settings.CORELANE_NAMESPACE, (kind, error) => {
       metrics.watchErrors.inc({ kind: kind.kind });
       log.warn({ kind: kind.kind, err: error }, 'list or watch failed; trying again');
     });
     this.#election = new LeaderElection({
-      rest,
+      rest: new Rest(config, observe),
       namespace: settings.CORELANE_POD_NAMESPACE,
       name: settings.CORELANE_LEASE_NAME,
       identity: settings.CORELANE_POD_NAME,
@@ -115,8 +116,8 @@ export class Operator {
         queue.add(`${metadata.namespace}/${metadata.name}`);
     };
     enqueueAll();
-    const timer = setInterval(enqueueAll, RESYNC_MS);
-    this.#stop.signal.addEventListener('abort', () => clearInterval(timer));
+    // A process that has lost the lead must end, and a timer would keep it.
+    setInterval(enqueueAll, RESYNC_MS).unref();
   }
 }
 

@@ -9,11 +9,14 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { type RenderServiceSpecInput, renderServiceSpec } from '../../operator/src/api/spec.ts';
+import { runtimeContainers } from '../../operator/src/plan/runtime.ts';
+import { workerContainers } from '../../operator/src/plan/workers.ts';
 import { renderConfig } from '../../operator/src/render/index.ts';
-import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, SIDECAR_IMAGE, start } from './docker.ts';
+
+import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, runSidecar, SIDECAR_IMAGE, start } from './docker.ts';
 import { CURRENT_MUTANT, mutated } from './mutants/mutants.ts';
 
-export const WORKER_APP = fileURLToPath(new URL('worker.mjs', import.meta.url));
+const APPS = fileURLToPath(new URL('apps', import.meta.url));
 const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats];
 /** Generous: other work may keep the machine busy. */
 const WAIT_MS = 30_000;
@@ -27,12 +30,23 @@ export interface Answer {
   elapsedMs: number;
 }
 
+/** What runs in a worker container. */
+export interface WorkerOptions {
+  image?: string;
+  /** The container's command, /app being the folder of worker.mjs. */
+  command?: string[];
+  env?: Record<string, string>;
+}
+
+const WORKER: Required<WorkerOptions> = { image: NODE_IMAGE, command: ['node', '/app/worker.mjs'], env: {} };
+
 /** What worker.mjs has noted. */
 export interface WorkerEvent {
   worker: number;
-  event: 'up' | 'begin' | 'end';
-  /** Milliseconds since 1970. */
+  pid: number;
+  /** Milliseconds of the wall clock. */
   at: number;
+  event: 'up' | 'begin' | 'end' | 'sigterm';
   id?: string;
   method?: string;
   bytes?: number;
@@ -82,12 +96,15 @@ export class Pod {
   }
 
   /** Starts a pod; `workers: false` leaves out the workers, for `startWorkers` later. */
-  static async start(input: Partial<RenderServiceSpecInput> = {}, { workers = true } = {}): Promise<Pod> {
+  static async start(
+    input: Partial<RenderServiceSpecInput> = {},
+    { workers = true, ...worker }: WorkerOptions & { workers?: boolean } = {},
+  ): Promise<Pod> {
     await prepare();
     const pod = new Pod(input);
     try {
       await pod.#startProxies();
-      if (workers) await pod.startWorkers();
+      if (workers) await pod.startWorkers(worker);
       if (workers) await until('ready', async () => (await pod.get('/readyz', { port: PORTS.health })).status === 200);
       await until('nginx serves', () => pod.get(pod.spec.ping.path).catch(() => false));
     } catch (error) {
@@ -104,18 +121,31 @@ export class Pod {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  async startWorkers(): Promise<void> {
+  /** Starts all workers as the plan has them. */
+  async startWorkers(options: WorkerOptions = {}): Promise<void> {
+    const { image, command, env } = { ...WORKER, ...options };
     const events = this.#open('events');
-    for (let index = 0; index < this.spec.workersPerPod; index += 1) {
-      const env = { PORT: PORTS.firstWorker + index, WORKER_INDEX: index, EVENTS: '/events/lines' };
+    const runtime = await this.#copyRuntime();
+    const own = Object.entries({ EVENTS: '/events/lines', ...env }).map(([name, value]) => ({ name, value }));
+    for (const container of workerContainers(this.spec, { name: 'worker', image, env: own })) {
+      const [entrypoint = '', ...args] = command;
       const worker = await start(
-        ...['--network', `container:${this.#holder}`, '--volume', `${events}:/events`],
-        ...['--volume', `${WORKER_APP}:/worker.mjs:ro`],
-        ...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
-        ...['--entrypoint', 'node', NODE_IMAGE, '/worker.mjs'],
+        ...['--network', `container:${this.#holder}`, '--volume', `${events}:/events`, '--volume', `${APPS}:/app:ro`],
+        ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...runtime],
+        ...(container.env ?? []).flatMap(({ name, value }) => ['--env', `${name}=${value}`]),
+        ...['--entrypoint', entrypoint, image, ...args],
       );
       this.workers.push(worker);
     }
+  }
+
+  /** Runs the init container of the plan; mounts of the workers. */
+  async #copyRuntime(): Promise<string[]> {
+    const [init] = runtimeContainers(this.spec, { image: SIDECAR_IMAGE });
+    if (!init) return [];
+    const folder = this.#open('runtime');
+    await runSidecar(['--volume', `${folder}:/corelane`], ...(init.args ?? []));
+    return ['--volume', `${folder}:/corelane:ro`];
   }
 
   /** Everything that the workers have noted so far, in order. */
@@ -171,6 +201,45 @@ export class Pod {
     const { body } = await this.get('/metrics', { port: PORTS.stats });
     const found = body.split('\n').find((text) => text.startsWith(`${line} `));
     return Number(found?.split(' ')[1] ?? Number.NaN);
+  }
+
+  /** Whether HAProxy gives requests to a worker. */
+  async isUp(worker: number): Promise<boolean> {
+    return (await this.metric(`haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`)) === 1;
+  }
+
+  /** Value of a metric of a worker's supervisor. */
+  async runtimeMetric(worker: number, name: string, reason?: string): Promise<number> {
+    const labels = `worker="${worker}"${reason ? `,reason="${reason}"` : ''}`;
+    const { body } = await this.get(`/workers/${worker}/metrics`, { port: PORTS.stats });
+    const found = body.split('\n').find((line) => line.startsWith(`${name}{${labels}} `));
+    if (!found) throw new Error(`no ${name}{${labels}} in ${body}`);
+    return Number(found.split(' ')[1]);
+  }
+
+  /** What the supervisor of a worker has written. */
+  async supervisorLog(worker: number): Promise<Record<string, unknown>[]> {
+    const lines = (await logs(this.workers[worker] ?? '')).split('\n');
+    return lines.filter((line) => line.includes('"corelane":"supervisor"')).map((line) => JSON.parse(line));
+  }
+
+  /** Sends a signal to a process of a worker container, by its number in there. */
+  async kill(worker: number, pid: number, signal: string): Promise<void> {
+    await docker('exec', '--env', 'NODE_OPTIONS=', this.workers[worker] ?? '', 'sh', '-c', `kill -s ${signal} ${pid}`);
+  }
+
+  /** All processes of a worker container. */
+  async processes(worker: number): Promise<{ state: string; args: string }[]> {
+    const [, ...lines] = (await docker('top', this.workers[worker] ?? '', '-eo', 'pid,stat,args')).split('\n');
+    return lines.map((line) => {
+      const [, state = '', ...args] = line.trim().split(/\s+/);
+      return { state, args: args.join(' ') };
+    });
+  }
+
+  /** Changes whenever a container is started again. */
+  startedAt(container: string): Promise<string> {
+    return docker('inspect', '--format', '{{.State.StartedAt}}', container);
   }
 
   /** Waits until exactly `count` requests wait for a worker. */

@@ -27,6 +27,10 @@ export const ANNOTATION_CONFIG = `${GROUP}/config`;
 export const WORKER_CONTAINER = 'worker';
 export const NGINX_CONTAINER = 'nginx';
 export const HAPROXY_CONTAINER = 'haproxy';
+/** Init container that copies the worker runtime into the pod. */
+export const RUNTIME_CONTAINER = 'corelane-runtime';
+/** Where the workers find the worker runtime. */
+export const RUNTIME_MOUNT_PATH = '/corelane';
 /** Prefix of the volumes that Corelane adds to a pod. */
 export const VOLUME_PREFIX = 'corelane-';
 

@@ -4,7 +4,15 @@
  * resources. A rule speaks about a *defaulted* spec: the API server runs CEL after defaulting.
  */
 import type { V1Container } from '@kubernetes/client-node';
-import { HAPROXY_CONTAINER, NGINX_CONTAINER, PORTS, VOLUME_PREFIX, WORKER_CONTAINER } from './names.ts';
+import {
+  HAPROXY_CONTAINER,
+  NGINX_CONTAINER,
+  PORTS,
+  RUNTIME_CONTAINER,
+  RUNTIME_MOUNT_PATH,
+  VOLUME_PREFIX,
+  WORKER_CONTAINER,
+} from './names.ts';
 import { DURATION_PATTERN, durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import type { RenderServiceSpec } from './spec.ts';
 
@@ -46,8 +54,10 @@ function workerWithout(field: keyof V1Container, why: string): SpecRule {
   };
 }
 
-const RESERVED_NAMES = new RegExp(`^(${NGINX_CONTAINER}|${HAPROXY_CONTAINER}|${WORKER_CONTAINER}-[0-9]+)$`);
-const RESERVED_NAMES_TEXT = `${NGINX_CONTAINER}, ${HAPROXY_CONTAINER} and ${WORKER_CONTAINER}-0, ${WORKER_CONTAINER}-1 ... are names of containers that Corelane adds`;
+const RESERVED_NAMES = new RegExp(
+  `^(${NGINX_CONTAINER}|${HAPROXY_CONTAINER}|${RUNTIME_CONTAINER}|${WORKER_CONTAINER}-[0-9]+)$`,
+);
+const RESERVED_NAMES_TEXT = `${NGINX_CONTAINER}, ${HAPROXY_CONTAINER}, ${RUNTIME_CONTAINER} and ${WORKER_CONTAINER}-0, ${WORKER_CONTAINER}-1 ... are names of containers that Corelane adds`;
 const PROBES_WHY = 'Corelane checks the workers through HAProxy, and a probe would wait behind a render; remove it';
 
 /** CEL: `field` can be read as a duration. Where it cannot, its own message says so, and no second one should. */
@@ -119,6 +129,15 @@ export const specRules: SpecRule[] = [
     },
   },
   {
+    path: containersPath,
+    message: `the worker container must not mount anything at ${RUNTIME_MOUNT_PATH}: Corelane does; choose another mountPath`,
+    cel: `${CONTAINERS}.all(w, !${IS_WORKER} || !has(w.volumeMounts) || w.volumeMounts.all(m, m.mountPath != '${RUNTIME_MOUNT_PATH}'))`,
+    holds: (spec) =>
+      workers(spec).every(({ volumeMounts }) =>
+        (volumeMounts ?? []).every(({ mountPath }) => mountPath !== RUNTIME_MOUNT_PATH),
+      ),
+  },
+  {
     path: ['template', 'spec', 'hostNetwork'],
     message: 'must not be true: every pod uses the same ports, and workers must be reachable through the proxy only',
     cel: '!has(self.template.spec.hostNetwork) || !self.template.spec.hostNetwork',
@@ -147,6 +166,13 @@ export const specRules: SpecRule[] = [
     message: 'must not be shorter than timeouts.render: a stopping pod would cut a render that is still allowed to run',
     cel: `!${isDuration('self.drain.timeout')} || !${isDuration('self.timeouts.render')} || duration(self.drain.timeout) >= duration(self.timeouts.render)`,
     holds: (spec) => durationMs(spec.drain.timeout) >= durationMs(spec.timeouts.render),
+  },
+  {
+    path: ['watchdog', 'stallTimeout'],
+    message: 'must be shorter than timeouts.render: a render that takes longer has been given up by then',
+    cel: `!has(self.watchdog.stallTimeout) || !${isDuration('self.watchdog.stallTimeout')} || !${isDuration('self.timeouts.render')} || duration(self.watchdog.stallTimeout) < duration(self.timeouts.render)`,
+    holds: ({ watchdog, timeouts }) =>
+      watchdog.stallTimeout === undefined || durationMs(watchdog.stallTimeout) < durationMs(timeouts.render),
   },
   {
     path: ['buffering', 'request', 'memory'],

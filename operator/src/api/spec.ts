@@ -157,6 +157,29 @@ const sidecar = z
   .prefault({})
   .describe('The two proxy containers that Corelane adds to each pod.');
 
+const watchdog = z
+  .strictObject({
+    stallTimeout: duration({ min: '500ms', max: '10m' })
+      .optional()
+      .describe(
+        'How long the event loop of a worker may stand still before the worker is taken out, killed and started again. 10s unless given, or timeouts.render if that is shorter. It must be longer than your longest render without an await.',
+      ),
+  })
+  .prefault({})
+  .describe('Finds workers that are stuck. Works with runtime.instrument only.');
+
+const runtime = z
+  .strictObject({
+    instrument: z
+      .boolean()
+      .default(true)
+      .describe(
+        'Whether a supervisor enters the workers through NODE_OPTIONS (docs/runtime.md says what it does, and what is lost without it). Images that are not Node.js are not affected.',
+      ),
+  })
+  .prefault({})
+  .describe('The worker runtime: what Corelane adds to the Node.js processes of the workers.');
+
 const rollout = z
   .strictObject({
     rolling: z
@@ -248,6 +271,8 @@ const specShape = z.strictObject({
   keepAlive,
   service,
   sidecar,
+  watchdog,
+  runtime,
   rollout,
   drain,
   disruptionBudget,

@@ -21,7 +21,7 @@ export class WorkQueue {
   readonly #dirty = new Set<string>();
   readonly #processing = new Map<string, Promise<void>>();
   readonly #failures = new Map<string, number>();
-  readonly #timers = new Map<string, NodeJS.Timeout>();
+  readonly #timers = new Map<string, { timer: NodeJS.Timeout; dueMs: number }>();
   #stopped = false;
 
   constructor(work: Work, concurrency: number, onError: (key: string, error: unknown, retryMs: number) => void) {
@@ -41,21 +41,24 @@ export class WorkQueue {
     this.#dispatch();
   }
 
-  /** Adds the key after a delay; an earlier timer of the same key stays. */
+  /** Adds the key after a delay; of several delays the one that ends first counts. */
   addAfter(key: string, delayMs: number): void {
-    if (this.#stopped || this.#timers.has(key)) return;
+    const dueMs = performance.now() + delayMs;
+    const pending = this.#timers.get(key);
+    if (this.#stopped || (pending && pending.dueMs <= dueMs)) return;
+    clearTimeout(pending?.timer);
     const timer = setTimeout(() => {
       this.#timers.delete(key);
       this.add(key);
     }, delayMs);
-    this.#timers.set(key, timer);
+    this.#timers.set(key, { timer, dueMs });
   }
 
   /** Takes nothing more and resolves when what is being worked on is done. */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#dirty.clear();
-    for (const timer of this.#timers.values()) clearTimeout(timer);
+    for (const { timer } of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();
     await Promise.all(this.#processing.values());
   }

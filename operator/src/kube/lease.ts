@@ -11,6 +11,7 @@ import type { KubeObject } from './types.ts';
 const LEASE_DURATION_MS = 15_000;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
+const EXPIRY_SLACK_MS = 20;
 
 interface LeaseSpec {
   holderIdentity?: string;
@@ -39,7 +40,11 @@ function microTime(): string {
 
 export class LeaderElection {
   readonly #options: ElectionOptions;
-  #observed: { record: string; atMs: number } | undefined;
+  #observed: { record: string; expiresMs: number } | undefined;
+  /** When the Lease was last written with success, by this process's clock. */
+  #renewedMs = Number.NEGATIVE_INFINITY;
+  /** The Lease names another holder. */
+  #isTaken = false;
 
   constructor(options: ElectionOptions) {
     this.#options = options;
@@ -49,20 +54,27 @@ export class LeaderElection {
   async acquire(): Promise<boolean> {
     while (!this.#options.signal.aborted) {
       if (await this.#tryAcquire()) return true;
-      // Jitter, so that two candidates do not collide at every try.
-      await this.#pause(RETRY_PERIOD_MS * (0.8 + 0.4 * Math.random()));
+      await this.#pause(this.#untilNextTryMs());
     }
     return false;
   }
 
+  /**
+   * Whether this process may write: it has renewed the lease so recently that nobody else can have taken it over. After
+   * a hang of the machine this is false before any timer has noticed.
+   */
+  get isCurrent(): boolean {
+    return !this.#isTaken && performance.now() - this.#renewedMs < RENEW_DEADLINE_MS;
+  }
+
   /** Renews until the lease is lost; resolves then, or when the signal aborts. The caller must stop leading at once. */
   async holdUntilLost(): Promise<void> {
-    let renewedMs = performance.now();
     while (!this.#options.signal.aborted) {
       await this.#pause(RETRY_PERIOD_MS);
       if (this.#options.signal.aborted) return;
-      if (await this.#tryAcquire()) renewedMs = performance.now();
-      else if (performance.now() - renewedMs > RENEW_DEADLINE_MS) return;
+      if (!this.isCurrent) return;
+      await this.#tryAcquire();
+      if (!this.isCurrent) return;
     }
   }
 
@@ -82,12 +94,20 @@ export class LeaderElection {
     }
   }
 
+  /** Jittered, so that two candidates do not collide at every try; but no later than the end of the lease that was seen. */
+  #untilNextTryMs(): number {
+    const jittered = RETRY_PERIOD_MS * (0.8 + 0.4 * Math.random());
+    const leftMs = (this.#observed?.expiresMs ?? 0) - performance.now();
+    return leftMs > 0 ? Math.min(jittered, leftMs + EXPIRY_SLACK_MS) : jittered;
+  }
+
   async #tryAcquire(): Promise<boolean> {
     try {
       const lease = await this.#read();
       if (lease === undefined) return await this.#create();
       const { identity } = this.#options;
       const holder = lease.spec?.holderIdentity;
+      this.#isTaken = Boolean(holder) && holder !== identity;
       if (holder === identity) return await this.#write('PUT', lease, { ...lease.spec, renewTime: microTime() });
       if (holder && !this.#hasExpired(lease)) return false;
       return await this.#write('PUT', lease, {
@@ -105,9 +125,9 @@ export class LeaderElection {
   #hasExpired({ spec }: Lease): boolean {
     const record = JSON.stringify(spec);
     const now = performance.now();
-    if (this.#observed?.record !== record) this.#observed = { record, atMs: now };
     const durationMs = (spec?.leaseDurationSeconds ?? LEASE_DURATION_MS / 1000) * 1000;
-    return now - this.#observed.atMs > durationMs;
+    if (this.#observed?.record !== record) this.#observed = { record, expiresMs: now + durationMs };
+    return now > this.#observed.expiresMs;
   }
 
   #fresh(): LeaseSpec {
@@ -142,10 +162,13 @@ export class LeaderElection {
   async #write(method: 'POST' | 'PUT', lease: Lease, spec: LeaseSpec): Promise<boolean> {
     const { rest, namespace, name } = this.#options;
     const path = method === 'POST' ? collectionPath(kinds.lease, namespace) : objectPath(kinds.lease, namespace, name);
+    const startedMs = performance.now(); // the lease runs from the time in it, not from the answer
     await rest.request(method, path, {
       body: { ...lease, spec },
       timeoutMs: RENEW_DEADLINE_MS / 2,
     });
+    this.#renewedMs = startedMs;
+    this.#isTaken = false;
     return true;
   }
 

@@ -48,18 +48,23 @@ export type RequestObserver = (method: Method, path: string, code: number, secon
 export class Rest {
   readonly config: PooledKubeConfig;
   readonly #observe: RequestObserver;
+  readonly #mayWrite: () => boolean;
 
-  constructor(config: PooledKubeConfig, observe: RequestObserver = () => {}) {
+  /** @param mayWrite asked before every request that is no read */
+  constructor(config: PooledKubeConfig, observe: RequestObserver = () => {}, mayWrite: () => boolean = () => true) {
     this.config = config;
     this.#observe = observe;
+    this.#mayWrite = mayWrite;
   }
 
   /**
    * One request; resolves with the decoded body.
-   * @throws ApiError for an answer other than 2xx, TypeError or DOMException when there is none
+   * @throws ApiError for an answer other than 2xx, TypeError or DOMException when there is none, Error when this process
+   *   may not write
    */
   async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
     const { query = {}, body, contentType = 'application/json', timeoutMs = REQUEST_TIMEOUT_MS } = options;
+    if (method !== 'GET' && !this.#mayWrite()) throw new Error(`${method} ${path}: this process no longer leads`);
     const started = performance.now();
     let code = 0;
     try {

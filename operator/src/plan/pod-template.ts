@@ -6,6 +6,7 @@ import { durationMs } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { selectorLabels } from './objects.ts';
 import { proxyContainers, proxyVolumes, type SidecarImage } from './proxies.ts';
+import { runtimeContainers, runtimeVolumes } from './runtime.ts';
 import { workerContainers, workerTemplate } from './workers.ts';
 
 /** Seconds for workers and proxies to end after the pod has drained. */
@@ -46,9 +47,13 @@ export function podTemplate(
       terminationGracePeriodSeconds: gracePeriodSeconds(spec),
       topologySpreadConstraints: user.topologySpreadConstraints ?? spread(renderService),
       // After the user's init containers: they may prepare what a worker needs, and they need no proxy.
-      initContainers: [...(user.initContainers ?? []), ...proxyContainers(spec, sidecar)],
+      initContainers: [
+        ...(user.initContainers ?? []),
+        ...runtimeContainers(spec, sidecar),
+        ...proxyContainers(spec, sidecar),
+      ],
       containers: user.containers.flatMap((container) => expand(spec, container)),
-      volumes: [...(user.volumes ?? []), ...proxyVolumes(configMapName)],
+      volumes: [...(user.volumes ?? []), ...runtimeVolumes(spec), ...proxyVolumes(configMapName)],
     },
   };
 }

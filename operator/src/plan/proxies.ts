@@ -15,7 +15,8 @@ const TEMP_VOLUME = `${VOLUME_PREFIX}tmp`;
 /** User and group of the image. Numeric, because kubelet must see that it is not root. */
 const USER_ID = 10_001;
 
-const SECURITY_CONTEXT = {
+/** What Pod Security "restricted" demands. */
+export const SECURITY_CONTEXT = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },
   readOnlyRootFilesystem: true,

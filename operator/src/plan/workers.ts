@@ -2,6 +2,7 @@
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import { PORTS, WORKER_CONTAINER, workerName } from '../api/names.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
+import { runtimeEnv, runtimeMounts } from './runtime.ts';
 
 /** The container that becomes the workers: the one named "worker", or the only one. */
 export function workerTemplate(containers: V1Container[]): V1Container | undefined {
@@ -11,15 +12,17 @@ export function workerTemplate(containers: V1Container[]): V1Container | undefin
 /**
  * Worker containers number 0 to workersPerPod - 1.
  * User wins: image, command, args, resources, volumes, security context, and everything else not named here.
- * Corelane wins: name, PORT and WORKER_INDEX, ports (kubelet and Services never talk to a worker), lifecycle.
+ * Corelane wins: name, PORT, WORKER_INDEX and CORELANE_..., ports (kubelet and Services never talk to a worker), lifecycle.
+ * Both: NODE_OPTIONS (see runtime.ts).
  */
 export function workerContainers(spec: RenderServiceSpec, template: V1Container): V1Container[] {
   const { ports: _ports, ...rest } = template;
   return Array.from({ length: spec.workersPerPod }, (_unused, index) => ({
     ...rest,
     name: workerName(index),
-    env: workerEnv(template.env ?? [], index),
+    env: runtimeEnv(spec, workerEnv(template.env ?? [], index), index),
     resources: withCpuRequest(template.resources),
+    ...runtimeMounts(spec, template),
     // kubelet sends SIGTERM when this hook has returned: when the pod has drained (see sidecar/README.md).
     lifecycle: { preStop: { httpGet: { path: '/wait-for-drain', port: PORTS.health } } },
   }));

@@ -11,7 +11,7 @@ const RUN = '/run/corelane';
 export function renderHaproxy(model: DataPlaneModel): string {
   const entrance = [global(model), defaults(model), front(model), line(model), slots(model)];
   const sections = [...entrance, workers(model), waitingRoom(), workersUp(model)];
-  return `${[...sections, health(model), stats(model)].join('\n\n')}\n`;
+  return `${[...sections, health(model), stats(model), ...workerRuntimes(model)].join('\n\n')}\n`;
 }
 
 function ms(value: number, what: string): string {
@@ -127,12 +127,27 @@ function workers(model: DataPlaneModel): string {
   server waiting-room unix@${RUN}/waiting-room.sock backup
   # A refused connection takes a worker out at once (observe), a dead one is seen again within 100 ms.
   default-server ${slots} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down
-${model.workers.map(serverLine).join('\n')}`;
+${supervised(model)}${model.workers.map(serverLine).join('\n')}`;
 }
 
-function serverLine({ name, port, checkPort }: WorkerModel): string {
-  const check = checkPort === port ? '' : ` port ${whole(checkPort, 'check port')}`;
-  return `  server ${word(name, 'worker name')} 127.0.0.1:${whole(port, 'worker port')}${check}`;
+function isSupervised({ workers }: DataPlaneModel): boolean {
+  return workers.some(({ runtimePort }) => runtimePort !== undefined);
+}
+
+/**
+ * The supervisor tells through an agent check that a worker is stuck, has ended or is about to stop. Of an agent HAProxy
+ * believes nothing but words: one that is not there (an image without Node.js) or late (no CPU) changes nothing.
+ */
+function supervised(model: DataPlaneModel): string {
+  if (!isSupervised(model)) return '';
+  return `  # The worker's supervisor says "down" before a kill; where there is none, only the check above counts.
+  default-server agent-check agent-inter 200ms agent-send "corelane-agent\\n"
+`;
+}
+
+function serverLine({ name, port, runtimePort }: WorkerModel): string {
+  const agent = runtimePort === undefined ? '' : ` agent-port ${whole(runtimePort, 'runtime port')}`;
+  return `  server ${word(name, 'worker name')} 127.0.0.1:${whole(port, 'worker port')}${agent}`;
 }
 
 function waitingRoom(): string {
@@ -186,14 +201,40 @@ function health({ ports }: DataPlaneModel): string {
   ${text(404, '"not found"')}`;
 }
 
-function stats({ ports }: DataPlaneModel): string {
+function stats(model: DataPlaneModel): string {
   return `frontend stats
-  ${bindAny(ports.stats)}
+  ${bindAny(model.ports.stats)}
   timeout http-request 5s
   timeout http-keep-alive 30s
   http-request use-service prometheus-exporter if { path /metrics }
+${isSupervised(model) ? '  use_backend worker-runtimes if { path_reg ^/workers/[0-9]+/metrics$ }\n' : ''}  default_backend stats-page
+
+# Of its own, because the page answers whatever begins with its path.
+backend stats-page
   stats enable
   stats uri /
   stats show-legends
   stats refresh 5s`;
+}
+
+/** The supervisors listen on loopback; this is how Prometheus reaches them. */
+function workerRuntimes({ workers }: DataPlaneModel): string[] {
+  const servers = workers.flatMap(({ name, runtimePort }, index) =>
+    runtimePort === undefined
+      ? []
+      : [
+          `  use-server ${word(name, 'worker name')} if { var(txn.worker) -m int ${index} }`,
+          `  server ${word(name, 'worker name')} 127.0.0.1:${whole(runtimePort, 'runtime port')}`,
+        ],
+  );
+  if (servers.length === 0) return [];
+  return [
+    `backend worker-runtimes
+  timeout server 5s
+  retries 0
+  http-request set-var(txn.worker) path,field(3,/)
+  http-request return status 404 if { var(txn.worker) -m int ge ${whole(workers.length, 'workersPerPod')} }
+  http-request set-path /metrics
+${servers.join('\n')}`,
+  ];
 }

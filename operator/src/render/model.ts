@@ -10,8 +10,8 @@ import type { RenderServiceSpec } from '../api/spec.ts';
 export interface WorkerModel {
   name: string;
   port: number;
-  /** Port of the health check: the worker's own, until the worker runtime answers on one that never blocks. */
-  checkPort: number;
+  /** Port of 127.0.0.1 on which the worker's supervisor answers, if there is meant to be one. */
+  runtimePort?: number;
 }
 
 export interface DataPlaneModel {
@@ -73,7 +73,8 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   return {
     workers: Array.from({ length: spec.workersPerPod }, (_unused, index) => {
       const port = PORTS.firstWorker + index;
-      return { name: workerName(index), port, checkPort: port };
+      const runtimePort = spec.runtime.instrument ? PORTS.firstWorkerRuntime + index : undefined;
+      return { name: workerName(index), port, runtimePort };
     }),
     concurrency: spec.concurrency,
     balance: spec.balance,

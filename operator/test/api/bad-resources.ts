@@ -126,6 +126,18 @@ export const badResources: BadResource[] = [
   { what: 'host network', spec: pod({ hostNetwork: true }) },
   { what: 'pods that do not restart', spec: pod({ restartPolicy: 'Never' }) },
   { what: "volume with Corelane's prefix", spec: pod({ volumes: [{ name: 'corelane-mine', emptyDir: {} }] }) },
+  {
+    what: "mount where Corelane's runtime is",
+    spec: container({ volumeMounts: [{ name: 'own', mountPath: '/corelane' }] }),
+  },
+  {
+    what: "init container with the runtime's name",
+    spec: pod({ initContainers: [{ name: 'corelane-runtime', image: 'a:1' }] }),
+  },
+  { what: 'stall time-out too short', spec: { watchdog: { stallTimeout: '499ms' } } },
+  { what: 'stall time-out without a unit', spec: { watchdog: { stallTimeout: '10' } } },
+  { what: 'stall time-out of a render', spec: { watchdog: { stallTimeout: '30s' } } },
+  { what: 'instrument as text', spec: { runtime: { instrument: 'no' } } },
   { what: "label with Corelane's prefix", spec: podMetadata({ labels: { 'corelane.dev/renderservice': 'other' } }) },
   { what: 'label as number', spec: podMetadata({ labels: { version: 2 } }), apiServerOnly: true },
   { what: 'environment variable as number', spec: container({ env: [{ name: 'A', value: 1 }] }), apiServerOnly: true },
@@ -184,5 +196,8 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
       },
     }),
   },
+  { what: 'a render limit below the default of the watchdog', spec: { timeouts: { render: '1s' } } },
+  { what: 'a stall time-out just below a render', spec: { watchdog: { stallTimeout: '29999ms' } } },
+  { what: 'no runtime', spec: { runtime: { instrument: false } } },
   { what: 'labels and annotations', spec: podMetadata({ labels: { app: 'shop' }, annotations: { 'a/b': 'c' } }) },
 ];

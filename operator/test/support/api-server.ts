@@ -59,8 +59,8 @@ export class ApiServer {
     return new ApiClient(this.adminKubeconfig);
   }
 
-  /** kubectl with all rights, in a namespace. */
-  kubectl(namespace: string): Kubectl {
+  /** kubectl with all rights, in a namespace or wherever an object says. */
+  kubectl(namespace?: string): Kubectl {
     return new Kubectl(this.adminKubeconfig, namespace);
   }
 

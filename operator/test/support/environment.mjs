@@ -3,9 +3,8 @@ import { TestEnvironment } from 'jest-environment-node';
 
 export default class extends TestEnvironment {
   async handleTestEvent(event) {
-    const failed =
-      event.name === 'hook_failure' || (event.name === 'test_done' && (event.test?.errors ?? []).length > 0);
-    if (!failed) return;
+    // At once, not when the test is done: afterEach may have ended everything by then.
+    if (event.name !== 'hook_failure' && event.name !== 'test_fn_failure') return;
     for (const dump of this.global.corelaneFailureDumps ?? []) process.stderr.write(`${dump()}\n`);
   }
 }

@@ -6,9 +6,10 @@ const TIMEOUT_MS = 60_000;
 
 export class Kubectl {
   readonly #kubeconfig: string;
-  readonly #namespace: string;
+  readonly #namespace: string | undefined;
 
-  constructor(kubeconfig: string, namespace: string) {
+  /** @param namespace default of all commands; without one, that of the objects */
+  constructor(kubeconfig: string, namespace?: string) {
     this.#kubeconfig = kubeconfig;
     this.#namespace = namespace;
   }
@@ -35,7 +36,7 @@ export class Kubectl {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const child = execFile(
       'kubectl',
-      ['--kubeconfig', this.#kubeconfig, '--namespace', this.#namespace, ...commandLine],
+      ['--kubeconfig', this.#kubeconfig, ...(this.#namespace ? ['--namespace', this.#namespace] : []), ...commandLine],
       // kubectl would leave its discovery cache in the home directory.
       { timeout: TIMEOUT_MS, env: { ...process.env, KUBECACHEDIR: join(dirname(this.#kubeconfig), 'cache') } },
       (error, stdout, stderr) => {

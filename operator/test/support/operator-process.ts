@@ -31,7 +31,8 @@ export interface Sample {
   value: number;
 }
 
-const running = new Set<OperatorProcess>();
+/** All processes of this file since the last `killAll`. */
+const processes = new Set<OperatorProcess>();
 
 export class OperatorProcess {
   readonly name: string;
@@ -51,11 +52,10 @@ export class OperatorProcess {
     this.#forgetDump = onFailure(() => `Log of operator ${name}:\n${this.#log.slice(-LOG_LINES).join('\n')}`);
     this.#exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
-        running.delete(this);
         resolve(code ?? (signal as NodeJS.Signals));
       });
     });
-    running.add(this);
+    processes.add(this);
   }
 
   /** Starts a process and does not wait for anything. */
@@ -84,13 +84,19 @@ export class OperatorProcess {
     return operator;
   }
 
-  /** Kills what is left; for afterAll, also after a failed test. */
+  /** Kills what is left, and forgets the logs; for afterAll and afterEach, which run after a failed test, too. */
   static async killAll(): Promise<void> {
-    await Promise.all([...running].map((operator) => operator.kill()));
+    await Promise.all([...processes].map((operator) => operator.kill()));
+    for (const operator of processes) operator.#forgetDump();
+    processes.clear();
   }
 
   get pid(): number {
     return this.#child.pid as number;
+  }
+
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
   /** All that the process has logged. */
@@ -171,7 +177,6 @@ export class OperatorProcess {
   async kill(): Promise<void> {
     this.#child.kill('SIGKILL');
     await this.#exited;
-    this.#forgetDump();
   }
 
   /** Stops it for a while without its knowing (a node that hangs), until `continue`. */

@@ -29,11 +29,18 @@ test('response buffers satisfy nginx however small the setting is', () => {
   expect(response.busyBytes).toBeLessThan((response.buffers - 1) * response.bufferBytes);
 });
 
-test('a health check on a port of its own is written down, the default is not', () => {
-  const model = dataPlaneModel(specOf({ workersPerPod: 1 }));
-  expect(renderHaproxy(model)).toContain('server worker-0 127.0.0.1:9002\n');
-  const other = { ...model, workers: model.workers.map((worker) => ({ ...worker, checkPort: 9102 })) };
-  expect(renderHaproxy(other)).toContain('server worker-0 127.0.0.1:9002 port 9102\n');
+test('HAProxy asks the supervisors, unless there are none by choice', () => {
+  const asked = renderHaproxy(dataPlaneModel(specOf({ workersPerPod: 2 })));
+  expect(asked).toContain('server worker-0 127.0.0.1:9002 agent-port 9102\n');
+  expect(asked).toContain('server worker-1 127.0.0.1:9003 agent-port 9103\n');
+  const without = renderHaproxy(dataPlaneModel(specOf({ workersPerPod: 1, runtime: { instrument: false } })));
+  expect(without).toContain('server worker-0 127.0.0.1:9002\n');
+  expect(without).not.toContain('agent');
+});
+
+test('the waiting room inherits no check: it would travel through it into a worker', () => {
+  const config = renderHaproxy(dataPlaneModel(specOf()));
+  expect(config.indexOf('server waiting-room')).toBeLessThan(config.indexOf('\n  default-server'));
 });
 
 describe('config is data (I7)', () => {

@@ -3,18 +3,25 @@
  * loop is blocked. Query parameters of a request:
  *   ms=N      render for N ms without blocking (a second request could come in, and would be counted)
  *   block=N   block the event loop for N ms without burning CPU
- *   die=1     end the process in the middle of the render
+ *   loop=1    never return
+ *   die=1     end the process in the middle of the render; exit=N with that code
+ *   throw=1   an error that nobody catches
+ *   helper=1  start a child process, and one below it whose parent has ended
  *   size=N    answer with N bytes
  *   status=N  answer with that status
  */
+import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 import http from 'node:http';
 
-const { PORT, WORKER_INDEX, EVENTS } = process.env;
+const { PORT, WORKER_INDEX, EVENTS, HOSTNAME } = process.env;
 let inFlight = 0;
 
 function note(event) {
-  appendFileSync(EVENTS, `${JSON.stringify({ worker: Number(WORKER_INDEX), at: Date.now(), ...event })}\n`);
+  appendFileSync(
+    EVENTS,
+    `${JSON.stringify({ worker: Number(WORKER_INDEX), pid: process.pid, at: Date.now(), ...event })}\n`,
+  );
 }
 
 async function bodyBytes(request) {
@@ -23,12 +30,27 @@ async function bodyBytes(request) {
   return bytes;
 }
 
+/** One that the worker knows, one that belongs to nobody. */
+function startHelpers() {
+  const options = { stdio: 'ignore', detached: true };
+  spawn('sleep', ['1001'], options);
+  spawn('sh', ['-c', 'sleep 1002 & exit 0'], options);
+}
+
 async function render(url) {
   const number = (name) => Number(url.searchParams.get(name) ?? 0);
+  if (number('helper') > 0) startHelpers();
   if (number('block') > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, number('block'));
+  while (number('loop') > 0);
   if (number('ms') > 0) await new Promise((resolve) => setTimeout(resolve, number('ms')));
   if (number('die') > 0) process.exit(1);
+  if (url.searchParams.has('exit')) process.exit(number('exit'));
+  if (number('throw') > 0) setImmediate(() => thrower());
   return { status: number('status') || 200, size: number('size') };
+}
+
+function thrower() {
+  throw new Error('thrown by the test');
 }
 
 const server = http.createServer(async (request, response) => {
@@ -44,5 +66,10 @@ const server = http.createServer(async (request, response) => {
     size > 0 ? 'x'.repeat(size) : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
   response.writeHead(status, { 'content-type': 'application/json', 'x-corelane-error': 'forged' }).end(body);
 });
-server.listen(Number(PORT), '127.0.0.1', () => note({ event: 'up' }));
-process.on('SIGTERM', () => process.exit(0));
+if (process.env.NEVER_LISTENS) setTimeout(() => process.exit(3), 50);
+// As Next.js does: the pod's name, which is the address that everybody can reach.
+else server.listen(Number(PORT), process.env.LISTEN_ON_HOSTNAME ? HOSTNAME : '127.0.0.1', () => note({ event: 'up' }));
+process.on('SIGTERM', () => {
+  note({ event: 'sigterm' });
+  setTimeout(() => process.exit(Number(process.env.EXIT_CODE ?? 0)), Number(process.env.STOP_AFTER_MS ?? 0));
+});

@@ -1,0 +1,32 @@
+/**
+ * A worker that "renders" by blocking its event loop without burning CPU, so that many of them fit on two cores: for
+ * stories about requests, not about rendering. RENDER_MS is how long it blocks.
+ */
+import http from 'node:http';
+import { hostname } from 'node:os';
+
+const { PORT, HOST, RENDER_MS = '50' } = process.env;
+const cell = new Int32Array(new SharedArrayBuffer(4));
+let inProgress = 0;
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+const server = http.createServer(async (request, response) => {
+  inProgress += 1;
+  let most = inProgress;
+  response.once('close', () => {
+    inProgress -= 1;
+  });
+  request.resume();
+  Atomics.wait(cell, 0, 0, Number(RENDER_MS));
+  // A second request waits in the kernel while the loop is blocked; in a few turns it comes in and is counted.
+  for (let count = 0; count < 3; count += 1) {
+    await turn();
+    most = Math.max(most, inProgress);
+  }
+  response.writeHead(200, { 'x-in-progress': most, 'x-served-by': `${hostname()}:${PORT}` }).end('rendered\n');
+});
+// The proxies close first: an idle connection must not be cut just as it is used.
+server.keepAliveTimeout = 0;
+server.listen(Number(PORT), HOST);
+process.on('SIGTERM', () => server.close(() => process.exit(0)));

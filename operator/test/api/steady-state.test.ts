@@ -1,0 +1,212 @@
+/**
+ * A cluster at rest stays at rest: what the API server makes of an applied object (defaults, normal forms, dropped
+ * empty values) must not look like a change, or every resync would write to every object for ever.
+ */
+import { eventually, settled } from '../support/eventually.ts';
+import { OperatorProcess } from '../support/operator-process.ts';
+import { podTemplate, sharedServer, World } from '../support/world.ts';
+
+let world: World;
+
+const worker = { name: 'worker', image: 'corelane.test/app:1' };
+const withWorker = (fields: object) => ({ template: podTemplate(fields) });
+const withPod = (fields: object) => ({ template: podTemplate({}, fields) });
+const withSecond = (fields: object) => withPod({ containers: [worker, { name: 'second', image: 'x:1', ...fields }] });
+
+/** Specs that the API server does not store as they are written. */
+const SPECS: Record<string, object> = {
+  plain: {},
+  'cpu-in-milli': withWorker({
+    resources: { requests: { cpu: '1000m', memory: '1024Mi' }, limits: { memory: '2048Mi' } },
+  }),
+  'cpu-as-number': withWorker({ resources: { requests: { cpu: 2 }, limits: { cpu: '2.0', memory: '1000000Ki' } } }),
+  'odd-quantities': withWorker({ resources: { requests: { cpu: '1.5', memory: '1e9', 'ephemeral-storage': '.5Gi' } } }),
+  'empty-strings': withWorker({ env: [{ name: 'EMPTY', value: '' }], workingDir: '', command: [], args: [''] }),
+  'empty-values': withPod({ nodeSelector: {}, tolerations: [], securityContext: {}, hostAliases: [], affinity: {} }),
+  nulls: withPod({ nodeSelector: null, affinity: null, tolerations: null }),
+  'false-and-zero': withPod({
+    hostIPC: false,
+    hostPID: false,
+    shareProcessNamespace: false,
+    securityContext: { runAsUser: 0 },
+  }),
+  'no-protocol': withSecond({ ports: [{ containerPort: 3100 }, { containerPort: 3100, protocol: 'UDP' }] }),
+  'probes-by-name': withSecond({
+    ports: [{ name: 'web', containerPort: 3100 }],
+    readinessProbe: { httpGet: { port: 'web' } },
+    livenessProbe: { httpGet: { port: 3100, path: '/live' }, periodSeconds: 10 },
+    startupProbe: { exec: { command: ['true'] } },
+  }),
+  'env-from': withWorker({
+    env: [
+      { name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+      { name: 'CPU', valueFrom: { resourceFieldRef: { resource: 'requests.cpu', divisor: '1' } } },
+      { name: 'MEMORY', valueFrom: { resourceFieldRef: { containerName: 'nginx', resource: 'limits.memory' } } },
+      { name: 'SECRET', valueFrom: { secretKeyRef: { name: 's', key: 'k', optional: true } } },
+    ],
+    envFrom: [{ configMapRef: { name: 'more', optional: true } }, { prefix: 'P_', secretRef: { name: 'more' } }],
+  }),
+  'projected-volume': {
+    template: podTemplate(
+      { volumeMounts: [{ name: 'all', mountPath: '/all' }] },
+      {
+        volumes: [
+          {
+            name: 'all',
+            projected: {
+              sources: [
+                { serviceAccountToken: { path: 'token' } },
+                { configMap: { name: 'a', items: [{ key: 'k', path: 'p' }] } },
+                { downwardAPI: { items: [{ path: 'labels', fieldRef: { fieldPath: 'metadata.labels' } }] } },
+              ],
+            },
+          },
+          { name: 'scratch', emptyDir: { medium: 'Memory', sizeLimit: '1024Mi' } },
+          { name: 'secret', secret: { secretName: 's' } },
+          {
+            name: 'claim',
+            ephemeral: {
+              volumeClaimTemplate: {
+                spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1024Mi' } } },
+              },
+            },
+          },
+        ],
+      },
+    ),
+  },
+  'own-spread': withPod({
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: 'zone',
+        whenUnsatisfiable: 'DoNotSchedule',
+        labelSelector: { matchLabels: { a: 'b' } },
+      },
+    ],
+  }),
+  'affinity-and-tolerations': withPod({
+    affinity: {
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 1, podAffinityTerm: { topologyKey: 'kubernetes.io/hostname', labelSelector: {} } },
+        ],
+      },
+    },
+    tolerations: [
+      { key: 'spot', operator: 'Exists' },
+      { operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 0 },
+    ],
+  }),
+  security: {
+    template: podTemplate(
+      { securityContext: { allowPrivilegeEscalation: false, runAsUser: 0, capabilities: { drop: ['ALL'], add: [] } } },
+      { securityContext: { runAsNonRoot: false, fsGroup: 0, supplementalGroups: [] }, enableServiceLinks: false },
+    ),
+  },
+  'init-containers': withPod({
+    initContainers: [
+      { name: 'first', image: 'x:1', command: ['true'] },
+      { name: 'proxy', image: 'x', restartPolicy: 'Always', ports: [{ containerPort: 1 }] },
+    ],
+  }),
+  'account-and-secrets': withPod({
+    serviceAccountName: 'mine',
+    imagePullSecrets: [{ name: 'pull' }],
+    priorityClassName: '',
+  }),
+  'made-by-kubectl': {
+    template: { ...podTemplate({ resources: {} }), metadata: { creationTimestamp: null, labels: {} } },
+  },
+  'node-port': { service: { type: 'NodePort', annotations: {} } },
+  'load-balancer': { service: { type: 'LoadBalancer', port: 443, annotations: { 'example.com/a': '' } } },
+  'other-numbers': {
+    replicas: 0,
+    rollout: { rolling: { maxSurge: '0%', maxUnavailable: 1, minReadySeconds: 0 } },
+    disruptionBudget: { maxUnavailable: '0%' },
+    sidecar: { nginx: { cpu: '1000m', memory: '1024Mi', memoryLimit: '1Gi' } },
+  },
+};
+const NAMES = Object.keys(SPECS);
+
+beforeAll(async () => {
+  world = await World.create(sharedServer(), 'steady-state');
+});
+
+afterAll(() => OperatorProcess.killAll());
+
+/**
+ * Calls that write, besides those for the Lease. The Lease is renewed by PUT; an object is repaired by PUT only together
+ * with a PATCH, so leaving PUT out misses nothing.
+ */
+async function writes(operator: OperatorProcess): Promise<number> {
+  return await operator.sum(
+    'corelane_operator_api_request_duration_seconds_count',
+    ({ method }) => method === 'PATCH' || method === 'POST' || method === 'DELETE',
+  );
+}
+
+/** Resource versions of all that the operator writes, except of the RenderServices, which the tests touch. */
+async function ownedVersions(): Promise<Record<string, string>> {
+  const all = Object.entries(await world.resourceVersions());
+  return Object.fromEntries(all.filter(([name]) => !name.startsWith('RenderService/')));
+}
+
+/** Waits until the operator has looked at everything at least once more than `before` and has nothing to do. */
+async function untilLookedAtAll(operator: OperatorProcess, before: number): Promise<void> {
+  await eventually('the operator has looked at everything', async () => {
+    const { done, depth } = await operator.work();
+    expect(done).toBeGreaterThanOrEqual(before + NAMES.length);
+    expect(depth).toBe(0);
+  });
+}
+
+let operator: OperatorProcess;
+let atRest: Record<string, string>;
+
+test('everything that an API server changes about an object is applied once', async () => {
+  operator = await world.startOperator('operator-0');
+  for (const name of NAMES) await world.createRenderService(name, SPECS[name]);
+  await Promise.all(NAMES.map((name) => world.untilApplied(name)));
+  await settled('all objects', () => world.resourceVersions());
+  atRest = await ownedVersions();
+  // Per RenderService: ConfigMap, two Services, budget, Deployment; an account unless the template names one.
+  expect(Object.keys(atRest)).toHaveLength(NAMES.length * 6 - 1);
+  const rewritten = (await operator.metrics()).filter(
+    ({ name, labels }) =>
+      name === 'corelane_operator_writes_total' && / (changed|foreign-fields)$/.test(labels.what ?? ''),
+  );
+  expect(rewritten).toEqual([]);
+});
+
+test('a look at everything writes nothing', async () => {
+  const written = await writes(operator);
+  const { done } = await operator.work();
+  for (const name of NAMES) {
+    // An annotation is no change of the spec, but an event: the operator looks at all that the resource owns.
+    await world.admin.patch(world.path('RenderService', name), { metadata: { annotations: { touched: 'yes' } } });
+  }
+  await untilLookedAtAll(operator, done);
+  expect(await writes(operator)).toBe(written);
+  expect(await ownedVersions()).toEqual(atRest);
+});
+
+test('a restart of the operator writes nothing', async () => {
+  expect(await operator.stop()).toBe(0);
+  const before = await world.resourceVersions();
+  operator = await world.startOperator('operator-1');
+  await untilLookedAtAll(operator, 0);
+  expect(await writes(operator)).toBe(0);
+  expect(await world.resourceVersions()).toEqual(before);
+});
+
+test('a real change afterwards writes to the one object that it is about', async () => {
+  const before = await world.resourceVersions();
+  await world.patchSpec('plain', { service: { port: 81 } });
+  await eventually('the Service has the port', async () => {
+    expect((await world.get('Service', 'plain')).spec.ports[0].port).toBe(81);
+  });
+  const after = await settled('all objects', () => world.resourceVersions());
+  const changed = Object.keys(after).filter((name) => after[name] !== before[name]);
+  expect(changed.sort()).toEqual(['RenderService/plain', 'Service/plain']);
+});

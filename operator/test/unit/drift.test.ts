@@ -1,0 +1,141 @@
+/** Finding and taking out what others have put into an object of ours, by its managed fields. */
+import { foreignFields, purged, withoutFields } from '../../src/kube/drift.ts';
+import type { FieldSet, KubeObject, ManagedFieldsEntry } from '../../src/kube/types.ts';
+
+const OURS: FieldSet = {
+  'f:spec': {
+    'f:replicas': {},
+    'f:template': {
+      'f:metadata': { 'f:annotations': { 'f:corelane.dev/config': {} }, 'f:labels': { 'f:app': {} } },
+      'f:spec': { 'f:containers': { 'k:{"name":"worker-0"}': { '.': {}, 'f:name': {}, 'f:image': {} } } },
+    },
+  },
+};
+const ours: ManagedFieldsEntry = { manager: 'corelane', operation: 'Apply', fieldsV1: OURS };
+
+/** An object that we and others have written. */
+function object(...others: ManagedFieldsEntry[]): KubeObject {
+  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a', managedFields: [ours, ...others] } };
+}
+
+function by(manager: string, fieldsV1: FieldSet, more: Partial<ManagedFieldsEntry> = {}): ManagedFieldsEntry {
+  return { manager, operation: 'Update', fieldsV1, ...more };
+}
+
+const annotation = (name: string): FieldSet => ({
+  'f:spec': { 'f:template': { 'f:metadata': { 'f:annotations': { '.': {}, [name]: {} } } } },
+});
+
+test('nobody else: nothing', () => {
+  expect(foreignFields(object())).toEqual([]);
+});
+
+test('a field that only somebody else has is foreign', () => {
+  expect(foreignFields(object(by('kubectl', { 'f:spec': { 'f:paused': {} } })))).toEqual([['f:spec', 'f:paused']]);
+});
+
+test('a field that both have is not: both say the same', () => {
+  expect(foreignFields(object(by('kubectl', { 'f:spec': { 'f:replicas': {} } })))).toEqual([]);
+});
+
+test('a field in an item of ours is foreign, by the key of the item', () => {
+  const containers = { 'k:{"name":"worker-0"}': { 'f:tty': {} }, 'k:{"name":"debug"}': { '.': {}, 'f:name': {} } };
+  const fields = { 'f:spec': { 'f:template': { 'f:spec': { 'f:containers': containers } } } };
+  const path = ['f:spec', 'f:template', 'f:spec', 'f:containers'];
+  expect(foreignFields(object(by('kubectl', fields)))).toEqual([
+    [...path, 'k:{"name":"worker-0"}', 'f:tty'],
+    [...path, 'k:{"name":"debug"}'],
+  ]);
+});
+
+test('labels and annotations of the object and its status are for everybody', () => {
+  const fields = { 'f:metadata': { 'f:labels': { 'f:team': {} } }, 'f:status': { 'f:replicas': {} } };
+  expect(foreignFields(object(by('kubectl', fields)))).toEqual([]);
+});
+
+test('an annotation of the pod template stays for kubectl rollout restart, a label of it does not', () => {
+  expect(foreignFields(object(by('kubectl', annotation('f:restartedAt'))))).toEqual([]);
+  const label = { 'f:spec': { 'f:template': { 'f:metadata': { 'f:labels': { 'f:team': {} } } } } };
+  expect(foreignFields(object(by('kubectl', label)))).toHaveLength(1);
+});
+
+test('what is written through a subresource belongs to its controller', () => {
+  const scale = by('hpa', { 'f:spec': { 'f:x': {} } }, { subresource: 'scale' });
+  expect(foreignFields(object(scale))).toEqual([]);
+});
+
+test('what we have put back to its default is not foreign', () => {
+  expect(foreignFields(object(by('corelane', { 'f:spec': { 'f:sessionAffinity': {} } })))).toEqual([]);
+});
+
+test('an object without our entry tells nothing', () => {
+  const other = object(by('kubectl', { 'f:spec': { 'f:paused': {} } }));
+  other.metadata.managedFields = other.metadata.managedFields?.slice(1);
+  expect(foreignFields(other)).toEqual([]);
+});
+
+describe('taking out', () => {
+  const live = () => ({
+    ...object(),
+    spec: {
+      paused: true,
+      clusterIP: '10.0.0.1',
+      ports: [
+        { port: 80, protocol: 'TCP', nodePort: 30_000 },
+        { port: 81, protocol: 'TCP' },
+      ],
+      finalizers: ['a', 'b'],
+    },
+  });
+
+  test.each<[string, string[], unknown]>([
+    ['a field', ['f:spec', 'f:paused'], expect.not.objectContaining({ paused: true })],
+    [
+      'an item by its key',
+      ['f:spec', 'f:ports', 'k:{"port":81,"protocol":"TCP"}'],
+      expect.objectContaining({ ports: [expect.objectContaining({ port: 80 })] }),
+    ],
+    [
+      'a field of an item',
+      ['f:spec', 'f:ports', 'k:{"port":80,"protocol":"TCP"}', 'f:nodePort'],
+      expect.objectContaining({ ports: [{ port: 80, protocol: 'TCP' }, expect.anything()] }),
+    ],
+    ['an item by its value', ['f:spec', 'f:finalizers', 'v:"a"'], expect.objectContaining({ finalizers: ['b'] })],
+    ['an item by its index', ['f:spec', 'f:finalizers', 'i:1'], expect.objectContaining({ finalizers: ['a'] })],
+  ])('%s', (_what, path, expected) => {
+    expect(withoutFields(live(), [path]).spec).toEqual(expected);
+  });
+
+  test.each<[string, string[]]>([
+    ['a field', ['f:spec', 'f:gone']],
+    ['an item', ['f:spec', 'f:ports', 'k:{"port":9,"protocol":"TCP"}']],
+    ['something below nothing', ['f:spec', 'f:gone', 'k:{"name":"a"}', 'f:b']],
+  ])('of %s that is not there changes nothing', (_what, path) => {
+    expect(withoutFields(live(), [path])).toEqual(live());
+  });
+
+  test('leaves the original as it was', () => {
+    const original = live();
+    withoutFields(original, [['f:spec', 'f:paused']]);
+    expect(original).toEqual(live());
+  });
+
+  test('and saying what we want gives an object that can be put', () => {
+    const desired = { ...object(), spec: { ports: [{ port: 82 }], type: 'ClusterIP' } };
+    const result = purged(
+      live(),
+      [
+        ['f:spec', 'f:paused'],
+        ['f:spec', 'f:ports'],
+      ],
+      desired,
+    );
+    expect(result.spec).toEqual({
+      clusterIP: '10.0.0.1', // the API server's own
+      ports: [{ port: 82 }],
+      type: 'ClusterIP',
+      finalizers: ['a', 'b'],
+    });
+    expect(result.metadata).toEqual(live().metadata);
+  });
+});

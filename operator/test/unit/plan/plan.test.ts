@@ -1,0 +1,112 @@
+/** Properties of every plan, beside its golden content. */
+import { NAME_LENGTH_MAX, WORKERS_PER_POD_MAX } from '../../../src/api/names.ts';
+import { parseRenderService, type RenderService } from '../../../src/api/resource.ts';
+import { desiredObjects, type PlannedObject } from '../../../src/plan/index.ts';
+
+const SIDECAR = { image: 'sidecar:1' };
+
+function renderService(spec: object = {}, name = 'shop'): RenderService {
+  const parsed = parseRenderService({
+    apiVersion: 'corelane.dev/v1alpha1',
+    kind: 'RenderService',
+    metadata: { name, namespace: 'default', uid: 'UID', generation: 1, resourceVersion: '1' },
+    spec: { template: { spec: { containers: [{ name: 'worker', image: 'shop:1' }] } }, ...spec },
+  });
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
+  return parsed.renderService;
+}
+
+function plan(spec: object = {}, name?: string): PlannedObject[] {
+  return desiredObjects(renderService(spec, name), SIDECAR);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: tests look into objects of every kind
+function one(objects: PlannedObject[], kind: string): any {
+  return objects.find((object) => object.kind === kind);
+}
+
+function hashes(objects: PlannedObject[]): Record<string, string> {
+  return Object.fromEntries(
+    objects.map(({ kind, metadata }) => [
+      kind === 'ConfigMap' ? kind : `${kind}/${metadata.name}`,
+      metadata.annotations['corelane.dev/applied-hash'] as string,
+    ]),
+  );
+}
+
+/** Kinds whose objects differ between two specs. */
+function changed(before: object, after: object): string[] {
+  const old = hashes(plan(before));
+  return Object.entries(hashes(plan(after)))
+    .filter(([name, hash]) => old[name] !== hash)
+    .map(([name]) => name);
+}
+
+test('the same spec makes the same objects, in whatever order its fields stand', () => {
+  // The API server gives the template's maps in an order of its own.
+  const container = { name: 'worker', image: 'shop:1' };
+  const turned = { image: 'shop:1', name: 'worker' };
+  const one = { queue: { maxLength: 5, timeout: '3s' }, template: { spec: { containers: [container] } } };
+  const other = { template: { spec: { containers: [turned] } }, queue: { timeout: '3s', maxLength: 5 } };
+  expect(hashes(plan(one))).toEqual(hashes(plan(other)));
+});
+
+test('a plan leaves the spec as it was', () => {
+  const input = renderService({
+    template: { spec: { containers: [{ name: 'worker', image: 'a', env: [], ports: [] }] } },
+  });
+  const before = structuredClone(input);
+  desiredObjects(input, SIDECAR);
+  expect(input).toEqual(before);
+});
+
+test.each<[string, object, string[]]>([
+  ['replicas change the Deployment', { replicas: 5 }, ['Deployment/shop']],
+  ['the port changes the Service', { service: { port: 81 } }, ['Service/shop']],
+  ['the budget changes itself', { disruptionBudget: { maxUnavailable: 2 } }, ['PodDisruptionBudget/shop']],
+  // The pods must be replaced to get the configuration, so the template names it.
+  ['the queue changes configuration and pods', { queue: { maxLength: 1 } }, ['ConfigMap', 'Deployment/shop']],
+  ['a default written out changes nothing', { queue: { maxLength: 100 }, balance: 'roundrobin' }, []],
+])('%s, and nothing else', (_what, spec, expected) => {
+  expect(changed({}, spec)).toEqual(expected);
+});
+
+test('the pods are selected by what never changes: selectors are immutable', () => {
+  const spec = { template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'x', image: 'y' }] } } };
+  expect(one(plan(spec), 'Deployment').spec.selector).toEqual(one(plan(), 'Deployment').spec.selector);
+  expect(one(plan(), 'Deployment').spec.selector).toEqual({ matchLabels: { 'corelane.dev/renderservice': 'shop' } });
+});
+
+test('a Deployment mounts the ConfigMap of the same plan', () => {
+  const objects = plan();
+  const volumes: { configMap?: { name: string } }[] = one(objects, 'Deployment').spec.template.spec.volumes;
+  expect(volumes.flatMap(({ configMap }) => configMap?.name ?? [])).toEqual([one(objects, 'ConfigMap').metadata.name]);
+});
+
+test('the longest name makes names that the API server takes', () => {
+  for (const { kind, metadata } of plan({}, 'a'.repeat(NAME_LENGTH_MAX))) {
+    expect({ kind, length: metadata.name.length <= 63 }).toEqual({ kind, length: true });
+    for (const value of Object.values(metadata.labels)) expect(value.length).toBeLessThanOrEqual(63);
+  }
+});
+
+test('most workers have ports of their own that collide with nothing', () => {
+  const { spec } = one(plan({ workersPerPod: WORKERS_PER_POD_MAX }), 'Deployment').spec.template;
+  const workers: string[] = spec.containers.map(
+    ({ env }: { env: { name: string; value: string }[] }) => env.find(({ name }) => name === 'PORT')?.value,
+  );
+  const proxies: number[] = spec.initContainers.flatMap(({ ports = [] }: { ports?: { containerPort: number }[] }) =>
+    ports.map(({ containerPort }) => containerPort),
+  );
+  expect(workers).toHaveLength(WORKERS_PER_POD_MAX);
+  expect(new Set([...workers.map(Number), ...proxies]).size).toBe(workers.length + proxies.length);
+});
+
+test.each([
+  ['4s', '60s', undefined, 74],
+  ['500ms', '1s', '100ms', 12],
+  ['0s', '1h', undefined, 3610],
+])('a pod has time for a drain of %s and %s', (delay, timeout, render, expected) => {
+  const spec = { drain: { delay, timeout }, ...(render && { timeouts: { render } }) };
+  expect(one(plan(spec), 'Deployment').spec.template.spec.terminationGracePeriodSeconds).toBe(expected);
+});

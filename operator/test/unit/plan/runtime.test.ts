@@ -1,0 +1,94 @@
+/** How the worker runtime gets into a pod, and how it does not when it is switched off. */
+import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
+import { type RenderServiceSpecInput, renderServiceSpec } from '../../../src/api/spec.ts';
+import { podTemplate } from '../../../src/plan/pod-template.ts';
+import { stallTimeoutMs } from '../../../src/plan/runtime.ts';
+
+const ENTRY = '--require=/corelane/supervisor.cjs';
+
+function podSpec(input: Partial<RenderServiceSpecInput> = {}, worker: Partial<V1Container> = {}) {
+  const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1', ...worker }] } };
+  const spec = renderServiceSpec.parse({ template, ...input });
+  const metadata = { name: 'shop', namespace: 'default', uid: '1', generation: 1 };
+  const resource = { metadata, spec } as unknown as Parameters<typeof podTemplate>[0];
+  const { spec: pod } = podTemplate(resource, 'config', { image: 'example/sidecar:1' });
+  if (!pod) throw new Error('no pod');
+  return pod;
+}
+
+function env(input: Partial<RenderServiceSpecInput>, own: V1EnvVar[], worker = 0): V1EnvVar[] {
+  return podSpec(input, { env: own }).containers[worker]?.env ?? [];
+}
+
+const value = (list: V1EnvVar[], name: string) =>
+  list.filter((entry) => entry.name === name).map((entry) => entry.value);
+
+test('an init container copies it, before the proxies start, and the workers mount it read-only', () => {
+  const pod = podSpec({}, { volumeMounts: [{ name: 'own', mountPath: '/own' }] });
+  expect(pod.initContainers?.map(({ name }) => name)).toEqual(['corelane-runtime', 'haproxy', 'nginx']);
+  const [init] = pod.initContainers ?? [];
+  expect(init).toMatchObject({
+    image: 'example/sidecar:1',
+    securityContext: { runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+    volumeMounts: [{ name: 'corelane-runtime', mountPath: '/corelane' }],
+  });
+  expect(pod.volumes).toContainEqual({ name: 'corelane-runtime', emptyDir: {} });
+  for (const worker of pod.containers) {
+    expect(worker.volumeMounts).toEqual([
+      { name: 'own', mountPath: '/own' },
+      { name: 'corelane-runtime', mountPath: '/corelane', readOnly: true },
+    ]);
+  }
+});
+
+test('each worker has a runtime port of its own', () => {
+  expect(value(env({}, [], 0), 'CORELANE_RUNTIME_PORT')).toEqual(['9102']);
+  expect(value(env({}, [], 1), 'CORELANE_RUNTIME_PORT')).toEqual(['9103']);
+});
+
+describe('NODE_OPTIONS', () => {
+  test('is set where the user has none', () => expect(value(env({}, []), 'NODE_OPTIONS')).toEqual([ENTRY]));
+
+  test("keeps the user's value behind it", () => {
+    const own = [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=300' }];
+    expect(value(env({}, own), 'NODE_OPTIONS')).toEqual([`${ENTRY} --max-old-space-size=300`]);
+  });
+
+  test('keeps a value that comes from a ConfigMap, which must stand before its use', () => {
+    const valueFrom = { configMapKeyRef: { name: 'flags', key: 'node' } };
+    const list = env({}, [{ name: 'NODE_OPTIONS', valueFrom }]);
+    const at = list.findIndex(({ name }) => name === 'CORELANE_USER_NODE_OPTIONS');
+    expect(list[at]).toEqual({ name: 'CORELANE_USER_NODE_OPTIONS', valueFrom });
+    expect(list.findIndex(({ name }) => name === 'NODE_OPTIONS')).toBeGreaterThan(at);
+    expect(value(list, 'NODE_OPTIONS')).toEqual([`${ENTRY} $(CORELANE_USER_NODE_OPTIONS)`]);
+  });
+
+  test('is left alone where its key is optional: an unresolved reference would keep Node.js from starting', () => {
+    const own = { name: 'NODE_OPTIONS', valueFrom: { secretKeyRef: { name: 'a', key: 'b', optional: true } } };
+    expect(env({}, [own])).toContainEqual(own);
+  });
+});
+
+test("variables named CORELANE_... are not the user's", () => {
+  expect(value(env({}, [{ name: 'CORELANE_RUNTIME_PORT', value: '1' }]), 'CORELANE_RUNTIME_PORT')).toEqual(['9102']);
+});
+
+test('runtime.instrument: false leaves nothing of it', () => {
+  const pod = podSpec({ runtime: { instrument: false } }, { env: [{ name: 'NODE_OPTIONS', value: '--title=a' }] });
+  expect(pod.initContainers?.map(({ name }) => name)).toEqual(['haproxy', 'nginx']);
+  expect(pod.volumes?.map(({ name }) => name)).not.toContain('corelane-runtime');
+  expect(pod.containers[0]?.volumeMounts).toBeUndefined();
+  expect(value(pod.containers[0]?.env ?? [], 'NODE_OPTIONS')).toEqual(['--title=a']);
+  expect(JSON.stringify(pod.containers)).not.toContain('CORELANE_');
+});
+
+test.each([
+  [{}, 10_000],
+  [{ watchdog: { stallTimeout: '1s' } }, 1_000],
+  [{ timeouts: { render: '5s' } }, 5_000],
+  [{ timeouts: { render: '100ms' } }, 500],
+])('stall time-out of %j is %i ms', (input: Partial<RenderServiceSpecInput>, expected) => {
+  const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
+  expect(stallTimeoutMs(renderServiceSpec.parse({ template, ...input }))).toBe(expected);
+  expect(value(env(input, []), 'CORELANE_STALL_TIMEOUT_MS')).toEqual([String(expected)]);
+});

@@ -1,0 +1,166 @@
+/** The work queue: a key is worked on by one at a time, never forgotten, and a failing one holds up nobody. */
+import { jest } from '@jest/globals';
+import { type Outcome, WorkQueue } from '../../src/controller/queue.ts';
+
+beforeEach(() => jest.useFakeTimers());
+afterEach(() => jest.useRealTimers());
+
+/** A queue whose work ends when the test says so. */
+function controlled(concurrency = 1) {
+  const running = new Map<string, PromiseWithResolvers<Outcome>>();
+  const started: string[] = [];
+  const failures: { key: string; retryMs: number }[] = [];
+  const work = (key: string) => {
+    if (running.has(key)) throw new Error(`${key} is worked on twice at a time`);
+    started.push(key);
+    const gate = Promise.withResolvers<Outcome>();
+    running.set(key, gate);
+    return gate.promise.finally(() => running.delete(key));
+  };
+  const queue = new WorkQueue(work, concurrency, (key, _error, retryMs) => failures.push({ key, retryMs }));
+  /** Ends the work on a key and lets the queue act on it. */
+  const finish = async (key: string, outcome: Outcome | Error = {}) => {
+    if (outcome instanceof Error) running.get(key)?.reject(outcome);
+    else running.get(key)?.resolve(outcome);
+    await jest.advanceTimersByTimeAsync(0);
+  };
+  return { queue, started, failures, finish };
+}
+
+test('a key that is added many times is worked on once', async () => {
+  const { queue, started, finish } = controlled();
+  queue.add('busy');
+  for (let round = 0; round < 5; round += 1) queue.add('a');
+  await finish('busy');
+  await finish('a');
+  expect(started).toEqual(['busy', 'a']);
+  expect(queue.depth).toBe(0);
+});
+
+test('a key that is added while it is worked on is worked on again, after that', async () => {
+  const { queue, started, finish } = controlled(4);
+  queue.add('a');
+  queue.add('a');
+  queue.add('a');
+  expect(started).toEqual(['a']);
+  await finish('a');
+  expect(started).toEqual(['a', 'a']);
+  await finish('a');
+  expect(started).toHaveLength(2);
+});
+
+test('no more keys are worked on at a time than allowed, in the order of their coming', async () => {
+  const { queue, started, finish } = controlled(2);
+  for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
+  expect(started).toEqual(['a', 'b']);
+  expect(queue.depth).toBe(4);
+  await finish('b');
+  expect(started).toEqual(['a', 'b', 'c']);
+});
+
+test('a key that waits for itself does not hold up the next', async () => {
+  const { queue, started } = controlled(2);
+  queue.add('a');
+  queue.add('a');
+  queue.add('b');
+  expect(started).toEqual(['a', 'b']);
+});
+
+test('a failing key comes back after delays that double up to 5 minutes', async () => {
+  const { queue, failures, finish } = controlled();
+  queue.add('a');
+  for (let round = 0; round < 15; round += 1) {
+    await finish('a', new Error('no'));
+    await jest.advanceTimersByTimeAsync(failures.at(-1)?.retryMs ?? 0);
+  }
+  const delays = failures.map(({ retryMs }) => retryMs);
+  expect(delays.slice(0, 4)).toEqual([50, 100, 200, 400]);
+  expect(delays.at(-1)).toBe(300_000);
+});
+
+test('a failing key does not hold up others', async () => {
+  const { queue, started, finish } = controlled();
+  queue.add('a');
+  await finish('a', new Error('no'));
+  queue.add('b');
+  expect(started).toEqual(['a', 'b']);
+});
+
+test('success makes the next failure wait shortly again', async () => {
+  const { queue, failures, finish } = controlled();
+  queue.add('a');
+  for (let round = 0; round < 5; round += 1) {
+    await finish('a', new Error('no'));
+    await jest.advanceTimersByTimeAsync(failures.at(-1)?.retryMs ?? 0);
+  }
+  await finish('a');
+  queue.add('a');
+  await finish('a', new Error('no'));
+  expect(failures.at(-1)).toEqual({ key: 'a', retryMs: 50 });
+});
+
+test('an event brings a failing key back before its delay is over', async () => {
+  const { queue, started, failures, finish } = controlled();
+  queue.add('a');
+  for (let round = 0; round < 8; round += 1) {
+    await finish('a', new Error('no'));
+    if (round < 7) await jest.advanceTimersByTimeAsync(failures.at(-1)?.retryMs ?? 0);
+  }
+  const before = started.length;
+  queue.add('a');
+  expect(started).toHaveLength(before + 1);
+});
+
+test('a key that asks for it comes back after its time', async () => {
+  const { queue, started, finish } = controlled();
+  queue.add('a');
+  await finish('a', { requeueAfterMs: 15_000 });
+  await jest.advanceTimersByTimeAsync(14_999);
+  expect(started).toHaveLength(1);
+  await jest.advanceTimersByTimeAsync(1);
+  expect(started).toHaveLength(2);
+});
+
+test('an early failure after a late requeue does not wait for the requeue', async () => {
+  const { queue, started, finish } = controlled();
+  queue.add('a');
+  await finish('a', { requeueAfterMs: 15_000 });
+  queue.add('a');
+  await finish('a', new Error('no'));
+  await jest.advanceTimersByTimeAsync(50);
+  expect(started).toHaveLength(3);
+});
+
+test('work that throws before its first await counts as failed', async () => {
+  const failures: string[] = [];
+  const queue = new WorkQueue(
+    () => {
+      throw new Error('at once');
+    },
+    1,
+    (key) => failures.push(key),
+  );
+  queue.add('a');
+  await jest.advanceTimersByTimeAsync(0);
+  expect(failures).toEqual(['a']);
+  await queue.stop();
+});
+
+test('stop waits for what is worked on, and begins nothing more', async () => {
+  const { queue, started, finish } = controlled();
+  let stopped = false;
+  queue.add('a');
+  queue.add('b');
+  queue.addAfter('c', 10);
+  const stop = queue.stop().then(() => {
+    stopped = true;
+  });
+  await jest.advanceTimersByTimeAsync(1_000);
+  expect(stopped).toBe(false);
+  await finish('a', new Error('no'));
+  await stop;
+  queue.add('d');
+  await jest.advanceTimersByTimeAsync(1_000_000);
+  expect(started).toEqual(['a']);
+  expect(jest.getTimerCount()).toBe(0);
+});

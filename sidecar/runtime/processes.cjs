@@ -1,0 +1,58 @@
+/** The processes of a worker as /proc shows them: found by the marker in their environment, even when nobody is their parent. */
+'use strict';
+
+const { readdirSync, readFileSync } = require('node:fs');
+
+function read(file) {
+  try {
+    return readFileSync(file, 'latin1');
+  } catch {
+    return ''; // it has ended, or belongs to somebody else
+  }
+}
+
+/** Parent and state of a process: the name between the parentheses may have blanks and parentheses of its own. */
+function stat(pid) {
+  const text = read(`/proc/${pid}/stat`);
+  const [state, ppid] = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return { state, ppid: Number(ppid) };
+}
+
+/** Processes, zombies excluded, whose environment has `entry` or that descend from one which has it. */
+function withEnvironment(entry) {
+  const all = readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map((name) => ({ pid: Number(name), ...stat(name) }))
+    .filter(({ pid, state }) => state && !'ZX'.includes(state) && pid !== process.pid);
+  const found = new Set(
+    all.filter(({ pid }) => `\0${read(`/proc/${pid}/environ`)}`.includes(`\0${entry}\0`)).map(({ pid }) => pid),
+  );
+  // A process may have thrown its environment away; a parent stands before or after its child.
+  for (let before = -1; before < found.size; ) {
+    before = found.size;
+    for (const { pid, ppid } of all) if (found.has(ppid)) found.add(pid);
+  }
+  return [...found];
+}
+
+/** Sends SIGKILL to all of them, children first, until none is left; those that it may not kill are left alone. */
+function killAll(entry, spare = []) {
+  const kept = new Set(spare);
+  for (let round = 0; round < 10; round += 1) {
+    const left = withEnvironment(entry).filter((pid) => !kept.has(pid));
+    if (left.length === 0) return;
+    for (const pid of left.reverse()) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        kept.add(pid);
+      }
+    }
+  }
+}
+
+function name(pid) {
+  return read(`/proc/${pid}/comm`).trim();
+}
+
+module.exports = { killAll, withEnvironment, name };

@@ -1,0 +1,150 @@
+/**
+ * Runs in the user's program: lets the server on PORT listen on loopback, and tells the supervisor that the event loop
+ * turns. One byte every `intervalMs` over a connection that the kernel closes when the process dies, whichever way.
+ */
+'use strict';
+
+const { closeSync, openSync } = require('node:fs');
+const net = require('node:net');
+
+/** As they are before a test or a library replaces them. */
+const { setInterval, clearInterval } = globalThis;
+const LOOPBACK = '127.0.0.1';
+/** More files than a worker has open when its server listens, and connections that it accepts at a time. */
+const LISTENING_FD_MIN = 256;
+/** A server on another port only: the likely reason why a worker never comes up. */
+const WRONG_PORT_AFTER_MS = 10_000;
+
+const { listen: originalListen, close: originalClose } = net.Server.prototype;
+/** Servers of this thread that listen on PORT. */
+const listening = new Set();
+let supervisor;
+let inspector;
+let connection;
+let timer;
+
+function connect() {
+  inspector = loadInspector();
+  connection = net.connect({ host: LOOPBACK, port: supervisor.port, noDelay: true });
+  // Nothing of the runtime keeps a program alive that has come to its end.
+  connection.unref();
+  connection.on('error', () => {}); // the supervisor has gone: the worker goes on without it
+  connection.on('data', () => {});
+  connection.write(`corelane-worker ${supervisor.token} ${process.pid} ${process.ppid}\n`);
+  const socket = connection;
+  timer = setInterval(() => {
+    if (socket.writable) socket.write(inspected() ? 'i' : '.');
+  }, supervisor.intervalMs);
+  timer.unref();
+}
+
+/** Somebody has opened the inspector: a break point looks like a stuck event loop, and must not get the process killed. */
+function inspected() {
+  return inspector?.url() !== undefined;
+}
+
+/** Undefined where Node.js was built without it. */
+function loadInspector() {
+  try {
+    return require('node:inspector');
+  } catch {
+    return undefined;
+  }
+}
+
+function detach(server) {
+  if (!listening.delete(server) || listening.size > 0) return;
+  clearInterval(timer);
+  connection.end();
+}
+
+function attach(server) {
+  listening.add(server);
+  if (listening.size === 1) connect();
+}
+
+/** The arguments of `listen` with the host replaced, or undefined if they are not about `port`. */
+function onLoopback(args, port) {
+  const [first, second] = args;
+  if (typeof first === 'object' && first !== null) {
+    if (first.fd !== undefined || first.path !== undefined || Number(first.port) !== port) return undefined;
+    return [{ ...first, host: LOOPBACK }, ...args.slice(1)];
+  }
+  if (typeof first === 'function' || first === undefined || first === null || Number(first) !== port) return undefined;
+  return [
+    first,
+    LOOPBACK,
+    ...args.slice(typeof second === 'string' || second === undefined || second === null ? 2 : 1),
+  ];
+}
+
+/**
+ * Lets the next socket have a high number, until the function that it gives is called. When a process is killed, Linux
+ * releases its highest file first. Were that a connection, the proxy would see it end and send the next request to
+ * a port that is still open for some microseconds; that request would be lost although nobody has begun it.
+ */
+function reserveLowNumbers() {
+  const reserved = [];
+  try {
+    for (let fd = -1; fd < LISTENING_FD_MIN; reserved.push(fd)) fd = openSync('/dev/null', 'r');
+  } catch {
+    // A low limit of open files: as high as it goes, with some left for the server.
+    for (const fd of reserved.splice(-16)) closeSync(fd);
+  }
+  return () => {
+    for (const fd of reserved.splice(0)) closeSync(fd);
+  };
+}
+
+/** Only the proxy in the same pod may reach a worker, and it comes over loopback: a host in HOSTNAME or 0.0.0.0 is overruled. */
+function patchListen(port) {
+  net.Server.prototype.listen = function listen(...args) {
+    const changed = onLoopback(args, port);
+    if (changed === undefined) {
+      noteOtherPort(this, port);
+      return originalListen.apply(this, args);
+    }
+    const release = reserveLowNumbers();
+    this.once('listening', () => {
+      release();
+      attach(this);
+    });
+    this.once('error', release);
+    this.once('close', () => {
+      release();
+      detach(this);
+    });
+    return originalListen.apply(this, changed);
+  };
+  // At once, not when the last connection has ended: the port is closed from now on.
+  net.Server.prototype.close = function close(...args) {
+    detach(this);
+    return originalClose.apply(this, args);
+  };
+}
+
+let noted = false;
+function noteOtherPort(server, port) {
+  if (noted) return;
+  noted = true;
+  server.once('listening', () => {
+    const address = server.address();
+    if (typeof address !== 'object' || address === null) return;
+    setTimeout(() => {
+      if (listening.size > 0) return;
+      process.stderr.write(
+        `corelane: nothing listens on PORT=${port}, but a server listens on ${address.port}; let it use process.env.PORT\n`,
+      );
+    }, WRONG_PORT_AFTER_MS).unref();
+  });
+}
+
+/** @param marker `port:token:intervalMs`, from the supervisor */
+function watchServers(marker) {
+  const [port, token, intervalMs] = marker.split(':');
+  supervisor = { port: Number(port), token, intervalMs: Number(intervalMs) };
+  const workerPort = Number(process.env.PORT);
+  if (workerPort > 0) patchListen(workerPort);
+}
+
+module.exports = { watchServers, onLoopback };

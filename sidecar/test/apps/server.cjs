@@ -1,0 +1,9 @@
+// The smallest CommonJS server. Listens as Next.js does: on the pod's name, which everybody can reach.
+const http = require('node:http');
+
+const main = require.main === module;
+http
+  .createServer((_request, response) =>
+    response.end(JSON.stringify({ main, pid: process.pid, argv: process.argv.slice(2) })),
+  )
+  .listen(process.env.PORT, process.env.HOSTNAME);

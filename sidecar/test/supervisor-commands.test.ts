@@ -1,0 +1,134 @@
+/** What a worker container may run: launchers, shells, CommonJS, other languages, programs that never come up. */
+import { jest } from '@jest/globals';
+import { PORTS } from '../../operator/src/api/names.ts';
+import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
+import { docker, logs } from './docker.ts';
+import { Pod, until, type WorkerOptions } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+let pod: Pod;
+afterEach(() => pod?.stop());
+
+const one = (options: WorkerOptions & { workers?: boolean }, input: Partial<RenderServiceSpecInput> = {}) =>
+  Pod.start({ workersPerPod: 1, watchdog: { stallTimeout: '2s' }, queue: { timeout: '60s' }, ...input }, options);
+const container = () => pod.workers[0] ?? '';
+
+/** SIGTERM as kubelet sends it, and the exit code. */
+async function terminate(): Promise<number> {
+  await docker('kill', '--signal', 'TERM', container());
+  await until('the container ends', async () => !(await pod.state(container())).Running);
+  return (await pod.state(container())).ExitCode;
+}
+
+/** The server process as it has announced itself last. */
+function server(): number {
+  return pod.events({ event: 'up' }).at(-1)?.pid ?? 0;
+}
+
+test('SIGTERM reaches the worker, and its exit code comes out', async () => {
+  pod = await one({ env: { EXIT_CODE: '7' } });
+  expect(await terminate()).toBe(7);
+  expect(pod.events({ event: 'sigterm' })).toHaveLength(1);
+  expect(pod.events({ event: 'up' })).toHaveLength(1);
+});
+
+test('a worker that is told to stop takes nothing new while it finishes', async () => {
+  pod = await one({ env: { STOP_AFTER_MS: '1500' } });
+  await docker('kill', '--signal', 'TERM', container());
+  await until('HAProxy has taken it out', async () => !(await pod.isUp(0)));
+  expect((await pod.state(container())).Running).toBe(true);
+  await until('the container ends', async () => !(await pod.state(container())).Running);
+});
+
+test('npm start: the server below npm is watched, gets the signals and comes back', async () => {
+  pod = await one({ command: ['npm', '--prefix', '/app/npm', 'start'], env: { npm_config_cache: '/tmp' } });
+  const started = await pod.startedAt(container());
+  const first = server();
+  const began = performance.now();
+  await pod.kill(0, first, 'KILL');
+  await until('a new one is up', () => server() !== first);
+  console.log(`npm start: listening again after ${Math.round(performance.now() - began)} ms`);
+  expect((await pod.get('/?id=after-kill', { method: 'POST' })).status).toBe(200);
+
+  expect((await pod.get('/?id=loop&loop=1', { method: 'POST' })).status).toBe(502);
+  expect((await pod.get('/?id=after-loop', { method: 'POST' })).status).toBe(200);
+  expect(await pod.runtimeMetric(0, 'corelane_worker_stalls_total')).toBe(1);
+  const left = await pod.processes(0);
+  expect(left.filter(({ state }) => state.startsWith('Z'))).toEqual([]);
+  expect(left.filter(({ args }) => args.includes('worker.mjs') && args.startsWith('node'))).toHaveLength(1);
+  expect(await pod.startedAt(container())).toBe(started);
+  await terminate();
+  expect(pod.events({ event: 'sigterm' })).toHaveLength(1);
+});
+
+test('a shell that runs a script before the server: the script ends as it would without Corelane', async () => {
+  const script =
+    'node /app/once.cjs first || exit 1; ONCE_EXIT_CODE=9 node /app/once.cjs || echo "code $?"; node /app/worker.mjs; exit $?';
+  pod = await one({ command: ['sh', '-c', script], env: { EXIT_CODE: '3' } });
+  const output = await logs(container());
+  expect(output).toContain('once ["first"]');
+  expect(output).toContain('code 9');
+  const first = server();
+  await pod.kill(0, first, 'KILL');
+  await until('a new one is up', () => server() !== first);
+  expect((await pod.get('/?id=after-kill', { method: 'POST' })).status).toBe(200);
+  expect((await logs(container())).match(/once/g)).toHaveLength(2);
+});
+
+test('CommonJS, listening on the name of the pod: only loopback is open', async () => {
+  pod = await one({ command: ['node', '--title=renders', '/app/server.cjs', 'an argument'] });
+  const { body } = await pod.get('/');
+  expect(JSON.parse(body)).toMatchObject({ main: true, argv: ['an argument'] });
+  const sockets = await docker('exec', container(), 'cat', '/proc/net/tcp', '/proc/net/tcp6');
+  const listening = sockets.split('\n').filter((line) => / 0A /.test(line));
+  const port = PORTS.firstWorker.toString(16).toUpperCase();
+  expect(listening.map((line) => line.trim().split(/\s+/)[1]).filter((address) => address?.endsWith(port))).toEqual([
+    `0100007F:${port}`,
+  ]);
+});
+
+test('a program that ends before it listens: back-off, down, and SIGTERM ends it', async () => {
+  pod = await one({ workers: false });
+  await pod.startWorkers({ env: { NEVER_LISTENS: '1' } });
+  const backoff = () => pod.runtimeMetric(0, 'corelane_worker_backoff_seconds').catch(() => 0);
+  await until('the back-off grows', async () => (await backoff()) >= 0.8);
+  expect(await pod.isUp(0)).toBe(false);
+  expect(await pod.runtimeMetric(0, 'corelane_worker_up')).toBe(0);
+  const waits = (await pod.supervisorLog(0)).filter(({ event }) => event === 'restart').map(({ afterMs }) => afterMs);
+  expect(waits.slice(0, 5)).toEqual([0, 100, 200, 400, 800]);
+  expect((await pod.state(container())).Running).toBe(true);
+  await terminate();
+});
+
+test('a server without Node.js works; where nothing is told, HAProxy looks at the port', async () => {
+  pod = await one({ command: ['perl', '/app/server.pl'] });
+  for (let n = 0; n < 20; n += 1) expect((await pod.get('/')).body).toBe('perl');
+  await docker('kill', '--signal', 'KILL', container());
+  await until('it is down', async () => !(await pod.isUp(0)));
+  await docker('start', container());
+  expect((await pod.get('/')).body).toBe('perl');
+});
+
+test('a Node.js process without NODE_OPTIONS works', async () => {
+  pod = await one({ command: ['env', '-u', 'NODE_OPTIONS', 'node', '/app/worker.mjs'] });
+  expect((await pod.get('/?id=bare', { method: 'POST' })).status).toBe(200);
+  expect(await pod.supervisorLog(0)).toEqual([]);
+  await pod.kill(0, 1, 'TERM');
+  await until('the container ends with its process', async () => !(await pod.state(container())).Running);
+});
+
+test('runtime.instrument: false leaves the worker alone', async () => {
+  pod = await one({}, { runtime: { instrument: false }, watchdog: {} });
+  expect((await pod.get('/?id=plain', { method: 'POST' })).status).toBe(200);
+  expect(
+    await docker(
+      'exec',
+      container(),
+      'sh',
+      '-c',
+      'ls -d /corelane; env | grep -E "CORELANE|NODE_OPTIONS" || echo nothing',
+    ).catch((error) => String(error.stdout)),
+  ).toMatch(/^nothing$/);
+  expect(await pod.supervisorLog(0)).toEqual([]);
+});

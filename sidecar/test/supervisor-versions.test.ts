@@ -1,0 +1,180 @@
+/**
+ * The supervisor on the Node.js versions that it promises to work with, without containers: the files as they are, and
+ * without the reaper, which is made with the image. The versions come as npm packages and are kept in the cache.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { jest } from '@jest/globals';
+import { until, type WorkerEvent } from './pod.ts';
+
+jest.setTimeout(300_000);
+
+/** The oldest that is promised, and one of each major that is maintained. */
+const VERSIONS = ['18.19.1', '20.20.2', '22.20.0', '24.21.0', '26.10.0'];
+const CACHE = process.env.CORELANE_CACHE ?? join(homedir(), '.cache', 'corelane');
+const RUNTIME = fileURLToPath(new URL('../runtime/supervisor.cjs', import.meta.url));
+const app = (name: string) => fileURLToPath(new URL(`apps/${name}`, import.meta.url));
+
+/** Path of the binary of a version; installs it if it is not in the cache. */
+async function nodeBinary(version: string): Promise<string> {
+  const folder = join(CACHE, `node-${version}`);
+  const binary = join(folder, 'node_modules/node/bin/node');
+  if (existsSync(binary)) return binary;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{"private":true}');
+  await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', `node@${version}`], { cwd: folder });
+  return binary;
+}
+
+/** Two ports that nobody uses. */
+async function freePorts(): Promise<number[]> {
+  const servers = await Promise.all(
+    [0, 1].map(
+      () =>
+        new Promise<net.Server>((resolve) => {
+          const server = net.createServer().listen(0, '127.0.0.1', () => resolve(server));
+        }),
+    ),
+  );
+  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+function get(port: number, path: string): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const request = http.get({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+      let body = '';
+      response.on('data', (chunk) => (body += chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+    request.on('error', reject);
+  });
+}
+
+/** One supervised program. */
+class Program {
+  readonly folder = mkdtempSync(join(tmpdir(), 'corelane-supervisor-'));
+  port = 0;
+  runtimePort = 0;
+  process: ChildProcess | undefined;
+  output = '';
+
+  async start(binary: string, args: string[], env: Record<string, string> = {}): Promise<void> {
+    [this.port = 0, this.runtimePort = 0] = await freePorts();
+    const { NODE_OPTIONS: _own, ...outer } = process.env;
+    this.process = spawn(binary, args, {
+      env: {
+        ...outer,
+        PORT: String(this.port),
+        WORKER_INDEX: '0',
+        CORELANE_RUNTIME_PORT: String(this.runtimePort),
+        CORELANE_STALL_TIMEOUT_MS: '1500',
+        EVENTS: join(this.folder, 'events'),
+        ...env,
+        NODE_OPTIONS: `--require=${RUNTIME} ${env.NODE_OPTIONS ?? ''}`,
+      },
+    });
+    for (const stream of [this.process.stdout, this.process.stderr])
+      stream?.on('data', (chunk) => (this.output += chunk));
+    await until(`it is up; ${this.output}`, () =>
+      this.health().then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+  }
+
+  health() {
+    return get(this.runtimePort, '/healthz');
+  }
+
+  events(event: string): WorkerEvent[] {
+    const file = join(this.folder, 'events');
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+    return lines.map((line) => JSON.parse(line)).filter((found) => found.event === event);
+  }
+
+  /** The next server process after `pid`, up. */
+  async next(pid: number): Promise<number> {
+    const up = await until('another one is up', () => this.events('up').find((event) => event.pid !== pid));
+    await until('the supervisor says so', async () => (await this.health()).status === 200);
+    return up.pid;
+  }
+
+  async stop(): Promise<void> {
+    if (this.process && this.process.exitCode === null && this.process.signalCode === null) {
+      const ended = new Promise((resolve) => this.process?.once('exit', resolve));
+      this.process.kill('SIGTERM');
+      await ended;
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+describe.each(VERSIONS)('Node.js %s', (version) => {
+  let binary: string;
+  let program: Program;
+  beforeAll(async () => {
+    binary = await nodeBinary(version);
+  });
+  beforeEach(() => {
+    program = new Program();
+  });
+  afterEach(() => program.stop());
+
+  test('ES module: a stuck worker is killed, its helpers with it, and another one serves', async () => {
+    await program.start(binary, ['--no-warnings', app('worker.mjs')], {
+      NODE_OPTIONS: `--require ${app('preload.cjs')}`,
+    });
+    const first = await program.next(0);
+    expect(first).not.toBe(program.process?.pid);
+    // Preloaded in the worker, and there only.
+    expect(program.events('preload').map(({ pid }) => pid)).toEqual([first]);
+    const lost = get(program.port, '/?helper=1&ms=200&loop=1').catch(() => 'lost');
+    await until('it is down', async () => (await program.health()).body === 'stalled\n');
+    expect(await lost).toBe('lost');
+    await program.next(first);
+    expect((await get(program.port, '/')).status).toBe(200);
+    expect(program.output).toMatch(/"event":"restart","reason":"stalled"/);
+  });
+
+  test('CommonJS: main module, arguments, errors and exit codes', async () => {
+    await program.start(binary, [app('server.cjs'), '--flag', 'a b']);
+    expect(JSON.parse((await get(program.port, '/')).body)).toMatchObject({ main: true, argv: ['--flag', 'a b'] });
+  });
+
+  test('SIGTERM passes, and the exit code', async () => {
+    await program.start(binary, [app('worker.mjs')], { EXIT_CODE: '42' });
+    const ended = new Promise((resolve) => program.process?.once('exit', resolve));
+    program.process?.kill('SIGTERM');
+    expect(await ended).toBe(42);
+    expect(program.events('sigterm')).toHaveLength(1);
+  });
+
+  test('a server in a thread is watched', async () => {
+    await program.start(binary, [app('thread.cjs')]);
+    const first = await program.next(0);
+    get(program.port, '/?loop=1').catch(() => 0);
+    await program.next(first);
+    expect(program.output).toMatch(/"event":"stalled"/);
+  });
+
+  test('a script whose exit code somebody waits for ends once, with it', async () => {
+    const env = {
+      ...process.env,
+      PORT: '1',
+      CORELANE_RUNTIME_PORT: String((await freePorts())[0]),
+      ONCE_EXIT_CODE: '5',
+      NODE_OPTIONS: `--require=${RUNTIME}`,
+    };
+    const once = await promisify(execFile)(binary, [app('once.cjs'), 'x'], { env }).catch((error) => error);
+    expect([once.code, once.stdout]).toEqual([5, 'once ["x"]\n']);
+  });
+});
