@@ -30,7 +30,8 @@ for project in "$@"; do
   serial=
   [[ $project == unit ]] || serial=--runInBand
   # Run even after a failure: one run should show all that is broken.
-  $JEST --selectProjects "$project" $serial "${jest_options[@]}" --ci --json --outputFile="$results/$project.json" || failed=1
+  node_modules/.bin/node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js \
+    --selectProjects "$project" $serial "${jest_options[@]}" --ci --json --outputFile="$results/$project.json" || failed=1
 done
 prefix=
 [[ $* != e2e ]] || prefix='e2e: '

@@ -12,7 +12,6 @@ import { type RenderServiceSpecInput, renderServiceSpec } from '../../operator/s
 import { runtimeContainers } from '../../operator/src/plan/runtime.ts';
 import { workerContainers } from '../../operator/src/plan/workers.ts';
 import { renderConfig } from '../../operator/src/render/index.ts';
-
 import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, runSidecar, SIDECAR_IMAGE, start } from './docker.ts';
 import { CURRENT_MUTANT, mutated } from './mutants/mutants.ts';
 
@@ -228,13 +227,23 @@ export class Pod {
     await docker('exec', '--env', 'NODE_OPTIONS=', this.workers[worker] ?? '', 'sh', '-c', `kill -s ${signal} ${pid}`);
   }
 
-  /** All processes of a worker container. */
+  /** All processes of a worker container but the one that looks: `docker top` needs a `ps` that a bare machine lacks. */
   async processes(worker: number): Promise<{ state: string; args: string }[]> {
-    const [, ...lines] = (await docker('top', this.workers[worker] ?? '', '-eo', 'pid,stat,args')).split('\n');
-    return lines.map((line) => {
-      const [, state = '', ...args] = line.trim().split(/\s+/);
-      return { state, args: args.join(' ') };
-    });
+    const look = `
+      const { readdirSync, readFileSync } = require('node:fs');
+      for (const pid of readdirSync('/proc').filter((name) => Number(name) > 0 && Number(name) !== process.pid)) {
+        try {
+          const state = readFileSync('/proc/' + pid + '/stat', 'utf8').replace(/^.*\\) /, '')[0];
+          const args = readFileSync('/proc/' + pid + '/cmdline', 'utf8').split('\\0').join(' ').trim();
+          console.log(JSON.stringify({ state, args }));
+        } catch {} // it has ended meanwhile
+      }`;
+    const container = this.workers[worker] ?? '';
+    const text = await docker('exec', '--env', 'NODE_OPTIONS=', container, 'node', '-e', look);
+    return text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
   }
 
   /** Changes whenever a container is started again. */

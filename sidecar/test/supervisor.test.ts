@@ -79,7 +79,8 @@ test.each([
 });
 
 test('children of a killed worker are gone, those without a parent too, and nobody is left unreaped', async () => {
-  const lost = post('helpers', 'helper=1&ms=300&loop=1');
+  // Waits without blocking: the watchdog must not be faster with the kill than this test.
+  const lost = post('helpers', 'helper=1&ms=60000');
   const { worker, pid: first } = await pod.begun('helpers');
   await until(
     'both helpers run',

@@ -50,8 +50,12 @@ async function createReady(name: string, spec: object = {}): Promise<void> {
   await untilReady(name);
 }
 
-async function reasonsOfEvents(name: string): Promise<string[]> {
-  return (await world.events(name)).map(({ type, reason }) => `${type} ${reason}`).sort();
+/** Waits for exactly these events; one is recorded a moment after the status that it speaks of. */
+async function untilEvents(name: string, expected: string[]): Promise<void> {
+  await eventually(`events of ${name}`, async () => {
+    const events = await world.events(name);
+    expect(events.map(({ type, reason }) => `${type} ${reason}`).sort()).toEqual(expected);
+  });
 }
 
 describe('a RenderService that comes up', () => {
@@ -82,7 +86,7 @@ describe('a RenderService that comes up', () => {
         workers: { total: 12, ready: 12 },
       });
     });
-    expect(await reasonsOfEvents('rising')).toEqual(['Normal AllPodsReady']);
+    await untilEvents('rising', ['Normal AllPodsReady']);
   });
 
   test('shows that in kubectl get', async () => {
@@ -128,7 +132,7 @@ describe('a rollout', () => {
     const { message } = await world.condition('stuck', 'Stalled');
     expect(message).toContain(`container worker-0 of pod ${pod.metadata.name}: ImagePullBackOff (no such image)`);
     expect(message).toContain('(2 pods keep serving)');
-    expect(await reasonsOfEvents('stuck')).toContain('Warning ProgressDeadlineExceeded');
+    await untilEvents('stuck', ['Normal AllPodsReady', 'Warning ProgressDeadlineExceeded']);
 
     await world.patchSpec('stuck', { template: podTemplate({ image: 'corelane.test/app:3' }) });
     await untilReady('stuck');
@@ -177,7 +181,7 @@ describe('a template that only the Deployment refuses', () => {
         spec: { template: podTemplate() },
       });
       await untilConditions(name, READY);
-      expect(await reasonsOfEvents(name)).toEqual(['Normal AllPodsReady', 'Normal AllPodsReady', 'Warning Rejected']);
+      await untilEvents(name, ['Normal AllPodsReady', 'Normal AllPodsReady', 'Warning Rejected']);
     },
   );
 
@@ -198,7 +202,7 @@ describe('a template that only the Deployment refuses', () => {
         expect(await refused()).toBeGreaterThanOrEqual(before + round);
       });
     }
-    expect(await reasonsOfEvents('again')).toEqual(['Warning Rejected']);
+    await untilEvents('again', ['Warning Rejected']);
     expect((await world.get('RenderService', 'again')).status).toEqual(status);
   });
 });
