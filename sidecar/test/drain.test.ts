@@ -55,7 +55,6 @@ test('nothing is lost: it serves through the delay, finishes, then everything en
   // Past the delay: one render and one body that is still arriving hold the workers.
   const last = pod.get('/?ms=4000&id=last');
   await pod.begun('last');
-  await hooks.proxies;
   await until('nothing new is accepted', () =>
     pod.get('/ping').then(
       () => false,
@@ -71,6 +70,7 @@ test('nothing is lost: it serves through the delay, finishes, then everything en
   slow.write('67890');
   expect(await answer).toMatch(/^HTTP\/1.1 200 /);
 
+  await hooks.proxies;
   expect((await released).map(({ status, body }) => `${status} ${body}`)).toEqual(['200 drained']);
   expect((await pod.state(pod.nginx)).Running).toBe(true); // nobody may take it for a crash
   expect(await terminate(pod.workers[0] ?? '')).toBe(0);
@@ -93,6 +93,35 @@ test('an idle pod does not wait for idle connections', async () => {
   agent.destroy();
 });
 
+test('a connection that has never sent anything does not hold the pod; one that has sent a byte does', async () => {
+  const timeouts = { clientHeader: '10m' } as const;
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '10m' }, timeouts });
+  const open = () =>
+    new Promise<net.Socket>((resolve) => {
+      const socket = net.connect(pod.port(PORTS.http), '127.0.0.1', () => resolve(socket));
+      socket.on('error', () => 0);
+    });
+  const silent = await Promise.all([open(), open()]);
+  const begun = await open();
+  begun.write('GET /?id=begun HTTP/1.1\r\n');
+  await until('nginx serves beside them', async () => (await pod.get('/ping')).status === 200);
+  let hooksDone = false;
+  const { proxies, workers } = preStop();
+  const stopped = workers.then(() => {
+    hooksDone = true;
+  });
+  // That nothing happens can only be seen by looking for a while: the hook looks five times a second after the first.
+  await new Promise((resolve) => setTimeout(resolve, 4000));
+  expect(hooksDone).toBe(false);
+  const answer = new Promise<string>((resolve) => begun.once('data', (data) => resolve(data.toString())));
+  begun.write('Host: a\r\n\r\n');
+  expect(await answer).toMatch(/^HTTP\/1.1 200 /);
+  await Promise.all([proxies, stopped]);
+  expect((await pod.state(pod.nginx)).Running).toBe(true);
+  expect(await terminate(pod.nginx)).toBe(0);
+  for (const socket of [...silent, begun]) socket.destroy();
+});
+
 test('drain.timeout releases the workers whatever is still going on', async () => {
   const timeouts = { render: '1s', clientBody: '10m' } as const;
   pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts });
@@ -100,10 +129,11 @@ test('drain.timeout releases the workers whatever is still going on', async () =
   slow.on('error', () => 0);
   slow.write('POST /?id=never HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
   await until('nginx has it', async () => (await pod.get('/ping')).status === 200);
-  const { workers } = preStop();
+  const { proxies, workers } = preStop();
   expect((await workers).map(({ status }) => status)).toEqual([200]);
   // nginx gives up as well, or its container would wait to be killed.
   await until('nginx has ended', () => existsSync(join(pod.run, 'nginx-stopped')));
+  await proxies;
   slow.destroy();
 });
 
