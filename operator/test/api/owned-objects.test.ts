@@ -346,7 +346,12 @@ describe('a change of the spec', () => {
   test('makes a new ConfigMap; an old one goes when no ReplicaSet can mount it any more', async () => {
     // Without pods the Deployment is complete at once, and its controller drops old ReplicaSets.
     await world.createRenderService('pruned', { replicas: 0 });
-    await world.untilApplied('pruned');
+    const replicaSetExists = async () => {
+      const { status, metadata } = await world.get('Deployment', 'pruned');
+      expect(status?.observedGeneration).toBe(metadata.generation);
+    };
+    // A template that the Deployment controller has never seen has no ReplicaSet, and its ConfigMap may go at once.
+    await eventually('the first ReplicaSet exists', replicaSetExists);
     const seen: string[] = [];
     for (const maxLength of [11, 12, 13]) {
       const before = await currentConfigMap('pruned');
@@ -355,8 +360,7 @@ describe('a change of the spec', () => {
       await eventually('the Deployment mounts another ConfigMap, and a ReplicaSet for it exists', async () => {
         const now = await currentConfigMap('pruned');
         expect(now).not.toBe(before);
-        const { status, metadata } = await world.get('Deployment', 'pruned');
-        expect(status.observedGeneration).toBe(metadata.generation);
+        await replicaSetExists();
       });
       if (maxLength < 13) expect(await configMaps('pruned')).toEqual(expect.arrayContaining(seen));
     }
