@@ -1,0 +1,56 @@
+/** `npx corelane COMMAND`: finds the command, prints what went wrong, gives the exit code. */
+import { UsageError } from './usage.ts';
+
+/** A sub-command: one file each. */
+export interface Command {
+  /** One line for the list of commands. */
+  summary: string;
+  /** Text of `corelane COMMAND --help`. */
+  help: string;
+  /**
+   * @param args what stands behind the command's name
+   * @returns exit code
+   * @throws UsageError for arguments that cannot be used
+   */
+  run(args: string[]): number | Promise<number>;
+}
+
+/** Commands by name. Each is loaded only when it is used: some bring the Kubernetes client along (0.6 s). */
+const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {};
+
+/** Exit code for arguments that cannot be used, as in sysexits.h. */
+const EXIT_USAGE = 64;
+
+/** @param args what stands behind `corelane` */
+export async function main([name, ...args]: string[]): Promise<number> {
+  if (name === undefined || name === '--help' || name === 'help') {
+    console.log(await overview());
+    return name === undefined ? EXIT_USAGE : 0;
+  }
+  try {
+    if (!Object.hasOwn(COMMANDS, name)) throw new UsageError(`there is no command "${name}"; see corelane --help`);
+    const { command } = await (COMMANDS[name] as () => Promise<{ command: Command }>)();
+    if (args.includes('--help')) {
+      console.log(command.help.trim());
+      return 0;
+    }
+    return await command.run(args);
+  } catch (error) {
+    console.error(`corelane: ${(error as Error).message}`);
+    return isUsageError(error) ? EXIT_USAGE : 1;
+  }
+}
+
+async function overview(): Promise<string> {
+  const lines = await Promise.all(
+    Object.entries(COMMANDS).map(async ([name, load]) => `  ${name.padEnd(10)} ${(await load()).command.summary}`),
+  );
+  return ['Usage: corelane COMMAND [OPTIONS]', '', ...lines, '', 'corelane COMMAND --help tells the options.'].join('\n');
+}
+
+/** parseArgs of node:util reports what it does not know by such codes. */
+function isUsageError(error: unknown): boolean {
+  return (
+    error instanceof UsageError || String((error as NodeJS.ErrnoException).code ?? '').startsWith('ERR_PARSE_ARGS_')
+  );
+}
