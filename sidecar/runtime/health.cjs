@@ -1,9 +1,11 @@
 /**
- * The runtime port on 127.0.0.1. Plain net instead of node:http, which would cost each worker about 2 MB more: three
+ * The runtime port on 127.0.0.1. Plain net instead of node:http, which would cost each worker about 2 MB more: a few
  * short dialogues, told apart by the first line.
- *   corelane-agent            HAProxy's agent check; the answer is "up" or "down #reason"
+ *   corelane-agent N          HAProxy's agent check; a worker may have N requests; the answer is "up" or "down #reason"
  *   corelane-worker TOKEN ... a server process below the supervisor; the connection stays and carries its heartbeat
- *   GET /healthz, /metrics    for people and Prometheus
+ *   corelane-watch TOKEN PID  its watchdog thread; the connection stays
+ *   corelane-bulk TOKEN ID    a profile from there
+ *   GET /healthz, /metrics    for people and Prometheus; docs/runtime.md has the others
  */
 'use strict';
 
@@ -13,36 +15,47 @@ const net = require('node:net');
 const FIRST_LINE_MS = 5_000;
 const FIRST_LINE_BYTES_MAX = 8_192;
 
-function respond(socket, { status, type = 'text/plain', body }) {
+function respond(socket, { status, type = 'text/plain', headers = {}, body, source }) {
   const head = [
     `HTTP/1.1 ${status} ${status === 200 ? 'OK' : 'Not OK'}`,
     `Content-Type: ${type}; charset=utf-8`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
+    ...(source ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]),
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     'Connection: close',
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  if (!source) {
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+    return;
+  }
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  source.on('error', () => socket.destroy());
+  socket.on('close', () => source.destroy());
+  source.pipe(socket);
 }
 
-/** Calls `handler` with the first line; nobody needs what comes after it. */
+/** Calls `handler` with the first line; what comes after it stays in the socket, which waits. */
 function readFirstLine(socket, handler) {
-  let text = '';
+  let read = Buffer.alloc(0);
   const onData = (chunk) => {
-    text += chunk.toString('latin1');
-    const end = text.indexOf('\n');
+    read = Buffer.concat([read, chunk]);
+    const end = read.indexOf('\n');
     if (end < 0) {
-      if (text.length > FIRST_LINE_BYTES_MAX) socket.destroy();
+      if (read.length > FIRST_LINE_BYTES_MAX) socket.destroy();
       return;
     }
     socket.off('data', onData);
+    socket.pause();
     socket.setTimeout(0);
-    handler(text.slice(0, end).trim());
+    if (end + 1 < read.length) socket.unshift(read.subarray(end + 1));
+    handler(read.toString('latin1', 0, end).trim());
   };
   socket.on('data', onData);
 }
 
 /**
- * @param {{ agent(): Promise<string>, attach(words: string[], socket: net.Socket): boolean,
- *   page(path: string): Promise<{status: number, type?: string, body: string}> }} answers
+ * @param {{ agent(words: string[]): Promise<string>, take(verb: string, words: string[], socket: net.Socket): boolean,
+ *   page(path: string): Promise<{status: number, type?: string, headers?: object, body?: string, source?: net.Socket}> }} answers
+ *   `take` keeps the connection of a process that it knows
  */
 function healthServer(answers) {
   return net.createServer({ noDelay: true }, (socket) => {
@@ -50,9 +63,9 @@ function healthServer(answers) {
     socket.setTimeout(FIRST_LINE_MS, () => socket.destroy());
     readFirstLine(socket, async (line) => {
       const [verb, ...words] = line.split(' ');
-      if (verb === 'corelane-worker' && answers.attach(words, socket)) return;
+      if (answers.take(verb, words, socket)) return;
       socket.resume(); // the other headers
-      if (verb === 'corelane-agent') socket.end(`${await answers.agent()}\n`);
+      if (verb === 'corelane-agent') socket.end(`${await answers.agent(words)}\n`);
       else if (verb === 'GET') respond(socket, await answers.page(words[0] ?? ''));
       else socket.destroy();
     });

@@ -35,6 +35,31 @@ function withEnvironment(entry) {
   return [...found];
 }
 
+/** Kills the processes below `pid`, and leaves it alone itself. */
+function killBelow(pid) {
+  const all = readdirSync('/proc')
+    .filter((name) => /^[0-9]+$/.test(name))
+    .map((name) => ({ pid: Number(name), ...stat(name) }));
+  const found = new Set([pid]);
+  for (let before = 0; before < found.size; ) {
+    before = found.size;
+    for (const one of all) if (found.has(one.ppid)) found.add(one.pid);
+  }
+  found.delete(pid);
+  for (const below of found) {
+    try {
+      process.kill(below, 'SIGKILL');
+    } catch {
+      // It has just ended.
+    }
+  }
+}
+
+/** Whether a process is stopped as a whole (SIGSTOP, a tracer). */
+function isStopped(pid) {
+  return 'Tt'.includes(stat(pid).state || ' ');
+}
+
 /** Sends SIGKILL to all of them, children first, until none is left; those that it may not kill are left alone. */
 function killAll(entry, spare = []) {
   const kept = new Set(spare);
@@ -55,4 +80,4 @@ function name(pid) {
   return read(`/proc/${pid}/comm`).trim();
 }
 
-module.exports = { killAll, withEnvironment, name };
+module.exports = { isStopped, killAll, killBelow, name, withEnvironment };

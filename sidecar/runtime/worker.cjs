@@ -1,6 +1,7 @@
 /**
- * Runs in the user's program: lets the server on PORT listen on loopback, and tells the supervisor that the event loop
- * turns. One byte every `intervalMs` over a connection that the kernel closes when the process dies, whichever way.
+ * Runs in the user's program: lets the server on PORT listen on loopback, puts the gate before it, and tells the
+ * supervisor that the event loop turns. One byte every `intervalMs` over a connection that the kernel closes when the
+ * process dies, whichever way. The same timer writes down the figures that the watchdog thread gives away.
  */
 'use strict';
 
@@ -14,6 +15,7 @@ const LOOPBACK = '127.0.0.1';
 const LISTENING_FD_MIN = 256;
 /** A server on another port only: the likely reason why a worker never comes up. */
 const WRONG_PORT_AFTER_MS = 10_000;
+const RENDER_MS = 30_000;
 
 const { listen: originalListen, close: originalClose } = net.Server.prototype;
 /** Servers of this thread that listen on PORT. */
@@ -22,20 +24,36 @@ let supervisor;
 let inspector;
 let connection;
 let timer;
+let gate;
 
-function connect() {
+/** Bits of a beat. */
+const INSPECTED = 1;
+const BLOCKED = 2;
+const BUSY = 4;
+const BEAT = 0x40;
+
+function connect(vitals) {
   inspector = loadInspector();
   connection = net.connect({ host: LOOPBACK, port: supervisor.port, noDelay: true });
   // Nothing of the runtime keeps a program alive that has come to its end.
   connection.unref();
   connection.on('error', () => {}); // the supervisor has gone: the worker goes on without it
-  connection.on('data', () => {});
+  connection.on('data', (chunk) => {
+    const [, limit] = /limit ([0-9]+)\n$/.exec(chunk.toString('latin1')) ?? [];
+    if (Number(limit) > 0) gate?.setLimit(Number(limit));
+  });
   connection.write(`corelane-worker ${supervisor.token} ${process.pid} ${process.ppid}\n`);
   const socket = connection;
   timer = setInterval(() => {
-    if (socket.writable) socket.write(inspected() ? 'i' : '.');
+    vitals.beat();
+    if (socket.writable) socket.write(String.fromCharCode(beat()));
   }, supervisor.intervalMs);
   timer.unref();
+}
+
+function beat() {
+  const blocked = gate?.isBlocked ? BLOCKED : 0;
+  return BEAT + (inspected() ? INSPECTED : 0) + blocked + (gate?.isIdle === false ? BUSY : 0);
 }
 
 /** Somebody has opened the inspector: a break point looks like a stuck event loop, and must not get the process killed. */
@@ -60,7 +78,14 @@ function detach(server) {
 
 function attach(server) {
   listening.add(server);
-  if (listening.size === 1) connect();
+  if (listening.size === 1) connect(require('./vitals.cjs').vitalsOf(supervisor));
+}
+
+/** The gate of this process: one for all its servers on PORT. */
+function guard(server) {
+  if (typeof server.setTimeout !== 'function') return; // node:net alone: no requests
+  gate ??= new (require('./gate.cjs').Gate)(require('./vitals.cjs').figures, supervisor.renderMs);
+  gate.guard(server);
 }
 
 /** The arguments of `listen` with the host replaced, or undefined if they are not about `port`. */
@@ -104,6 +129,7 @@ function patchListen(port) {
       noteOtherPort(this, port);
       return originalListen.apply(this, args);
     }
+    guard(this);
     const release = reserveLowNumbers();
     this.once('listening', () => {
       release();
@@ -142,7 +168,8 @@ function noteOtherPort(server, port) {
 /** @param marker `port:token:intervalMs`, from the supervisor */
 function watchServers(marker) {
   const [port, token, intervalMs] = marker.split(':');
-  supervisor = { port: Number(port), token, intervalMs: Number(intervalMs) };
+  const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || RENDER_MS;
+  supervisor = { port: Number(port), token, intervalMs: Number(intervalMs), renderMs };
   const workerPort = Number(process.env.PORT);
   if (workerPort > 0) patchListen(workerPort);
 }

@@ -140,8 +140,9 @@ function isSupervised({ workers }: DataPlaneModel): boolean {
  */
 function supervised(model: DataPlaneModel): string {
   if (!isSupervised(model)) return '';
-  return `  # The worker's supervisor says "down" before a kill; where there is none, only the check above counts.
-  default-server agent-check agent-inter 200ms agent-send "corelane-agent\\n"
+  return `  # The worker's supervisor says "down" before a kill; where there is none, only the check above counts. It is told how
+  # many requests its worker may have, and holds back more inside the process.
+  default-server agent-check agent-inter 200ms agent-send "corelane-agent ${whole(model.concurrency, 'concurrency')}\\n"
 `;
 }
 
@@ -207,7 +208,7 @@ function stats(model: DataPlaneModel): string {
   timeout http-request 5s
   timeout http-keep-alive 30s
   http-request use-service prometheus-exporter if { path /metrics }
-${isSupervised(model) ? '  use_backend worker-runtimes if { path_reg ^/workers/[0-9]+/metrics$ }\n' : ''}  default_backend stats-page
+${isSupervised(model) ? '  use_backend worker-runtimes if { path_reg ^/workers/[0-9]+/(metrics|stalls)$ }\n' : ''}  default_backend stats-page
 
 # Of its own, because the page answers whatever begins with its path.
 backend stats-page
@@ -234,7 +235,7 @@ function workerRuntimes({ workers }: DataPlaneModel): string[] {
   retries 0
   http-request set-var(txn.worker) path,field(3,/)
   http-request return status 404 if { var(txn.worker) -m int ge ${whole(workers.length, 'workersPerPod')} }
-  http-request set-path /metrics
+  http-request set-path /%[path,field(4,/)]
 ${servers.join('\n')}`,
   ];
 }

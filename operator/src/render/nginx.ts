@@ -10,7 +10,7 @@ const DRAINING_MARK = `${RUN}/draining`;
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderNginx(model: DataPlaneModel): string {
-  return `${[main(model), '', 'http {', basics(model), maps(), replay(model), logging(), upstreams(), proxying(model), server(model)].join('\n')}
+  return `${[main(model), '', 'http {', basics(model), maps(), replay(model), logging(), upstreams(model), proxying(model), server(model)].join('\n')}
 }
 `;
 }
@@ -108,6 +108,7 @@ function logging(): string {
     '"uri":"$corelane_log_uri"',
     '"status":$status',
     '"error":"$sent_http_x_corelane_error"',
+    '"stuckIn":"$upstream_http_x_corelane_stuck"',
     '"worker":"$corelane_log_worker"',
     '"queueMs":$corelane_log_queue_ms',
     '"renderMs":$corelane_log_render_ms',
@@ -139,7 +140,15 @@ function logging(): string {
 `;
 }
 
-function upstreams(): string {
+/** The worker runtimes of the pod: one of them knows what a request was stuck in. */
+function runtimes({ workers }: DataPlaneModel): string {
+  const servers = workers.flatMap(({ runtimePort }) =>
+    runtimePort === undefined ? [] : `    server 127.0.0.1:${whole(runtimePort, 'runtime port')} max_fails=0;\n`,
+  );
+  return servers.length === 0 ? '' : `  upstream corelane_runtimes {\n${servers.join('')}  }\n`;
+}
+
+function upstreams(model: DataPlaneModel): string {
   const haproxy = `server unix:${RUN}/front.sock max_fails=0;`;
   return `  upstream corelane_once {
     ${haproxy}
@@ -149,7 +158,7 @@ function upstreams(): string {
     ${haproxy}
     ${haproxy}
   }
-`;
+${runtimes(model)}`;
 }
 
 function proxying({ response, timeouts }: DataPlaneModel): string {
@@ -164,6 +173,7 @@ function proxying({ response, timeouts }: DataPlaneModel): string {
   proxy_hide_header X-Corelane-Queue-Ms;
   proxy_hide_header X-Corelane-Render-Ms;
   proxy_hide_header X-Corelane-Worker;
+  proxy_hide_header X-Corelane-Stuck;
 
   # HAProxy sees a request when all of its body is here, and gets rid of a response as fast as it can be written.
   proxy_request_buffering on;
@@ -182,16 +192,40 @@ function proxying({ response, timeouts }: DataPlaneModel): string {
 }
 
 /** A named location for errors that nginx makes itself; those of HAProxy and of applications pass through. */
-function errorLocation(status: number, reason: string): string {
+function errorLocation(status: number, reason: string, name = String(status)): string {
   return `
-    location @corelane_${status} {
+    location @corelane_${name} {
       default_type application/json;
       add_header X-Corelane-Error ${reason} always;
       return ${status} '{"error":"${reason}"}';
     }`;
 }
 
-function server({ pingPath, ports }: DataPlaneModel): string {
+/** A worker died with the request: its supervisor knows whether it was stuck, and in what. Else the plain answer. */
+function workerDied({ workers }: DataPlaneModel): string {
+  if (workers.every(({ runtimePort }) => runtimePort === undefined)) return errorLocation(502, '$corelane_bad_gateway');
+  return `
+    location @corelane_502 {
+      # The reason is taken down now: asking changes the variables that it is made of.
+      set $corelane_reason $corelane_bad_gateway;
+      proxy_method GET;
+      proxy_pass_request_headers off;
+      proxy_pass_request_body off;
+      proxy_set_header Content-Length "";
+      proxy_connect_timeout 100ms;
+      proxy_read_timeout 500ms;
+      proxy_next_upstream error timeout http_404 non_idempotent;
+      proxy_next_upstream_tries 0;
+      proxy_next_upstream_timeout 1s;
+      proxy_intercept_errors on;
+      error_page 404 502 504 @corelane_bad_gateway;
+      rewrite ^ /why/$corelane_request_id break;
+      proxy_pass http://corelane_runtimes;
+    }${errorLocation(502, '$corelane_reason', 'bad_gateway')}`;
+}
+
+function server(model: DataPlaneModel): string {
+  const { pingPath, ports } = model;
   const port = whole(ports.http, 'port');
   return `  # The entry point makes this file where there is IPv6.
   server {
@@ -231,7 +265,7 @@ function server({ pingPath, ports }: DataPlaneModel): string {
       proxy_pass http://$corelane_upstream;
     }
 ${errorLocation(413, 'body-too-large')}
-${errorLocation(502, '$corelane_bad_gateway')}
+${workerDied(model)}
 ${errorLocation(504, 'proxy-timeout')}
   }`;
 }

@@ -1,0 +1,98 @@
+/**
+ * What the event loop of a worker writes down about itself, in memory that its watchdog thread reads while the loop is
+ * blocked: no scrape and no question after a stuck render ever waits for a render.
+ */
+'use strict';
+
+/** Requests in progress that are remembered by id; more than these are only counted. */
+const IDS_MAX = 16;
+const ID_BYTES = 128;
+const SPACES_MAX = 16;
+/** Durations are kept by the number of requests that the worker had when one began, itself included. */
+const LEVELS_MAX = 16;
+const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const GC_KINDS = ['minor', 'major', 'incremental', 'weakcb'];
+
+/** Number of float64 values of each field, in order. */
+const FIELDS = {
+  requests: 1,
+  inFlight: 1,
+  overlaps: 1,
+  dropped: 1,
+  idleMs: 1,
+  activeMs: 1,
+  beatAtMs: 1,
+  gcCount: GC_KINDS.length,
+  gcSeconds: GC_KINDS.length,
+  /** Used, committed and available bytes of each heap space. */
+  heap: 3 * SPACES_MAX,
+  /** Buckets, the one without an upper bound, and the sum. */
+  lag: LAG_BUCKETS.length + 2,
+  duration: LEVELS_MAX * (DURATION_BUCKETS.length + 2),
+  /** 0, or when the request with the id of the same number began. */
+  begunAtMs: IDS_MAX,
+};
+
+const VALUES = Object.values(FIELDS).reduce((sum, length) => sum + length, 0);
+
+/** Views of one buffer, by field; `ids` holds the ids of requests as text, padded with zeros. */
+function views(buffer) {
+  const found = {};
+  let offset = 0;
+  for (const [field, length] of Object.entries(FIELDS)) {
+    found[field] = new Float64Array(buffer, offset, length);
+    offset += length * Float64Array.BYTES_PER_ELEMENT;
+  }
+  found.ids = new Uint8Array(buffer, offset, IDS_MAX * ID_BYTES);
+  return found;
+}
+
+/** A buffer that threads share. */
+function allocate() {
+  return new SharedArrayBuffer(VALUES * Float64Array.BYTES_PER_ELEMENT + IDS_MAX * ID_BYTES);
+}
+
+/** Counts `value` in a histogram that begins at `offset` of `field`. */
+function observe(field, bounds, value, offset = 0) {
+  let bucket = 0;
+  while (bucket < bounds.length && value > bounds[bucket]) bucket += 1;
+  field[offset + bucket] += 1;
+  field[offset + bounds.length + 1] += value;
+}
+
+/** Remembers a request; its place, or -1 if there is none left. */
+function putId({ begunAtMs, ids }, id, nowMs) {
+  const place = begunAtMs.indexOf(0);
+  if (place < 0) return place;
+  const text = typeof id === 'string' ? id : '';
+  const length = Math.min(text.length, ID_BYTES);
+  for (let i = 0; i < ID_BYTES; i += 1) ids[place * ID_BYTES + i] = i < length ? text.charCodeAt(i) & 0x7f : 0;
+  begunAtMs[place] = nowMs;
+  return place;
+}
+
+/** Requests in progress: `{ id, ms }`, the oldest first. */
+function inProgress({ begunAtMs, ids }, nowMs) {
+  const found = [];
+  for (let place = 0; place < IDS_MAX; place += 1) {
+    if (begunAtMs[place] === 0) continue;
+    const bytes = ids.slice(place * ID_BYTES, (place + 1) * ID_BYTES);
+    const id = Buffer.from(bytes).toString('latin1').replace(/\0+$/, '');
+    found.push({ id, ms: Math.round(nowMs - begunAtMs[place]) });
+  }
+  return found.sort((one, other) => other.ms - one.ms);
+}
+
+module.exports = {
+  DURATION_BUCKETS,
+  GC_KINDS,
+  LAG_BUCKETS,
+  LEVELS_MAX,
+  SPACES_MAX,
+  allocate,
+  inProgress,
+  observe,
+  putId,
+  views,
+};

@@ -1,0 +1,124 @@
+/**
+ * The gate of a worker's HTTP server: no more than `limit` requests at a time reach the program, whatever the proxy
+ * does. The next one waits here: after a time-out of the proxy, say, which frees the proxy's slot but ends no render.
+ */
+'use strict';
+
+const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./figures.cjs');
+
+/** As they are before a test or a library replaces them. */
+const { setTimeout, clearTimeout } = globalThis;
+/** A response whose connection has ended in its middle: the program is told, and mostly never ends it by itself. */
+const CUT_MS = 1_000;
+/** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
+const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
+
+class Gate {
+  /** Requests at a time; HAProxy's agent check tells it. */
+  limit = Number.POSITIVE_INFINITY;
+  /** Renders whose connection has gone: the proxy thinks that their place is free. */
+  abandoned = 0;
+  #active = 0;
+  #waiting = [];
+  #figures;
+  #abandonedMs;
+
+  /** @param abandonedMs how long a render without connection keeps its place at most: timeouts.render */
+  constructor(figures, abandonedMs) {
+    this.#figures = figures;
+    this.#abandonedMs = abandonedMs;
+  }
+
+  /** Nobody renders or waits. */
+  get isIdle() {
+    return this.#active === 0 && this.#waiting.length === 0;
+  }
+
+  /** All places are taken, and the proxy does not know it. */
+  get isBlocked() {
+    return this.abandoned > 0 && this.#active >= this.limit;
+  }
+
+  setLimit(limit) {
+    this.limit = limit;
+    this.#next();
+  }
+
+  /** Lets requests of `server` pass one by one. Upgrades (WebSocket) are not requests in this sense. */
+  guard(server) {
+    const emit = server.emit;
+    const gate = this;
+    server.emit = function gated(event, ...args) {
+      if (!REQUESTS.includes(event)) return emit.call(this, event, ...args);
+      const [request, response] = args;
+      if (typeof response?.once !== 'function') return emit.call(this, event, ...args);
+      return gate.#enter(() => emit.call(this, event, ...args), request, response);
+    };
+  }
+
+  #enter(run, request, response) {
+    if (this.#active < this.limit) return this.#begin(run, request, response);
+    this.#figures.overlaps[0] += 1;
+    this.#waiting.push({ run, request, response });
+    return true;
+  }
+
+  #next() {
+    while (this.#waiting.length > 0 && this.#active < this.limit) {
+      const { run, request, response } = this.#waiting.shift();
+      // Who has waited may have gone.
+      if (response.destroyed || response.closed || request.destroyed) this.#figures.dropped[0] += 1;
+      else this.#begin(run, request, response);
+    }
+  }
+
+  #begin(run, request, response) {
+    const figures = this.#figures;
+    const beganAt = performance.now();
+    this.#active += 1;
+    const level = Math.min(this.#active, LEVELS_MAX);
+    figures.requests[0] += 1;
+    figures.inFlight[0] = this.#active;
+    const place = putId(figures, request.headers?.['x-request-id'], Date.now());
+    let ended = false;
+    const end = () => {
+      if (ended) return;
+      ended = true;
+      this.#active -= 1;
+      figures.inFlight[0] = this.#active;
+      if (place >= 0) figures.begunAtMs[place] = 0;
+      const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
+      observe(figures.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
+      // Not in the midst of what the program does now.
+      if (this.#waiting.length > 0) setImmediate(() => this.#next());
+    };
+    response.once('finish', end);
+    response.once('close', () => {
+      if (ended || response.writableEnded) end();
+      else this.#abandon(response, end);
+    });
+    return run();
+  }
+
+  /** The connection has gone, the render goes on: its place is free when the program ends the response. */
+  #abandon(response, end) {
+    this.abandoned += 1;
+    const done = () => {
+      clearTimeout(timer);
+      if (response.end !== ending) return;
+      response.end = originalEnd;
+      this.abandoned -= 1;
+      end();
+    };
+    const timer = setTimeout(done, response.headersSent ? CUT_MS : this.#abandonedMs);
+    timer.unref();
+    const originalEnd = response.end;
+    const ending = (...args) => {
+      done();
+      return originalEnd.apply(response, args);
+    };
+    response.end = ending;
+  }
+}
+
+module.exports = { Gate };

@@ -1,0 +1,110 @@
+/** Prometheus' text format, and the figures of a worker in it. docs/metrics.md lists them. */
+'use strict';
+
+const { DURATION_BUCKETS, GC_KINDS, LAG_BUCKETS, LEVELS_MAX } = require('./figures.cjs');
+
+const WORKER = `worker="${Number(process.env.WORKER_INDEX ?? 0)}"`;
+
+/** Escapes what stands between the quotes of a label. */
+function label(value) {
+  return String(value).replace(/[\\"\n]/g, (found) => (found === '\n' ? '\\n' : `\\${found}`));
+}
+
+function sample(name, labels, value) {
+  const all = [WORKER, ...Object.entries(labels).map(([key, text]) => `${key}="${label(text)}"`)];
+  return `${name}{${all.join(',')}} ${value}`;
+}
+
+/** A metric with samples of `[labels, value]`. */
+function metric(name, type, help, samples) {
+  if (samples.length === 0) return '';
+  const lines = samples.map(([labels, value]) => sample(name, labels, value));
+  return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('\n')}\n`;
+}
+
+/** A metric with one sample without labels of its own. */
+function one(name, type, help, value) {
+  return metric(name, type, help, [[{}, value]]);
+}
+
+/** Lines of one histogram, from counts of each bucket, of the last one, and the sum. */
+function histogramLines(name, bounds, counts, labels) {
+  let count = 0;
+  const lines = [...bounds, '+Inf'].map((bound, index) => {
+    count += counts[index];
+    return sample(`${name}_bucket`, { ...labels, le: bound }, count);
+  });
+  return [...lines, sample(`${name}_sum`, labels, counts[bounds.length + 1]), sample(`${name}_count`, labels, count)];
+}
+
+function histogram(name, help, lines) {
+  return lines.length === 0 ? '' : `# HELP ${name} ${help}\n# TYPE ${name} histogram\n${lines.join('\n')}\n`;
+}
+
+function durations({ duration }) {
+  const name = 'corelane_worker_render_duration_seconds';
+  const length = DURATION_BUCKETS.length + 2;
+  const lines = Array.from({ length: LEVELS_MAX }, (_unused, index) => {
+    const counts = duration.subarray(index * length, (index + 1) * length);
+    const isUsed = counts.some((count) => count > 0);
+    return isUsed ? histogramLines(name, DURATION_BUCKETS, counts, { concurrency: index + 1 }) : [];
+  });
+  const help = 'Time from the begin of a request to the end of its response, by requests in progress at its begin.';
+  return histogram(name, help, lines.flat());
+}
+
+function heap(figures, spaces) {
+  const kinds = ['used', 'size', 'available'];
+  const help = ['Bytes in use, by heap space.', 'Bytes committed, by heap space.', 'Bytes free, by heap space.'];
+  return kinds.map((kind, offset) =>
+    metric(
+      `corelane_worker_heap_space_${kind}_bytes`,
+      'gauge',
+      help[offset],
+      spaces.map((space, index) => [{ space }, figures.heap[3 * index + offset]]),
+    ),
+  );
+}
+
+function processFigures() {
+  const { user, system } = process.cpuUsage();
+  return [
+    one('corelane_worker_resident_memory_bytes', 'gauge', 'Resident memory of the process.', process.memoryUsage.rss()),
+    one('corelane_worker_cpu_seconds_total', 'counter', 'CPU time of the process.', (user + system) / 1e6),
+  ];
+}
+
+function eventLoop({ idleMs, activeMs, beatAtMs, lag }, nowMs) {
+  // What the loop has not written down yet it has spent with the program: since its last beat it has not been idle for
+  // longer than the time between two.
+  const silentMs = beatAtMs[0] > 0 ? Math.max(0, nowMs - beatAtMs[0]) : 0;
+  const busy = silentMs > 1_000 ? silentMs : 0;
+  const lagName = 'corelane_worker_event_loop_lag_seconds';
+  const seconds = (activeMs[0] + busy) / 1000;
+  return [
+    one('corelane_worker_event_loop_active_seconds_total', 'counter', 'Time that the event loop was busy.', seconds),
+    one('corelane_worker_event_loop_idle_seconds_total', 'counter', 'Time that it waited for work.', idleMs[0] / 1000),
+    one('corelane_worker_event_loop_silence_seconds', 'gauge', 'Age of the last sign of life.', silentMs / 1000),
+    histogram(lagName, 'How late timers ran.', histogramLines(lagName, LAG_BUCKETS, lag, {})),
+  ];
+}
+
+/** All figures of a worker process as text. */
+function renderFigures(figures, spaces, nowMs) {
+  const { requests, inFlight, overlaps, dropped, gcCount, gcSeconds } = figures;
+  const byKind = (values) => GC_KINDS.map((kind, index) => [{ kind }, values[index]]);
+  return [
+    one('corelane_worker_requests_total', 'counter', 'Requests begun.', requests[0]),
+    one('corelane_worker_requests_in_flight', 'gauge', 'Requests in progress.', inFlight[0]),
+    one('corelane_worker_overlap_total', 'counter', 'Requests that had to wait for another one in here.', overlaps[0]),
+    one('corelane_worker_dropped_total', 'counter', 'Of these, the ones whose client left.', dropped[0]),
+    durations(figures),
+    metric('corelane_worker_gc_total', 'counter', 'Garbage collections, by kind.', byKind(gcCount)),
+    metric('corelane_worker_gc_seconds_total', 'counter', 'Time in garbage collections.', byKind(gcSeconds)),
+    ...heap(figures, spaces),
+    ...eventLoop(figures, nowMs),
+    ...processFigures(),
+  ].join('');
+}
+
+module.exports = { metric, one, renderFigures };

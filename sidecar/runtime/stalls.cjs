@@ -1,0 +1,52 @@
+/** What a stuck event loop was doing, and the last few times that it happened. */
+'use strict';
+
+const { isStopped, killBelow } = require('./processes.cjs');
+const { summary } = require('./stack.cjs');
+const { ask } = require('./watchers.cjs');
+
+/** The stack of JavaScript comes at once, that of a native function when it returns: as long again as the stall, in bounds. */
+const CAPTURE_MIN_MS = 3_000;
+const CAPTURE_MAX_MS = 10_000;
+/** execSync and the like return when their child ends; by then it is certain that nothing else helps. */
+const CHILDREN_MS = 1_000;
+const HISTORY_MAX = 5;
+const UNKNOWN = 'a native function that does not return';
+
+/** `{ time, pid, seconds, in, requests, stack }`, the newest last. */
+const history = [];
+let total = 0;
+
+/** Stops the event loop of `pid` where it is: `{ frames?, requests }`. The loop stays stopped. */
+async function capture(pid, stallMs) {
+  if (isStopped(pid)) return { requests: [], stopped: true };
+  const found = { requests: [] };
+  const timer = setTimeout(killBelow, CHILDREN_MS, pid);
+  const limitMs = Math.min(CAPTURE_MAX_MS, Math.max(CAPTURE_MIN_MS, stallMs));
+  const answer = await ask(pid, 'stack', { limitMs, onPart: (part) => Object.assign(found, part) });
+  clearTimeout(timer);
+  return { ...found, ...answer };
+}
+
+/** Notes one: from what `capture` has found. */
+function record(pid, silentMs, { frames, requests, stopped }) {
+  total += 1;
+  const stall = {
+    time: new Date().toISOString(),
+    pid,
+    seconds: Math.round(silentMs / 100) / 10,
+    in: frames?.length ? summary(frames) : stopped ? 'a process that is stopped by a signal' : UNKNOWN,
+    requests: requests.map(({ id }) => id),
+    stack: frames ?? [],
+  };
+  history.push(stall);
+  if (history.length > HISTORY_MAX) history.shift();
+  return stall;
+}
+
+/** The stall that has cost a request its render, or undefined. */
+function stallOf(requestId) {
+  return history.findLast(({ requests }) => requests.includes(requestId));
+}
+
+module.exports = { capture, history, record, stallOf, total: () => total };

@@ -1,0 +1,132 @@
+/**
+ * The watchdog thread of a worker process. It shares no event loop with the program, so it answers the supervisor while a
+ * render runs, or never ends: figures, the stack of what runs now, profiles.
+ * From the supervisor come lines `COMMAND ID [ARGUMENT]`; back go lines of JSON with the same `id`. What is large goes
+ * over a connection of its own.
+ */
+'use strict';
+
+const net = require('node:net');
+const { workerData } = require('node:worker_threads');
+const { inProgress, views } = require('./figures.cjs');
+const { renderFigures } = require('./metrics.cjs');
+const { isProgram, mapped, plainFrames } = require('./stack.cjs');
+
+const { port, token, spaces, isMainThread } = workerData;
+const figures = views(workerData.figures);
+const SAMPLE_US = 1_000;
+/** As long as no frame of the program is found. */
+const PAUSES_MAX = 50;
+/** A chunk of a heap snapshot is about 100 kB. */
+const CHUNKS_MAX_BYTES = 1024 * 1024 * 1024;
+
+/** Open while a stack is being taken: as long as it is, a paused main thread stays paused. */
+let capture;
+
+const socket = net.connect({ host: '127.0.0.1', port, noDelay: true });
+socket.on('error', () => {}); // the supervisor has gone: nobody asks any more
+socket.write(`corelane-watch ${token} ${process.pid}\n`);
+let text = '';
+socket.on('data', (chunk) => {
+  text += chunk.toString('latin1');
+  for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n')) {
+    const [command, id, argument] = text.slice(0, end).split(' ');
+    text = text.slice(end + 1);
+    run(command, Number(id), argument);
+  }
+});
+
+function answer(id, content) {
+  if (socket.writable) socket.write(`${JSON.stringify({ id, ...content })}\n`);
+}
+
+function run(command, id, argument) {
+  try {
+    if (command === 'stack') takeStack(id);
+    else if (command === 'resume') endCapture();
+    else if (command === 'counts') answer(id, { requests: figures.requests[0] });
+    else if (command === 'figures') answer(id, { text: renderFigures(figures, spaces, Date.now()) });
+    else if (command === 'profile') profile(id, Number(argument));
+    else if (command === 'heap') heapSnapshot(id);
+  } catch (error) {
+    answer(id, { error: String(error) });
+  }
+}
+
+function open() {
+  if (!isMainThread) throw new Error('the server runs in a thread of its own, which the inspector does not reach');
+  const { Session } = require('node:inspector');
+  const session = new Session();
+  session.connectToMainThread();
+  return session;
+}
+
+/** Pauses the main thread, wherever it is, or when the native function that it is in returns; the caller then kills it. */
+function takeStack(id) {
+  const requests = inProgress(figures, Date.now());
+  answer(id, { part: true, requests });
+  endCapture();
+  const session = open();
+  capture = session;
+  // The frames of a paused thread name their scripts by number only.
+  const urls = new Map();
+  session.on('Debugger.scriptParsed', ({ params }) => urls.set(params.scriptId, params.url));
+  let pauses = 0;
+  session.on('Debugger.paused', ({ params }) => {
+    const frames = plainFrames(params.callFrames, urls);
+    pauses += 1;
+    if (!frames.some(isProgram) && pauses < PAUSES_MAX) {
+      // Between two microtasks, say: Node.js itself is on the stack, the program will be in a moment.
+      session.once('Debugger.resumed', () => session.post('Debugger.pause'));
+      session.post('Debugger.resume');
+      return;
+    }
+    // First as they are: a large map may be too much for this thread.
+    answer(id, { part: true, frames });
+    answer(id, { frames: mapped(frames) });
+  });
+  session.post('Debugger.enable');
+  session.post('Debugger.pause');
+}
+
+function endCapture() {
+  capture?.disconnect();
+  capture = undefined;
+}
+
+function bulk(id) {
+  const connection = net.connect({ host: '127.0.0.1', port });
+  connection.on('error', () => {});
+  connection.write(`corelane-bulk ${token} ${id}\n`);
+  return connection;
+}
+
+/** A CPU profile as Chrome's and VS Code's tools read it. */
+function profile(id, ms) {
+  const session = open();
+  session.post('Profiler.enable');
+  session.post('Profiler.setSamplingInterval', { interval: SAMPLE_US });
+  session.post('Profiler.start');
+  setTimeout(() => {
+    session.post('Profiler.stop', (error, result) => {
+      if (error) answer(id, { error: error.message });
+      else bulk(id).end(JSON.stringify(result.profile));
+      session.disconnect();
+    });
+  }, ms);
+}
+
+function heapSnapshot(id) {
+  const session = open();
+  const connection = bulk(id);
+  session.on('HeapProfiler.addHeapSnapshotChunk', ({ params }) => {
+    // Nobody reads as fast as it is made; it waits in memory, and not without bound.
+    if (connection.writableLength > CHUNKS_MAX_BYTES) connection.destroy();
+    if (connection.writable) connection.write(params.chunk);
+  });
+  session.post('HeapProfiler.takeHeapSnapshot', (error) => {
+    if (error) answer(id, { error: error.message });
+    connection.end();
+    session.disconnect();
+  });
+}

@@ -1,0 +1,80 @@
+/** The supervisor's end of the connections to watchdog threads (thread.cjs), by process. */
+'use strict';
+
+/** A line is a stack or a page of metrics. */
+const LINE_BYTES_MAX = 1024 * 1024;
+
+/** pid -> connection of its thread. */
+const threads = new Map();
+/** What has been asked: id -> `{ resolve, onPart }`. */
+const asked = new Map();
+let lastId = 0;
+
+/** Takes over the connection of a thread. */
+function attachThread(pid, socket) {
+  threads.set(pid, socket);
+  socket.unref();
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += chunk.toString('utf8');
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n')) {
+      receive(text.slice(0, end));
+      text = text.slice(end + 1);
+    }
+    if (text.length > LINE_BYTES_MAX) socket.destroy();
+  });
+  socket.on('close', () => {
+    if (threads.get(pid) === socket) threads.delete(pid);
+  });
+  socket.resume();
+}
+
+function receive(line) {
+  let content;
+  try {
+    content = JSON.parse(line);
+  } catch {
+    return;
+  }
+  const question = asked.get(content.id);
+  if (content.part) question?.onPart?.(content);
+  else question?.resolve(content);
+}
+
+/** Takes over the connection that brings something large; false if nobody has asked for it (any more). */
+function attachBulk(id, socket) {
+  const question = asked.get(id);
+  question?.resolve({ source: socket });
+  return question !== undefined;
+}
+
+/**
+ * Asks the thread of a process.
+ * @returns its answer; undefined if there is none in time, or no thread
+ */
+function ask(pid, command, { limitMs, argument = '', onPart } = {}) {
+  const socket = threads.get(pid);
+  if (!socket?.writable) return Promise.resolve(undefined);
+  lastId += 1;
+  const id = lastId;
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => done(undefined), limitMs);
+    const done = (content) => {
+      clearTimeout(timer);
+      socket.off('close', gone);
+      asked.delete(id);
+      resolve(content);
+    };
+    const gone = () => done(undefined);
+    socket.once('close', gone);
+    asked.set(id, { resolve: done, onPart });
+    socket.write(`${command} ${id} ${argument}\n`);
+  });
+}
+
+/** Something that needs no answer. */
+function tell(pid, command) {
+  threads.get(pid)?.write(`${command} 0\n`);
+}
+
+module.exports = { ask, attachBulk, attachThread, tell };
