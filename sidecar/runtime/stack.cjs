@@ -11,6 +11,8 @@ const MAP_BYTES_MAX = 8 * 1024 * 1024;
 /** The reference to a map is the last line of a file. */
 const TAIL_BYTES = 4_096;
 const MAPS_MAX = 8;
+/** Of a frame: where the name of its function stands in the file. A symbol, so that it stays out of JSON. */
+const NAME_AT = Symbol('place of the name');
 
 function fileOf(url) {
   try {
@@ -23,11 +25,13 @@ function fileOf(url) {
 /** Call frames of Debugger.paused as `{ function, file, line, column }`, counted from 1; those of the runtime left out. */
 function plainFrames(callFrames, urls) {
   return callFrames
-    .map(({ functionName, location: { scriptId, lineNumber, columnNumber = 0 } }) => ({
+    .map(({ functionName, functionLocation: begin, location: { scriptId, lineNumber, columnNumber = 0 } }) => ({
       function: functionName || '(anonymous)',
       file: fileOf(urls.get(scriptId) ?? ''),
       line: lineNumber + 1,
       column: columnNumber + 1,
+      // A function begins behind its name.
+      [NAME_AT]: { line: (begin?.lineNumber ?? 0) + 1, column: (begin?.columnNumber ?? 0) + 1 - functionName.length },
     }))
     .filter(({ file }) => !file.startsWith(__dirname + sep))
     .slice(0, FRAMES_MAX);
@@ -73,17 +77,20 @@ function sourcePath(source, folder) {
 /** The same frames at their places in the sources. */
 function mapped(frames) {
   const maps = new Map();
-  const found = frames.map(({ file, line, column }) => {
+  const entryAt = (file, line, column) => {
     if (!maps.has(file) && maps.size < MAPS_MAX) maps.set(file, loadMap(file));
     const entry = maps.get(file)?.map.findEntry(line - 1, column - 1);
     return entry?.originalSource === undefined ? undefined : { ...entry, folder: maps.get(file).folder };
-  });
+  };
+  const found = frames.map(({ file, line, column }) => entryAt(file, line, column));
   return frames.map((frame, index) => {
     const entry = found[index];
     if (entry === undefined) return frame;
+    // A map knows the name of a minified function where it is declared, and where it is called: one frame further out.
+    const at = frame[NAME_AT];
+    const name = nameAt(at, entryAt(frame.file, at.line, at.column)) ?? nameAt(frames[index + 1], found[index + 1]);
     return {
-      // A map knows the name of a minified function where it is called: one frame further out.
-      function: calledName(frames[index + 1], found[index + 1]) ?? frame.function,
+      function: name ?? frame.function,
       file: sourcePath(String(entry.originalSource), entry.folder),
       line: entry.originalLine + 1,
       column: entry.originalColumn + 1,
@@ -91,10 +98,10 @@ function mapped(frames) {
   });
 }
 
-function calledName(caller, entry) {
-  if (!entry?.name || entry.generatedLine !== caller.line - 1 || entry.generatedColumn !== caller.column - 1)
-    return undefined;
-  return entry.name;
+/** The name that the map has for exactly this place. */
+function nameAt(place, entry) {
+  const isExact = entry?.generatedLine === place?.line - 1 && entry?.generatedColumn === place?.column - 1;
+  return isExact && entry.name ? entry.name : undefined;
 }
 
 /** Whether a frame is not of Node.js itself. */

@@ -14,7 +14,7 @@ const { metric, one } = require('./metrics.cjs');
 const { killAll, name } = require('./processes.cjs');
 const recycling = require('./recycling.cjs');
 const stallLog = require('./stalls.cjs');
-const { ask, attachBulk, attachThread, tell } = require('./watchers.cjs');
+const { ask, attachBulk, attachThread, connected, tell } = require('./watchers.cjs');
 const warmup = require('./warmup.cjs');
 
 /** Back-off of a crash loop: at once, then 0.1 s doubling to 10 s; over when the worker has been up for 10 s. */
@@ -36,6 +36,10 @@ const RECYCLE_CHECK_MS = 2_000;
 /** A recycled worker that takes longer to end is killed, and the next worker may be recycled however this one does. */
 const RECYCLE_END_MS = 5_000;
 const RECYCLE_LOCK_MS = 60_000;
+/** A server that accepts for so long without a heartbeat will have none. */
+const UNWATCHED_MS = 2_000;
+/** A worker waits so long for its watchdog thread before it takes requests without one. */
+const THREAD_MS = 2_000;
 /** The thread answers at once; a process that is stopped does not. */
 const FIGURES_MS = 500;
 const PROFILE_SECONDS_MAX = 60;
@@ -78,6 +82,7 @@ let killedForStall = false;
 let launcherTimer;
 /** Called when HAProxy has been told that the worker is down. */
 let onTold;
+let acceptsSinceMs;
 let isRecycled = false;
 let recycleLimits;
 let releaseLock;
@@ -120,9 +125,10 @@ function setUp() {
   log('up', { watched: servers.size > 0 });
 }
 
-/** The server listens. It takes requests when it is warm. */
-async function onListening() {
-  if (state !== 'starting') return;
+/** The server listens. It takes requests when it is watched and warm. */
+async function onListening(pid) {
+  if (pid !== undefined) await connected(pid, THREAD_MS);
+  if (state !== 'starting' || (pid !== undefined && servers.size === 0)) return;
   if (!warmup.isConfigured) {
     setUp();
     return;
@@ -144,10 +150,19 @@ function setStarting() {
   if (!isRecycled) log('down', { reason: 'the server has closed its port' });
 }
 
-/** Up for certain; a server that could not be watched (not made by node:net) counts as soon as it accepts. */
+/** Up for certain; a server that cannot be watched (not made by node:net) counts when it has accepted for a while. */
 async function isUp() {
-  if (state === 'starting' && !isRecycled && workerPort > 0 && (await accepts(workerPort))) await onListening();
+  if (state === 'starting' && servers.size === 0 && !isRecycled && workerPort > 0) await lookForUnwatched();
   return state === 'up';
+}
+
+async function lookForUnwatched() {
+  if (!(await accepts(workerPort))) {
+    acceptsSinceMs = undefined;
+    return;
+  }
+  acceptsSinceMs ??= nowMs();
+  if (servers.size === 0 && nowMs() - acceptsSinceMs >= UNWATCHED_MS) await onListening();
 }
 
 /** HAProxy asks, and says how many requests it may give to this worker. */
@@ -235,7 +250,7 @@ function attach(pid, ppid, socket) {
     if (!isChild(server)) launcherTimer = setTimeout(endLauncher, LAUNCHER_MS, server.pid);
   });
   socket.resume();
-  void onListening();
+  void onListening(pid);
 }
 
 /** Whether it is the process that the supervisor started, not one that a launcher started below it. */
@@ -309,6 +324,7 @@ function start() {
   killedForStall = false;
   upSinceMs = undefined;
   isRecycled = false;
+  acceptsSinceMs = undefined;
   recycleLimits = recycling.drawLimits();
   startedAtSeconds = Date.now() / 1000;
   const env = { ...process.env, NODE_OPTIONS: nodeOptions(), CORELANE_SUPERVISOR: marker };
@@ -471,7 +487,8 @@ function why(requestId) {
   // A header is one line of visible ASCII.
   const place = stall.in.replace(/[^\x20-\x7e]/g, '?').slice(0, 512);
   const headers = { 'X-Corelane-Error': 'worker-stuck', 'X-Corelane-Stuck': place };
-  return { status: 502, type: JSON_TYPE, headers, body: '{"error":"worker-stuck"}' };
+  // nginx makes a 502 of it.
+  return { status: 200, type: JSON_TYPE, headers, body: '{"error":"worker-stuck"}' };
 }
 
 /** One at a time: each costs the worker time and memory. */

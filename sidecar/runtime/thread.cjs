@@ -77,8 +77,7 @@ function takeStack(id) {
     pauses += 1;
     if (!frames.some(isProgram) && pauses < PAUSES_MAX) {
       // Between two microtasks, say: Node.js itself is on the stack, the program will be in a moment.
-      session.once('Debugger.resumed', () => session.post('Debugger.pause'));
-      session.post('Debugger.resume');
+      session.post('Debugger.stepInto');
       return;
     }
     // First as they are: a large map may be too much for this thread.

@@ -8,11 +8,14 @@ const LINE_BYTES_MAX = 1024 * 1024;
 const threads = new Map();
 /** What has been asked: id -> `{ resolve, onPart }`. */
 const asked = new Map();
+/** pid -> who waits for its thread. */
+const awaited = new Map();
 let lastId = 0;
 
 /** Takes over the connection of a thread. */
 function attachThread(pid, socket) {
   threads.set(pid, socket);
+  awaited.get(pid)?.();
   socket.unref();
   let text = '';
   socket.on('data', (chunk) => {
@@ -27,6 +30,19 @@ function attachThread(pid, socket) {
     if (threads.get(pid) === socket) threads.delete(pid);
   });
   socket.resume();
+}
+
+/** Resolves when the thread of a process is there, or after `limitMs`: threads may be forbidden. */
+function connected(pid, limitMs) {
+  if (threads.has(pid)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => awaited.get(pid)?.(), limitMs);
+    awaited.set(pid, () => {
+      clearTimeout(timer);
+      awaited.delete(pid);
+      resolve();
+    });
+  });
 }
 
 function receive(line) {
@@ -77,4 +93,4 @@ function tell(pid, command) {
   threads.get(pid)?.write(`${command} 0\n`);
 }
 
-module.exports = { ask, attachBulk, attachThread, tell };
+module.exports = { ask, attachBulk, attachThread, connected, tell };

@@ -19,6 +19,7 @@ jest.setTimeout(300_000);
 const VERSIONS = ['18.19.1', '20.20.2', '22.20.0', '24.21.0', '26.10.0'];
 const CACHE = process.env.CORELANE_CACHE ?? join(homedir(), '.cache', 'corelane');
 const RUNTIME = fileURLToPath(new URL('../runtime/supervisor.cjs', import.meta.url));
+const ESBUILD = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
 const app = (name: string) => fileURLToPath(new URL(`apps/${name}`, import.meta.url));
 
 /** Path of the binary of a version; installs it if it is not in the cache. */
@@ -47,9 +48,26 @@ async function freePorts(): Promise<number[]> {
   return ports;
 }
 
-function get(port: number, path: string): Promise<{ status: number; body: string }> {
+/** One of the apps as people ship them: one minified file with a map beside it. */
+async function bundle(name: string): Promise<string> {
+  const file = join(mkdtempSync(join(tmpdir(), 'corelane-bundle-')), 'bundle.cjs');
+  const options = ['--bundle', '--minify', '--platform=node', '--format=cjs', '--sourcemap', `--outfile=${file}`];
+  await promisify(execFile)(ESBUILD, [app(name), ...options]);
+  return file;
+}
+
+/** The line that is marked with `// stuck: WORD`. */
+function lineOf(file: string, word: string): number {
+  return (
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .findIndex((line) => line.endsWith(`// stuck: ${word}`)) + 1
+  );
+}
+
+function get(port: number, path: string, headers = {}): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const request = http.get({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+    const request = http.get({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
       let body = '';
       response.on('data', (chunk) => (body += chunk));
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
@@ -148,6 +166,24 @@ describe.each(VERSIONS)('Node.js %s', (version) => {
   test('CommonJS: main module, arguments, errors and exit codes', async () => {
     await program.start(binary, [app('server.cjs'), '--flag', 'a b']);
     expect(JSON.parse((await get(program.port, '/')).body)).toMatchObject({ main: true, argv: ['--flag', 'a b'] });
+  });
+
+  test('a stuck worker: what it was doing is known before it is killed, at its place in the sources', async () => {
+    await program.start(binary, [await bundle('stuck.ts')], { CORELANE_STALL_TIMEOUT_MS: '800' });
+    const source = app('stuck.ts');
+    for (const [index, kind] of ['loop', 'microtasks', 'regex', 'child'].entries()) {
+      const lost = get(program.port, `/${kind}`, { 'x-request-id': `id-${kind}` }).catch(() => 'lost');
+      const stalls = await until(`it is noticed: ${kind}; ${program.output}`, async () => {
+        const found = JSON.parse((await get(program.runtimePort, '/stalls')).body).stalls;
+        return found.length > index && found;
+      });
+      expect(stalls[index]).toMatchObject({
+        requests: [`id-${kind}`],
+        in: `${kind} ${source}:${lineOf(source, kind)}`,
+      });
+      expect(await lost).toBe('lost');
+      await until('it serves again', async () => (await program.health()).status === 200);
+    }
   });
 
   test('SIGTERM passes, and the exit code', async () => {

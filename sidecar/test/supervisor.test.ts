@@ -50,8 +50,21 @@ test('an infinite loop: down, killed, serving again; only its own request is los
   const stalled = (worker: number) => pod.runtimeMetric(worker, 'corelane_worker_stalls_total');
   const before = [await stalled(0), await stalled(1)];
   const { lost, worker } = await underLoad('loop', () => 0, 'loop=1');
-  expect([lost.status, lost.headers['x-corelane-error']]).toEqual([502, 'worker-died']);
+  expect([lost.status, lost.headers['x-corelane-error']]).toEqual([502, 'worker-stuck']);
+  expect(lost.headers['x-corelane-stuck']).toBeUndefined();
   expect(await stalled(worker)).toBe(Number(before[worker]) + 1);
+  // The same place in the supervisor's log, on its page, and in the access log.
+  const [logged] = (await pod.supervisorLog(worker)).filter(({ event }) => event === 'stalled');
+  const place = expect.stringMatching(/^render \/app\/worker\.mjs:[0-9]+$/);
+  expect(logged).toMatchObject({
+    in: place,
+    stack: expect.arrayContaining([expect.objectContaining({ function: 'render' })]),
+  });
+  const { requests } = logged as { requests: string[] };
+  const page = await pod.get(`/workers/${worker}/stalls`, { port: PORTS.stats });
+  expect(JSON.parse(page.body).stalls).toMatchObject([{ in: place, requests }]);
+  const line = (await pod.accessLog()).find(({ stuckIn }) => stuckIn);
+  expect(line).toMatchObject({ stuckIn: place, status: 502, error: 'worker-stuck', requestId: requests[0] });
 });
 
 test('a stopped process (SIGSTOP) counts as stuck', async () => {

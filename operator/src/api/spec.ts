@@ -168,6 +168,22 @@ const watchdog = z
   .prefault({})
   .describe('Finds workers that are stuck. Works with runtime.instrument only.');
 
+/** Nothing that a shell or NODE_OPTIONS would split or quote. */
+const NODE_FLAG = /^--[A-Za-z0-9][A-Za-z0-9_-]*(=[A-Za-z0-9._,:/@%+-]*)?$/;
+
+const recycle = z
+  .strictObject({
+    requests: z.int().min(1).max(1_000_000_000).optional().describe('After so many requests (give or take 10 %).'),
+    memory: size({ min: '32Mi', max: '1Ti' })
+      .optional()
+      .describe('When the process has more resident memory than this.'),
+    age: duration({ min: '1m', max: '8760h' }).optional().describe('After this time (give or take 10 %).'),
+  })
+  .prefault({})
+  .describe(
+    'When a worker process is replaced, between two requests: at whatever comes first, never unless given. Never two workers of a pod at the same time, and never so that less than half of them would be left.',
+  );
+
 const runtime = z
   .strictObject({
     instrument: z
@@ -176,9 +192,36 @@ const runtime = z
       .describe(
         'Whether a supervisor enters the workers through NODE_OPTIONS (docs/runtime.md says what it does, and what is lost without it). Images that are not Node.js are not affected.',
       ),
+    nodeFlags: z
+      .array(z.string().max(200).regex(NODE_FLAG, 'must be one flag of Node.js or V8, --name or --name=value'))
+      .max(32)
+      .default([])
+      .describe(
+        'Flags of Node.js or V8 for the workers, after those that follow from the memory limit and before NODE_OPTIONS of the template. One that NODE_OPTIONS does not allow is left out and logged.',
+      ),
+    threadPoolSize: z
+      .int()
+      .min(1)
+      .max(1024)
+      .optional()
+      .describe('Threads of a worker for files, DNS, zlib and crypto (UV_THREADPOOL_SIZE; 4 unless given).'),
+    recycle,
   })
   .prefault({})
   .describe('The worker runtime: what Corelane adds to the Node.js processes of the workers.');
+
+const warmup = z
+  .strictObject({
+    path: urlPath().default('/').describe('What is rendered.'),
+    requests: z
+      .int()
+      .min(0)
+      .max(1000)
+      .default(0)
+      .describe('Renders of the path, one after the other, before a new worker process takes requests.'),
+  })
+  .prefault({})
+  .describe('Renders that a worker does before it reports "up". Works with runtime.instrument only.');
 
 const rollout = z
   .strictObject({
@@ -273,6 +316,7 @@ const specShape = z.strictObject({
   sidecar,
   watchdog,
   runtime,
+  warmup,
   rollout,
   drain,
   disruptionBudget,

@@ -4,7 +4,7 @@
  */
 import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
 import { PORTS, RUNTIME_CONTAINER, RUNTIME_MOUNT_PATH, VOLUME_PREFIX } from '../api/names.ts';
-import { durationMs } from '../api/scalars.ts';
+import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
 
@@ -13,6 +13,12 @@ const STALL_TIMEOUT = '10s';
 /** Bounds of watchdog.stallTimeout hold for its default as well. */
 const STALL_TIMEOUT_MIN_MS = 500;
 const ENTRY = `--require=${RUNTIME_MOUNT_PATH}/supervisor.cjs`;
+/** Part of the memory limit that V8 may fill with old objects; the rest is for buffers, code, threads and the supervisor. */
+const OLD_SPACE_SHARE = 0.75;
+/** A semi space of 16 MiB is V8's own. A render makes much garbage: with more room fewer of its objects outlive it. */
+const SEMI_SPACE_SHARE = 1 / 32;
+const SEMI_SPACE_MIB = { min: 16, max: 64 };
+const MIB = 1024 ** 2;
 /** Keeps a value of NODE_OPTIONS that the plan cannot see. */
 const USER_OPTIONS = 'CORELANE_USER_NODE_OPTIONS';
 
@@ -50,16 +56,59 @@ export function runtimeMounts(spec: RenderServiceSpec, template: V1Container): P
   return { volumeMounts: [...(template.volumeMounts ?? []), mount] };
 }
 
-/** The environment of worker number `index` with what the runtime needs. */
-export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: number): V1EnvVar[] {
+/**
+ * The environment of worker number `index` with what the runtime needs.
+ * @param memoryLimit of the worker container, if it has one
+ */
+export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: number, memoryLimit?: string): V1EnvVar[] {
   const user = env.filter(({ name }) => !name.startsWith('CORELANE_'));
   if (!spec.runtime.instrument) return user;
+  const { threadPoolSize } = spec.runtime;
+  const own = (name: string) => user.find((entry) => entry.name === name);
+  const set = (name: string, value: string | number | undefined) =>
+    value === undefined || value === '' ? [] : [{ name, value: String(value) }];
   return [
     ...user.filter(({ name }) => name !== 'NODE_OPTIONS'),
-    { name: 'CORELANE_RUNTIME_PORT', value: String(PORTS.firstWorkerRuntime + index) },
-    { name: 'CORELANE_STALL_TIMEOUT_MS', value: String(stallTimeoutMs(spec)) },
-    ...nodeOptions(user.find(({ name }) => name === 'NODE_OPTIONS')),
+    ...set('CORELANE_RUNTIME_PORT', PORTS.firstWorkerRuntime + index),
+    ...set('CORELANE_WORKERS', spec.workersPerPod),
+    ...set('CORELANE_STALL_TIMEOUT_MS', stallTimeoutMs(spec)),
+    ...set('CORELANE_RENDER_TIMEOUT_MS', durationMs(spec.timeouts.render)),
+    ...set('CORELANE_NODE_FLAGS', [...memoryFlags(memoryLimit), ...spec.runtime.nodeFlags].join(' ')),
+    ...(own('UV_THREADPOOL_SIZE') ? [] : set('UV_THREADPOOL_SIZE', threadPoolSize)),
+    ...warmupEnv(spec).flatMap(([name, value]) => set(name, value)),
+    ...recycleEnv(spec).flatMap(([name, value]) => set(name, value)),
+    ...nodeOptions(own('NODE_OPTIONS')),
   ];
+}
+
+function warmupEnv({ warmup }: RenderServiceSpec): [string, string | number][] {
+  if (warmup.requests === 0) return [];
+  return [
+    ['CORELANE_WARMUP_REQUESTS', warmup.requests],
+    ['CORELANE_WARMUP_PATH', warmup.path],
+  ];
+}
+
+function recycleEnv({ runtime: { recycle } }: RenderServiceSpec): [string, number | undefined][] {
+  return [
+    ['CORELANE_RECYCLE_REQUESTS', recycle.requests],
+    ['CORELANE_RECYCLE_MEMORY_BYTES', recycle.memory === undefined ? undefined : sizeBytes(recycle.memory)],
+    ['CORELANE_RECYCLE_AGE_MS', recycle.age === undefined ? undefined : durationMs(recycle.age)],
+  ];
+}
+
+/**
+ * V8's own sizes do not know the container's limit, or only part of it.
+ * E.g. 1Gi: old space 768 MiB, semi space 32 MiB (the young generation is three of these).
+ */
+function memoryFlags(memoryLimit: string | undefined): string[] {
+  const limitMib = memoryLimit === undefined ? 0 : quantityOf(String(memoryLimit)) / MIB;
+  if (limitMib < 1) return [];
+  // V8 rounds up to a power of two.
+  const semiSpaceMib = 2 ** Math.floor(Math.log2(limitMib * SEMI_SPACE_SHARE));
+  const clamped = Math.min(SEMI_SPACE_MIB.max, Math.max(SEMI_SPACE_MIB.min, semiSpaceMib));
+  const flags = [`--max-old-space-size=${Math.floor(limitMib * OLD_SPACE_SHARE)}`];
+  return clamped > SEMI_SPACE_MIB.min ? [...flags, `--max-semi-space-size=${clamped}`] : flags;
 }
 
 /** The runtime's file is loaded first: it keeps the user's own ones out of the supervisor. The user's flags win. */

@@ -122,6 +122,7 @@ function workers(model: DataPlaneModel): string {
   http-request set-timeout server ${afterWaiting} if { nbsrv(workers-up) eq 0 }
   # Only the proxies may say who made an error, or that a request has waited.
   http-response del-header X-Corelane-Error if !{ srv_name waiting-room }
+  http-response del-header X-Corelane-Stuck
   # No worker is up: the request waits instead of failing. Stands before default-server, because its health check
   # would travel through the waiting room into a worker.
   server waiting-room unix@${RUN}/waiting-room.sock backup
@@ -141,7 +142,7 @@ function isSupervised({ workers }: DataPlaneModel): boolean {
 function supervised(model: DataPlaneModel): string {
   if (!isSupervised(model)) return '';
   return `  # The worker's supervisor says "down" before a kill; where there is none, only the check above counts. It is told how
-  # many requests its worker may have, and holds back more inside the process.
+  # many requests its worker may have: the gate in the worker holds back any more.
   default-server agent-check agent-inter 200ms agent-send "corelane-agent ${whole(model.concurrency, 'concurrency')}\\n"
 `;
 }

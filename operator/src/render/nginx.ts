@@ -218,7 +218,7 @@ function workerDied({ workers }: DataPlaneModel): string {
       proxy_next_upstream_tries 0;
       proxy_next_upstream_timeout 1s;
       proxy_intercept_errors on;
-      error_page 404 502 504 @corelane_bad_gateway;
+      error_page 404 502 504 =502 @corelane_bad_gateway;
       rewrite ^ /why/$corelane_request_id break;
       proxy_pass http://corelane_runtimes;
     }${errorLocation(502, '$corelane_reason', 'bad_gateway')}`;

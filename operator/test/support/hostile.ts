@@ -186,8 +186,10 @@ function text(schema: Schema, { random, hostility }: Maker): string {
 /** Something that such a field may well take: bounds from its message, changes of its default. */
 function plausibleText(schema: Schema, random: Random): string {
   if (schema.enum) return random.pick(schema.enum as string[]);
-  const ordinary = schema.default === undefined ? random.pick(['a', 'b-1', 'x.example/y']) : String(schema.default);
+  if (String(schema.pattern ?? '').startsWith('^--')) return random.pick(['--inspect', '--max-http-header-size=8192']);
   const [, least, most] = / from "?([0-9]\w*%?)"? to "?([0-9]\w*%?)"?[, ]/.exec(`${message(schema)} `) ?? [];
+  if (schema.default === undefined && least && most) return random.pick([least, most]);
+  const ordinary = schema.default === '/' ? '/x' : String(schema.default ?? random.pick(['a', 'b-1', 'x.example/y']));
   const [, digits, unit] = NUMBER_WITH_UNIT.exec(ordinary) ?? [];
   if (digits === undefined) return ordinary + random.pick(['', '', '-1', '/a.b', '~c_d', '/']);
   if (schema['x-kubernetes-int-or-string']) return `${random.whole(0, 100)}%`;
