@@ -23,7 +23,7 @@ class Gate {
   #figures;
   #abandonedMs;
 
-  /** @param abandonedMs how long a render without connection keeps its place at most: timeouts.render */
+  /** @param abandonedMs how long a render without connection keeps its place at most */
   constructor(figures, abandonedMs) {
     this.#figures = figures;
     this.#abandonedMs = abandonedMs;

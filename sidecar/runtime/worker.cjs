@@ -15,7 +15,8 @@ const LOOPBACK = '127.0.0.1';
 const LISTENING_FD_MIN = 256;
 /** A server on another port only: the likely reason why a worker never comes up. */
 const WRONG_PORT_AFTER_MS = 10_000;
-const RENDER_MS = 30_000;
+/** A render without a connection keeps its place for timeouts.render, and at least for this long. */
+const RENDER_MIN_MS = 30_000;
 
 const { listen: originalListen, close: originalClose } = net.Server.prototype;
 /** Servers of this thread that listen on PORT. */
@@ -168,7 +169,7 @@ function noteOtherPort(server, port) {
 /** @param marker `port:token:intervalMs`, from the supervisor */
 function watchServers(marker) {
   const [port, token, intervalMs] = marker.split(':');
-  const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || RENDER_MS;
+  const renderMs = Math.max(RENDER_MIN_MS, Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || 0);
   supervisor = { port: Number(port), token, intervalMs: Number(intervalMs), renderMs };
   const workerPort = Number(process.env.PORT);
   if (workerPort > 0) patchListen(workerPort);

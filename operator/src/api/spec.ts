@@ -6,7 +6,7 @@ import type { V1PodTemplateSpec } from '@kubernetes/client-node';
 import { z } from 'zod';
 import { WORKERS_PER_POD_MAX } from './names.ts';
 import { specRules } from './rules.ts';
-import { duration, intOrPercent, quantity, size, urlPath } from './scalars.ts';
+import { duration, intOrPercent, quantity, requestTarget, size, urlPath } from './scalars.ts';
 
 /** Marks the node that the generator replaces by Kubernetes' own PodTemplateSpec schema. */
 export const POD_TEMPLATE_MARK = 'x-corelane-pod-template';
@@ -212,7 +212,7 @@ const runtime = z
 
 const warmup = z
   .strictObject({
-    path: urlPath().default('/').describe('What is rendered.'),
+    path: requestTarget().default('/').describe('What is rendered: path and query.'),
     requests: z
       .int()
       .min(0)

@@ -1,0 +1,141 @@
+/** What the worker runtime does beside the watchdog: gate, warm-up, recycling, figures, profiles, flags. */
+import http from 'node:http';
+import { jest } from '@jest/globals';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { docker } from './docker.ts';
+import { Pod, until } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+let pod: Pod;
+beforeAll(async () => {
+  pod = await Pod.start(
+    {
+      workersPerPod: 2,
+      timeouts: { render: '1s' },
+      queue: { timeout: '60s' },
+      warmup: { path: '/?id=warm', requests: 3 },
+      runtime: { recycle: { requests: 40 }, nodeFlags: ['--stack-trace-limit=33', '--no-such-flag'] },
+    },
+    { env: { NODE_OPTIONS: '--max-http-header-size=9000' } },
+  );
+});
+afterAll(() => pod?.stop());
+beforeEach(() => Promise.all([0, 1].map((worker) => until(`worker-${worker} is up`, () => pod.isUp(worker)))));
+
+/** A page of a supervisor, asked for inside the pod as a port-forward would. */
+const page = (worker: number, path: string) =>
+  docker(
+    ...['exec', '--env', 'NODE_OPTIONS=', pod.workers[worker] ?? '', 'node', '-e'],
+    `fetch('http://127.0.0.1:${PORTS.firstWorkerRuntime + worker}${path}').then(async (r) => console.log(r.status + ' ' + await r.text()))`,
+  );
+
+test('a worker takes requests when it has rendered warmup.path so many times', () => {
+  for (const worker of [0, 1]) {
+    const events = pod.events({ worker });
+    expect(events.filter(({ id }) => id === 'warm').map(({ event }) => event)).toEqual(
+      Array(3).fill(['begin', 'end']).flat(),
+    );
+  }
+});
+
+test('flags: those that Node.js allows, before the ones of the user', async () => {
+  const [, warned] = await Promise.all([0, pod.supervisorLog(0)]);
+  expect(warned.find(({ event }) => event === 'flags')).toMatchObject({ refused: ['--no-such-flag'] });
+  const environment = await docker(
+    'exec',
+    pod.workers[0] ?? '',
+    'sh',
+    '-c',
+    'cat /proc/[0-9]*/environ | tr "\\0" "\\n"',
+  );
+  expect(environment).toContain(
+    'NODE_OPTIONS=--require=/corelane/supervisor.cjs --stack-trace-limit=33 --max-http-header-size=9000',
+  );
+});
+
+test('gate: after a time-out of the proxy the next request waits until the old render has ended', async () => {
+  const other = pod.get('/?id=other&ms=3500').catch(() => 0);
+  const late = pod.get('/?id=late&ms=3500');
+  const { worker } = await pod.begun('late');
+  expect((await late).status).toBe(504);
+  // The worker renders on, and says so: no request is given to it.
+  await until('it says that it is busy', async () => (await page(worker, '/metrics')).includes('in_flight'));
+  // One that comes all the same, past the proxy, waits in the process.
+  const inside = `const r=require('http').get({port:${PORTS.firstWorker + worker},host:'127.0.0.1',path:'/?id=inside'},(a)=>{a.resume();console.log(a.statusCode)})`;
+  expect(await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[worker] ?? '', 'node', '-e', inside)).toBe('200');
+  const [ended] = pod.events({ event: 'end', id: 'late' });
+  const [began] = pod.events({ event: 'begin', id: 'inside' });
+  expect(began?.inFlight).toBe(1);
+  expect(began?.at).toBeGreaterThanOrEqual(ended?.at ?? Number.POSITIVE_INFINITY);
+  expect(await pod.runtimeMetric(worker, 'corelane_worker_overlap_total')).toBe(1);
+  await other;
+});
+
+test('gate: HEAD, upgrades and answers in pieces pass', async () => {
+  expect((await pod.get('/?id=head', { method: 'HEAD' })).status).toBe(200);
+  const sizes = await Promise.all([1, 2, 3, 4].map((n) => pod.get(`/?id=large-${n}&size=3000000`)));
+  expect(sizes.map(({ body }) => body.length)).toEqual(Array(4).fill(3_000_000));
+});
+
+test('figures are there while the worker renders, and count what it does', async () => {
+  const blocked = pod.get('/?id=figures&block=700');
+  const { worker } = await pod.begun('figures');
+  expect(await pod.runtimeMetric(worker, 'corelane_worker_requests_in_flight')).toBe(1);
+  expect(pod.events({ event: 'end', id: 'figures' })).toEqual([]);
+  expect((await blocked).status).toBe(200);
+  const { body } = await pod.get(`/workers/${worker}/metrics`, { port: PORTS.stats });
+  expect(body).toMatch(/corelane_worker_heap_space_used_bytes\{worker="[01]",space="old"\} [1-9]/);
+  expect(body).toMatch(/corelane_worker_render_duration_seconds_count\{worker="[01]",concurrency="1"\} [1-9]/);
+  expect(body).toMatch(/corelane_worker_gc_seconds_total\{worker="[01]",kind="minor"\} /);
+  expect(body).toMatch(/corelane_worker_concurrency_limit\{worker="[01]"\} 1\n/);
+});
+
+test('a CPU profile of one worker while it serves; not two at a time', async () => {
+  const first = page(0, '/profile?seconds=2');
+  await until('it is being taken', async () => (await page(0, '/profile?seconds=1')).startsWith('409'));
+  await Promise.all(Array.from({ length: 6 }, (_unused, n) => pod.get(`/?id=profiled-${n}&block=100`)));
+  const answer = await first;
+  expect(answer.slice(0, 4)).toBe('200 ');
+  const names = JSON.parse(answer.slice(4)).nodes.map(
+    ({ callFrame }: { callFrame: { functionName: string } }) => callFrame.functionName,
+  );
+  expect(names).toContain('render');
+  expect(await page(0, '/profile?seconds=61')).toMatch(/^400 /);
+});
+
+test('a heap snapshot costs no request', async () => {
+  const snapshot = page(1, '/heap');
+  const answers = await Promise.all(Array.from({ length: 10 }, (_unused, n) => pod.get(`/?id=heap-${n}&ms=50`)));
+  expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
+  const answer = await snapshot;
+  expect(Object.keys(JSON.parse(answer.slice(4)))).toContain('snapshot');
+  expect(await pod.runtimeMetric(1, 'corelane_worker_stalls_total')).toBe(0);
+});
+
+test('recycling: under load, one worker after the other, nothing is lost', async () => {
+  const agent = new http.Agent({ keepAlive: true });
+  const recycled = async () =>
+    Promise.all([0, 1].map((worker) => pod.runtimeMetric(worker, 'corelane_worker_recycles_total')));
+  const statuses: number[] = [];
+  let done = false;
+  const client = async (n: number) => {
+    while (!done) statuses.push((await pod.get(`/?id=load-${n}&ms=20`, { method: 'POST', body: 'x', agent })).status);
+  };
+  const clients = [1, 2, 3, 4].map(client);
+  await until('both have been replaced', async () => (await recycled()).every((count) => count > 0), 60_000);
+  done = true;
+  await Promise.all(clients);
+  agent.destroy();
+  expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);
+  const spans = (await Promise.all([0, 1].map((worker) => pod.supervisorLog(worker)))).map((lines) =>
+    lines.filter(({ event }) => event === 'recycle' || event === 'up').map(({ event, time }) => ({ event, time })),
+  );
+  // From its "recycle" to its next "up" a worker is away; the other one never at the same time.
+  const away = spans.map((lines) =>
+    lines.flatMap(({ event, time }, index) => (event === 'recycle' ? [[time, lines[index + 1]?.time ?? '9']] : [])),
+  ) as [string, string][][];
+  for (const [from, to] of away[0] ?? [])
+    for (const [otherFrom, otherTo] of away[1] ?? []) expect(to < otherFrom || otherTo < from).toBe(true);
+});
