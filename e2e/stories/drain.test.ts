@@ -15,10 +15,11 @@ const isFull = process.env.BENCH === 'full';
 const counts = isFull
   ? { rollouts: 10, deletions: 30, evictions: 5, drains: 2, pods: 4, manyPods: 8, fewPods: 2 }
   : { rollouts: 1, deletions: 3, evictions: 1, drains: 1, pods: 4, manyPods: 4, fewPods: 2 };
-/** Two workers a pod, 50 ms a render, and 15 a second of the other two clients: a load of 0.7. */
-const RATE_PER_S = isFull ? 97 : 40;
+/** With 15 a second of the other two clients and two workers a pod this is a load of 0.7 (in CI of the fewest pods). */
+const RENDER_MS = isFull ? '60' : '50';
+const RATE_PER_S = isFull ? 80 : 40;
 /** The same for the fewest pods. */
-const RATE_WHILE_SCALING_PER_S = 41;
+const RATE_WHILE_SCALING_PER_S = 32;
 /** Long enough for everything; the clients are told to stop when it is done. */
 const SECONDS_MAX = 1_500;
 
@@ -27,7 +28,8 @@ const clients: ClientResult[] = [];
 const seconds: Record<string, number> = {};
 
 beforeAll(async () => {
-  await fleet.create(counts.pods, { drain: { timeout: '15s' }, timeouts: { render: '10s' } });
+  const env = [{ name: 'RENDER_MS', value: RENDER_MS }];
+  await fleet.create(counts.pods, { drain: { timeout: '15s' }, timeouts: { render: '10s' } }, { env });
   await fleet.startClients(RATE_PER_S, SECONDS_MAX);
 }, 400_000);
 

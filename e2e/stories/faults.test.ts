@@ -13,7 +13,8 @@ const isFull = process.env.BENCH === 'full';
 const TIMES = isFull ? 10 : 1;
 const PODS = isFull ? 4 : 3;
 /** As in the drain story. */
-const RATE_PER_S = isFull ? 97 : 40;
+const RENDER_MS = isFull ? '60' : '50';
+const RATE_PER_S = isFull ? 80 : 40;
 const SECONDS_MAX = 1_500;
 /** Faults of a proxy cost requests that no worker has begun: see docs/adr/0008. */
 const OF_A_PROXY = ['nginx worker process killed', 'nginx master process killed', 'HAProxy killed'];
@@ -24,7 +25,10 @@ let outcome: StoryOutcome;
 
 beforeAll(async () => {
   const resources = { requests: { cpu: '20m', memory: '64Mi' }, limits: { memory: '192Mi' } };
-  const env = [{ name: 'NODE_OPTIONS', value: '--max-old-space-size=48' }];
+  const env = [
+    { name: 'NODE_OPTIONS', value: '--max-old-space-size=48' },
+    { name: 'RENDER_MS', value: RENDER_MS },
+  ];
   const spec = { watchdog: { stallTimeout: '2s' }, timeouts: { render: '10s' } };
   await fleet.create(PODS, spec, { resources, env });
   await fleet.startClients(RATE_PER_S, SECONDS_MAX, '--method', 'POST', '--body-bytes', '2000');
@@ -64,6 +68,7 @@ function killProxy(pod: string, name: 'haproxy' | 'nginx', which: 'head' | 'tail
 function breakBy(pod: string, path: string): Promise<string> {
   const script = `require('http').request({ port: 9000, path: '${path}', method: 'POST' }, (response) => {
       console.log(response.statusCode, response.headers['x-corelane-error']);
+      process.exit();
     }).on('error', ({ code }) => console.log(code)).end()`;
   return sh(pod, 'worker-0', `NODE_OPTIONS= node -e "${script}"`);
 }
