@@ -2,12 +2,16 @@
 import type { Logger } from 'pino';
 import { LABEL_RENDER_SERVICE } from './api/names.ts';
 import { Cluster } from './controller/cluster.ts';
+import type { Stall } from './controller/pod-sample.ts';
 import { PodSampler } from './controller/pod-sampler.ts';
 import { WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
+import { stuckWorkerEvents } from './controller/stuck-workers.ts';
 import type { PooledKubeConfig } from './kube/config.ts';
+import { recordEvent } from './kube/events.ts';
 import { LeaderElection } from './kube/lease.ts';
 import { type RequestObserver, Rest } from './kube/rest.ts';
+import type { KubeObject } from './kube/types.ts';
 import type { Metrics } from './metrics.ts';
 import type { Settings } from './settings.ts';
 
@@ -47,6 +51,7 @@ export class Operator {
       onChange: ({ metadata }) =>
         this.#queue?.add(`${metadata.namespace}/${metadata.labels?.[LABEL_RENDER_SERVICE] ?? ''}`),
       onResult: (result) => metrics.podSamples.inc({ result }),
+      onStalls: (pod, stalls) => void this.#reportStalls(pod, stalls),
     });
     this.#election = new LeaderElection({
       rest: new Rest(config, observe),
@@ -92,6 +97,20 @@ export class Operator {
   /** Finishes the running reconciles and gives up the lead; `run` then resolves. */
   stop(): void {
     this.#stop.abort();
+  }
+
+  /** An event is not worth a second try: the pod's log and metrics say the same. */
+  async #reportStalls(pod: KubeObject, stalls: Stall[]): Promise<void> {
+    const { log, settings } = this.#options;
+    const { namespace, labels } = pod.metadata;
+    const owner = this.#cluster.renderServices.get(namespace ?? '', labels?.[LABEL_RENDER_SERVICE] ?? '');
+    if (!owner) return;
+    for (const event of stuckWorkerEvents(pod, stalls)) {
+      log.warn({ key: `${namespace}/${owner.metadata.name}`, note: event.note }, 'worker was stuck');
+      await recordEvent(this.#cluster.rest, settings.CORELANE_POD_NAME, owner.metadata, event).catch((error) =>
+        log.warn({ err: error }, 'event not recorded'),
+      );
+    }
   }
 
   #lead(): void {

@@ -19,7 +19,7 @@ function respond(socket, { status, type = 'text/plain', headers = {}, body, sour
   const head = [
     `HTTP/1.1 ${status} ${status === 200 ? 'OK' : 'Not OK'}`,
     `Content-Type: ${type}; charset=utf-8`,
-    ...(source ? [] : [`Content-Length: ${Buffer.byteLength(body)}`]),
+    source ? 'Transfer-Encoding: chunked' : `Content-Length: ${Buffer.byteLength(body)}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     'Connection: close',
   ];
@@ -28,9 +28,17 @@ function respond(socket, { status, type = 'text/plain', headers = {}, body, sour
     return;
   }
   socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  // In chunks: not everybody in between passes on the end of a connection.
+  source.on('data', (chunk) => {
+    socket.write(`${chunk.length.toString(16)}\r\n`);
+    socket.write(chunk);
+    if (!socket.write('\r\n')) source.pause();
+  });
+  socket.on('drain', () => source.resume());
+  source.on('end', () => socket.end('0\r\n\r\n'));
   source.on('error', () => socket.destroy());
   socket.on('close', () => source.destroy());
-  source.pipe(socket);
+  source.resume();
 }
 
 /** Calls `handler` with the first line; what comes after it stays in the socket, which waits. */

@@ -1,27 +1,30 @@
 /** What the operator reads of a pod: the figures of HAProxy, and of the supervisor of a worker that had trouble. */
 import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { type PodSample, samplePod } from '../../operator/src/controller/pod-sample.ts';
+import { type PodSample, type Stall, samplePod } from '../../operator/src/controller/pod-sample.ts';
 import { Pod, until } from './pod.ts';
 
 jest.setTimeout(120_000);
 
 let pod: Pod;
 const asked: string[] = [];
+let lastStalls: Stall[] = [];
 /** Reads the pod as the operator does, and notes which pages that took. */
-function sample(before?: PodSample): Promise<PodSample> {
+async function sample(before?: PodSample): Promise<PodSample> {
   asked.length = 0;
-  return samplePod(async (path) => {
+  const { sample: read, stalls } = await samplePod(async (path) => {
     asked.push(path.split('?')[0] as string);
     const { status, body } = await pod.get(path, { port: PORTS.stats });
     if (status !== 200) throw new Error(`${status}`);
     return body;
   }, before);
+  lastStalls = stalls;
+  return read;
 }
 
 beforeAll(async () => {
   const queue = { maxLength: 2, timeout: '2s' };
-  pod = await Pod.start({ workersPerPod: 2, queue, timeouts: { render: '30s' } });
+  pod = await Pod.start({ workersPerPod: 2, queue, timeouts: { render: '30s' }, watchdog: { stallTimeout: '2s' } });
   for (const worker of [0, 1]) await until(`worker-${worker} is up`, () => pod.isUp(worker));
 });
 afterAll(() => pod?.stop());
@@ -55,6 +58,19 @@ test('busy workers, the queue, and both kinds of refusal are counted', async () 
     queueFullTotal: before.queueFullTotal + 1,
     queueTimeoutTotal: before.queueTimeoutTotal + 2,
   });
+});
+
+test('a worker that was stuck: where, and for how long', async () => {
+  const before = await sample();
+  expect(lastStalls).toEqual([]);
+  await pod.get('/?id=stuck&loop=1', { method: 'POST' });
+  const { worker } = await pod.begun('stuck');
+  await until('it is up again', () => pod.isUp(worker));
+  await sample(before);
+  expect(lastStalls).toMatchObject([
+    { worker: `worker-${worker}`, in: expect.stringMatching(/^render \/app\/worker.mjs:/) },
+  ]);
+  expect(lastStalls[0]?.seconds).toBeGreaterThanOrEqual(2);
 });
 
 test('a worker that ends again and again is told from one that has ended once', async () => {

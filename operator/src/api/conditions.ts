@@ -65,6 +65,7 @@ export function retrying(message: string, serving: boolean): ConditionDraft[] {
  */
 export const workersHealthy = {
   yes: () => draft('WorkersHealthy', 'True', 'WorkersUp', 'no worker restarts in a loop'),
+  withoutRuntime: (message: string) => draft('WorkersHealthy', 'True', 'RuntimeAbsent', message),
   crashLoop: (message: string) => draft('WorkersHealthy', 'False', 'CrashLoop', message),
   unknown: (message: string) => draft('WorkersHealthy', 'Unknown', 'NotSampled', message),
 };

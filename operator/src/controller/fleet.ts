@@ -1,6 +1,7 @@
 /** What the samples of its pods say about a RenderService as a whole. */
 import { type ConditionDraft, workersHealthy } from '../api/conditions.ts';
 import type { KubeObject } from '../kube/types.ts';
+import type { WorkerSample } from './pod-sample.ts';
 import type { PodSampler } from './pod-sampler.ts';
 
 /** Figures that change all the time and mean nothing on their own: not worth a write each. */
@@ -47,8 +48,17 @@ export function observeFleet(pods: KubeObject[], sampler: PodSampler): Fleet | u
       queueLength: sum(sampled.map(({ sample }) => sample.queue)),
       down: workers.filter(({ up }) => !up).length,
     },
-    condition: loops.length > 0 ? workersHealthy.crashLoop(named(loops)) : workersHealthy.yes(),
+    condition: loops.length > 0 ? workersHealthy.crashLoop(named(loops)) : withoutLoops(workers),
   };
+}
+
+function withoutLoops(workers: WorkerSample[]): ConditionDraft {
+  const absent = workers.filter(({ runtimeAbsent }) => runtimeAbsent).length;
+  if (absent === 0) return workersHealthy.yes();
+  return workersHealthy.withoutRuntime(
+    `the worker runtime is absent in ${absent} of ${workers.length} workers: no Node.js, NODE_OPTIONS is ignored, or ` +
+      'runtime.instrument is false; a stuck worker is not noticed, and one that ends restarts its container',
+  );
 }
 
 function whyUnknown(pods: KubeObject[], sampler: PodSampler): string {

@@ -1,4 +1,5 @@
 /** What a pod tells about itself on port 8999: HAProxy's figures, and its supervisors' where a worker had trouble. */
+import { z } from 'zod';
 import { Exposition } from '../kube/exposition.ts';
 
 /** A worker that ends again and again; its supervisor waits longer and longer before it starts it anew. */
@@ -8,6 +9,22 @@ export interface CrashLoop {
   /** Wait before the last try. */
   backoffSeconds: number;
 }
+
+/** An event loop that stood still until its supervisor killed it. */
+export interface Stall {
+  /** worker-0, worker-1, ... */
+  worker: string;
+  /** When it was noticed, ISO 8601. */
+  time: string;
+  seconds: number;
+  /** Function, file and line: `renderPrice /app/price.js:41`. */
+  in: string;
+}
+
+/** Page /stalls of a supervisor. It runs in the user's container, so nothing in it is trusted. */
+const stallsPage = z.object({
+  stalls: z.array(z.object({ time: z.iso.datetime(), seconds: z.number(), in: z.string() })).max(20),
+});
 
 export interface WorkerSample {
   /** worker-0, worker-1, ... */
@@ -19,6 +36,8 @@ export interface WorkerSample {
   /** How often it has gone down since HAProxy started. */
   downs: number;
   crashLoop?: CrashLoop;
+  /** It serves, but nobody supervises it: an image without Node.js, for example. */
+  runtimeAbsent?: true;
 }
 
 export interface PodSample {
@@ -43,20 +62,37 @@ const METRICS = [
 const HAPROXY_PAGE = `/metrics?metrics=${METRICS.join(',')}`;
 
 /**
- * Asks one pod: one request, and one more for each worker that is down, has been down since the last time, or was in a
+ * Asks one pod: one request, and two more for each worker that is down, has been down since the last time, or was in a
  * crash loop then (the first time for each worker). So a fleet at peace costs one request per pod.
  * @param get body of a page of port 8999
  * @param before the last sample of the same pod, if there is one
+ * @returns the sample, and the last stalls of the workers that were asked
  */
-export async function samplePod(get: (path: string) => Promise<string>, before?: PodSample): Promise<PodSample> {
+export async function samplePod(
+  get: (path: string) => Promise<string>,
+  before?: PodSample,
+): Promise<{ sample: PodSample; stalls: Stall[] }> {
   const sample = haproxySample(new Exposition(await get(HAPROXY_PAGE)));
+  const stalls: Stall[] = [];
   for (const [index, worker] of sample.workers.entries()) {
     const last = before?.workers.find(({ name }) => name === worker.name);
-    const isSuspicious = !worker.up || worker.downs !== last?.downs || last.crashLoop !== undefined;
-    const crashLoop = isSuspicious ? await readCrashLoop(get, index) : undefined;
-    if (crashLoop) worker.crashLoop = crashLoop;
+    // One that was down the last time may have said why only after that.
+    const wasSuspicious = last?.crashLoop !== undefined || last?.runtimeAbsent;
+    if (worker.up && last?.up && worker.downs === last.downs && !wasSuspicious) continue;
+    Object.assign(worker, await readSupervisor(get, index, worker.up));
+    if (worker.runtimeAbsent) continue;
+    stalls.push(...(await readStalls(get, index, worker.name)));
   }
-  return sample;
+  return { sample, stalls };
+}
+
+/** None as well where there is no supervisor to ask, or an older one. */
+async function readStalls(get: (path: string) => Promise<string>, index: number, worker: string): Promise<Stall[]> {
+  try {
+    return stallsPage.parse(JSON.parse(await get(`/workers/${index}/stalls`))).stalls.map((s) => ({ worker, ...s }));
+  } catch {
+    return [];
+  }
 }
 
 function haproxySample(page: Exposition): PodSample {
@@ -86,16 +122,18 @@ function haproxySample(page: Exposition): PodSample {
   };
 }
 
-/** Undefined as well where there is no supervisor to ask (no Node.js, or it starts just now). */
-async function readCrashLoop(get: (path: string) => Promise<string>, index: number): Promise<CrashLoop | undefined> {
-  try {
-    const page = new Exposition(await get(`/workers/${index}/metrics`));
-    if (page.sum('corelane_worker_crash_looping') !== 1) return undefined;
-    return {
-      exitCode: page.sum('corelane_worker_last_exit_code'),
-      backoffSeconds: page.sum('corelane_worker_backoff_seconds'),
-    };
-  } catch {
-    return undefined;
-  }
+async function readSupervisor(
+  get: (path: string) => Promise<string>,
+  index: number,
+  isUp: boolean,
+): Promise<Pick<WorkerSample, 'crashLoop' | 'runtimeAbsent'>> {
+  const page = await get(`/workers/${index}/metrics`).then(
+    (text) => new Exposition(text),
+    () => undefined,
+  );
+  // One whose supervisor does not answer may just begin; one that is up has had the time.
+  if (!page?.all('corelane_worker_up').length) return isUp ? { runtimeAbsent: true } : {};
+  if (page.sum('corelane_worker_crash_looping') !== 1) return {};
+  const exitCode = page.sum('corelane_worker_last_exit_code');
+  return { crashLoop: { exitCode, backoffSeconds: page.sum('corelane_worker_backoff_seconds') } };
 }

@@ -8,7 +8,7 @@
 import { PORTS } from '../api/names.ts';
 import { getFromPod } from '../kube/pod-http.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { type PodSample, samplePod } from './pod-sample.ts';
+import { type PodSample, type Stall, samplePod } from './pod-sample.ts';
 import { podAddress } from './pods.ts';
 
 const ROUND_MS = 15_000;
@@ -23,12 +23,19 @@ export interface PodSamplerOptions {
   /** Called when a pod's figures have changed, or when it can no longer be reached. */
   onChange: (pod: KubeObject) => void;
   onResult: (result: 'ok' | 'error') => void;
+  /** Called once for what has happened since the last round: event loops that were stuck. */
+  onStalls?: (pod: KubeObject, stalls: Stall[]) => void;
   /** Reads a page of port 8999 of a pod. */
   get?: (address: string, path: string) => Promise<string>;
 }
 
+/** A pod that this process has not asked before: what is older has been told by another leader, or is no news. */
+const NEWS_MS = 60_000;
+
 interface Entry {
   sample?: PodSample;
+  /** Time of the last stall that is known. */
+  lastStall: string;
   atMs: number;
   /** Why the last try has failed. */
   error?: string;
@@ -43,7 +50,11 @@ export class PodSampler {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: PodSamplerOptions) {
-    this.#options = { get: (address, path) => getFromPod(address, PORTS.stats, path), ...options };
+    this.#options = {
+      get: (address, path) => getFromPod(address, PORTS.stats, path),
+      onStalls: () => undefined,
+      ...options,
+    };
   }
 
   /** False until every pod has been asked once: a new leader knows nothing yet, which is no news about the pods. */
@@ -98,19 +109,23 @@ export class PodSampler {
   }
 
   async #ask(pod: KubeObject): Promise<void> {
-    const { get, onChange, onResult } = this.#options;
+    const { get, onChange, onResult, onStalls } = this.#options;
     const uid = pod.metadata.uid ?? '';
     const before = this.#entries.get(uid);
+    const { lastStall = new Date(Date.now() - NEWS_MS).toISOString() } = before ?? {};
     let entry: Entry;
     try {
-      const sample = await samplePod((path) => get(podAddress(pod) as string, path), before?.sample);
-      entry = { sample, atMs: performance.now() };
+      const { sample, stalls } = await samplePod((path) => get(podAddress(pod) as string, path), before?.sample);
+      const fresh = stalls.filter(({ time }) => time > lastStall);
+      const times = [lastStall, ...fresh.map(({ time }) => time)].sort();
+      entry = { sample, lastStall: times.at(-1) as string, atMs: performance.now() };
       onResult('ok');
+      if (fresh.length > 0) onStalls(pod, fresh);
     } catch (error) {
       // The last figures stay in use for two more rounds.
       const { sample, atMs = Number.NEGATIVE_INFINITY } = before ?? {};
       const isStale = performance.now() - atMs >= STALE_MS;
-      entry = { ...(!isStale && sample && { sample }), atMs, error: (error as Error).message };
+      entry = { ...(!isStale && sample && { sample }), lastStall, atMs, error: (error as Error).message };
       onResult('error');
     }
     this.#entries.set(uid, entry);

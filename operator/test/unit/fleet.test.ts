@@ -52,6 +52,16 @@ describe('the condition WorkersHealthy', () => {
     });
   });
 
+  test('says where the worker runtime is absent', () => {
+    const workers = [
+      { ...up, name: 'worker-0', runtimeAbsent: true as const },
+      { ...up, name: 'worker-1' },
+    ];
+    const { condition } = observeFleet(pods, sampler({ a: sample({ workers }) })) ?? {};
+    expect(condition).toMatchObject({ status: 'True', reason: 'RuntimeAbsent' });
+    expect(condition?.message).toContain('1 of 2 workers');
+  });
+
   test('names three and counts the others', () => {
     const workers = Array.from({ length: 5 }, () => crashing);
     const { condition } = observeFleet(pods, sampler({ a: sample({ workers }) })) ?? {};

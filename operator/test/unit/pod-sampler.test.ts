@@ -1,5 +1,6 @@
 /** When pods are asked for their figures, and what is kept of the answers. sidecar/test/pod-sample has the answers. */
 import { PodSampler } from '../../src/controller/pod-sampler.ts';
+import { stuckWorkerEvents } from '../../src/controller/stuck-workers.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 
 function pod(index: number, status: object = { phase: 'Running', podIP: `10.0.0.${index}` }, metadata: object = {}) {
@@ -97,4 +98,47 @@ test('never more than ten at a time', async () => {
   await sampler.round();
   expect(most).toBe(10);
   expect(sampler.of(pod(49))).toBeDefined();
+});
+
+test('a stall is told once, and one from before this process began not at all', async () => {
+  const at = (secondsAgo: number) => new Date(Date.now() - secondsAgo * 1000).toISOString();
+  const stall = (time: string) => ({
+    time,
+    seconds: 10.1,
+    in: 'renderPrice /app/price.js:41',
+    requests: [],
+    stack: [],
+  });
+  let stalls = [stall(at(3600)), stall(at(5))];
+  let downs = 1;
+  const told: string[] = [];
+  const storefront = pod(1);
+  const sampler = new PodSampler({
+    pods: () => [storefront],
+    onChange: () => undefined,
+    onResult: () => undefined,
+    onStalls: (where, found) => told.push(...stuckWorkerEvents(where, found).map(({ note }) => note)),
+    get: async (_address, path) => {
+      if (path === '/workers/0/stalls') return JSON.stringify({ stalls });
+      if (path === '/workers/0/metrics') return 'corelane_worker_up{worker="0"} 1\n';
+      return `${page(0)}haproxy_server_check_up_down_total{proxy="workers",server="worker-0"} ${downs}\n`;
+    },
+  });
+  const note = 'worker-0 of pod-1 stuck 10 s in renderPrice /app/price.js:41';
+  await sampler.round();
+  expect(told).toEqual([note]);
+  await sampler.round();
+  expect(told).toEqual([note]);
+  downs += 1;
+  stalls = [...stalls, stall(at(1))];
+  await sampler.round();
+  expect(told).toEqual([note, note]);
+});
+
+test('what a supervisor says is not trusted: no control characters, no flood', () => {
+  const stall = { worker: 'worker-0', time: '', seconds: 1, in: `a\n\u0000é${'x'.repeat(9999)}` };
+  const events = stuckWorkerEvents(pod(1), Array(20).fill(stall));
+  expect(events).toHaveLength(5);
+  for (const { note } of events) expect(note).toMatch(/^[\x20-\x7e]{1,700}$/);
+  expect(events[0]?.note).toContain('15 more');
 });

@@ -1,0 +1,23 @@
+/** Events about workers that were stuck, from what their supervisors have noted. */
+import type { EventDraft } from '../kube/events.ts';
+import type { KubeObject } from '../kube/types.ts';
+import type { Stall } from './pod-sample.ts';
+
+/** Of one pod and one round; a render that is always stuck would make one every few seconds in every worker. */
+const EVENTS_MAX = 5;
+const PLACE_LENGTH_MAX = 512;
+
+/** E.g. "worker-2 of storefront-abc stuck 10 s in renderPrice /app/price.js:41". */
+export function stuckWorkerEvents({ metadata }: KubeObject, stalls: Stall[]): EventDraft[] {
+  const more = stalls.length - EVENTS_MAX;
+  return stalls.slice(-EVENTS_MAX).map(({ worker, seconds, in: place }, index) => {
+    const what = `${worker} of ${metadata.name} stuck ${Math.round(seconds)} s in ${printable(place)}`;
+    const note = index === 0 && more > 0 ? `${what} (and ${more} more since the last look)` : what;
+    return { type: 'Warning', reason: 'WorkerStuck', action: 'RestartWorker', note };
+  });
+}
+
+/** The text comes from the user's process. */
+function printable(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, PLACE_LENGTH_MAX);
+}

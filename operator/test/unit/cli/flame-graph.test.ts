@@ -1,0 +1,43 @@
+/** The flame graph of a CPU profile: times add up, and nothing of the profile becomes markup. */
+import { type CpuProfile, flameGraph, frames } from '../../../src/cli/flame-graph.ts';
+
+const frame = (functionName: string, url = '/app/a.js') => ({ functionName, url, lineNumber: 4 });
+const profile: CpuProfile = {
+  nodes: [
+    { id: 1, callFrame: frame('(root)', ''), children: [2, 4] },
+    { id: 2, callFrame: frame('render'), children: [3, 5] },
+    { id: 3, callFrame: frame('</script><b>') },
+    { id: 4, callFrame: frame('(idle)', '') },
+    { id: 5, callFrame: frame('never') },
+  ],
+  samples: [2, 3, 3, 4, 2],
+  timeDeltas: [10, 20, 30, 40, -5],
+};
+
+test('a box has the time of its own samples and of what it called', () => {
+  expect(frames(profile)).toEqual({
+    name: '(root)',
+    at: '',
+    us: 100,
+    children: [
+      {
+        name: 'render',
+        at: '/app/a.js:5',
+        us: 60,
+        children: [{ name: '</script><b>', at: '/app/a.js:5', us: 50, children: [] }],
+      },
+      { name: '(idle)', at: '', us: 40, children: [] },
+    ],
+  });
+});
+
+test('names in a profile cannot end the script or begin an element', () => {
+  const html = flameGraph(profile, 'worker-0 of <i>');
+  expect(html.match(/<\/script>/g)).toHaveLength(1);
+  expect(html).not.toContain('<b>');
+  expect(html).not.toContain('<i>');
+});
+
+test('an empty profile is an error, not an empty page', () => {
+  expect(() => flameGraph({ nodes: [], samples: [], timeDeltas: [] }, '')).toThrow('empty');
+});
