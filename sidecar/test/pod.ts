@@ -35,9 +35,16 @@ export interface WorkerOptions {
   /** The container's command, /app being the folder of worker.mjs. */
   command?: string[];
   env?: Record<string, string>;
+  /** Further options of the engine. */
+  options?: string[];
 }
 
-const WORKER: Required<WorkerOptions> = { image: NODE_IMAGE, command: ['node', '/app/worker.mjs'], env: {} };
+const WORKER: Required<WorkerOptions> = {
+  image: NODE_IMAGE,
+  command: ['node', '/app/worker.mjs'],
+  env: {},
+  options: [],
+};
 
 /** What worker.mjs has noted. */
 export interface WorkerEvent {
@@ -122,7 +129,7 @@ export class Pod {
 
   /** Starts all workers as the plan has them. */
   async startWorkers(options: WorkerOptions = {}): Promise<void> {
-    const { image, command, env } = { ...WORKER, ...options };
+    const { image, command, env, options: further } = { ...WORKER, ...options };
     const events = this.#open('events');
     const runtime = await this.#copyRuntime();
     const own = Object.entries({ EVENTS: '/events/lines', ...env }).map(([name, value]) => ({ name, value }));
@@ -130,7 +137,7 @@ export class Pod {
       const [entrypoint = '', ...args] = command;
       const worker = await start(
         ...['--network', `container:${this.#holder}`, '--volume', `${events}:/events`, '--volume', `${APPS}:/app:ro`],
-        ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...runtime],
+        ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...runtime, ...further],
         ...(container.env ?? []).flatMap(({ name, value }) => ['--env', `${name}=${value}`]),
         ...['--entrypoint', entrypoint, image, ...args],
       );

@@ -9,6 +9,8 @@
  *   helper=1  start a child process, and one below it whose parent has ended
  *   size=N    answer with N bytes
  *   status=N  answer with that status
+ *   spin=N    burn CPU for N ms
+ *   fault=X   micro (an endless loop of microtasks), regex, json (100 MB of it), heap (memory without end), abort
  */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
@@ -42,11 +44,33 @@ async function render(url) {
   if (number('helper') > 0) startHelpers();
   if (number('block') > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, number('block'));
   while (number('loop') > 0);
+  await FAULTS[url.searchParams.get('fault')]?.();
+  if (number('spin') > 0) spin(number('spin'));
   if (number('ms') > 0) await new Promise((resolve) => setTimeout(resolve, number('ms')));
   if (number('die') > 0) process.exit(1);
   if (url.searchParams.has('exit')) process.exit(number('exit'));
   if (number('throw') > 0) setImmediate(() => thrower());
   return { status: number('status') || 200, size: number('size') };
+}
+
+const FAULTS = {
+  async micro() {
+    for (;;) await null;
+  },
+  regex: () => /^(a+)+$/.test(`${'a'.repeat(60)}b`),
+  json() {
+    const text = JSON.stringify(Array(1_000_000).fill('x'.repeat(100)));
+    return JSON.parse(text).length;
+  },
+  heap() {
+    for (const kept = []; ; ) kept.push(Array(10_000).fill(kept.length));
+  },
+  abort: () => process.abort(),
+};
+
+function spin(ms) {
+  const end = performance.now() + ms;
+  while (performance.now() < end);
 }
 
 function thrower() {

@@ -1,0 +1,69 @@
+/** What the worker runtime costs: the same worker with and without it, at the same load, at the same time. */
+import { docker } from '../../sidecar/test/docker.ts';
+import { Pod } from '../../sidecar/test/pod.ts';
+
+export interface Cost {
+  /** Of all processes of a worker container: proportional set size. */
+  memoryMib: number;
+  /** CPU of all processes of a worker container, in percent of one CPU. */
+  cpuPercent: number;
+}
+
+const SECONDS = Number(process.env.SECONDS ?? 60);
+/** Per second, for renders of 20 ms each: a worker that is busy for a fifth of its time. */
+const RATE = 10;
+/** 100 ticks of the kernel's clock are a second everywhere. */
+const TICKS_PER_SECOND = 100;
+
+/** Sums over the processes of a container: ticks of CPU and kB of memory. */
+const LOOK = `for p in /proc/[0-9]*; do
+  pid=\${p#/proc/}; [ "$pid" = $$ ] && continue
+  awk '{ sub(/.*\\) /, ""); print "ticks", $12 + $13 }' $p/stat 2>/dev/null
+  awk '/^Pss:/ { print "kb", $2 }' $p/smaps_rollup 2>/dev/null
+done`;
+
+async function look(pod: Pod): Promise<{ ticks: number; kb: number }> {
+  const sums = { ticks: 0, kb: 0 };
+  for (const line of (await docker('exec', pod.workers[0] ?? '', 'sh', '-c', LOOK)).split('\n')) {
+    const [what, value] = line.split(' ');
+    if (what === 'ticks' || what === 'kb') sums[what] += Number(value);
+  }
+  return sums;
+}
+
+async function measure(pod: Pod, atMs: number): Promise<Cost> {
+  const before = await look(pod);
+  const began = performance.now();
+  const answers: Promise<unknown>[] = [];
+  for (let n = 0; n < SECONDS * RATE; n += 1) {
+    const waitMs = atMs + (n * 1000) / RATE - Date.now();
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    answers.push(pod.get(`/?id=cost-${n}&spin=20`));
+  }
+  await Promise.all(answers);
+  const after = await look(pod);
+  const seconds = (performance.now() - began) / 1000;
+  return {
+    memoryMib: after.kb / 1024,
+    cpuPercent: ((after.ticks - before.ticks) / TICKS_PER_SECOND / seconds) * 100,
+  };
+}
+
+/** Both pods run side by side, so that whatever else the machine does hits both. */
+export async function costOfRuntime(node: string): Promise<{ withRuntime: Cost; without: Cost }> {
+  const worker = {
+    command: ['/usr/local/bin/corelane-node', '/app/worker.mjs'],
+    options: ['--volume', `${node}:/usr/local/bin/corelane-node:ro`],
+  };
+  const pods = [
+    await Pod.start({ workersPerPod: 1 }, worker),
+    await Pod.start({ workersPerPod: 1, runtime: { instrument: false } }, worker),
+  ];
+  try {
+    const atMs = Date.now() + 1_000;
+    const [withRuntime, without] = (await Promise.all(pods.map((pod) => measure(pod, atMs)))) as [Cost, Cost];
+    return { withRuntime, without };
+  } finally {
+    await Promise.all(pods.map((pod) => pod.stop()));
+  }
+}

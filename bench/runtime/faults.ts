@@ -1,0 +1,101 @@
+/** Each way in which a worker can fail, while other requests queue: what its client got, what was logged, what it cost. */
+import { Pod, until, type WorkerEvent } from '../../sidecar/test/pod.ts';
+
+export interface FaultRow {
+  fault: string;
+  /** Status and reason of the request that was in the worker. */
+  answer: string;
+  /** What the supervisor has written. */
+  logged: string;
+  /** Other requests that were not answered 200. */
+  lost: number;
+  /** From the moment the worker began with the request to the next request that it began. */
+  backMs: number;
+}
+
+/** Query of the request, and what happens while it is rendered. */
+const FAULTS: [name: string, query: string, trouble?: (pod: Pod, begun: WorkerEvent) => Promise<void>][] = [
+  ['infinite loop', 'loop=1'],
+  ['microtask loop', 'fault=micro'],
+  ['catastrophic regular expression', 'fault=regex'],
+  ['100 MB of JSON, synchronous', 'fault=json'],
+  ['heap exhaustion', 'fault=heap'],
+  ['SIGSTOP', 'ms=500', (pod, { worker, pid }) => pod.kill(worker, pid, 'STOP')],
+  ['exit 0', 'exit=0'],
+  ['exit 1', 'exit=1'],
+  ['uncaught exception', 'throw=1&ms=0'],
+  ['native crash (abort)', 'fault=abort'],
+];
+const CLIENTS = 6;
+/** Long enough for many of the others, short enough for a run in minutes. */
+const RENDER_MS = 30;
+
+/** All faults, one after the other, in a pod of two workers. */
+export async function faultRows(node: string): Promise<{ rows: FaultRow[]; overlaps: number }> {
+  const pod = await Pod.start(
+    { workersPerPod: 2, watchdog: { stallTimeout: '1s' }, queue: { timeout: '60s' } },
+    {
+      command: ['/usr/local/bin/corelane-node', '--max-old-space-size=400', '/app/worker.mjs'],
+      options: ['--volume', `${node}:/usr/local/bin/corelane-node:ro`],
+    },
+  );
+  try {
+    const rows: FaultRow[] = [];
+    for (const fault of FAULTS) rows.push(await faultRow(pod, ...fault));
+    const overlaps = pod.events({ event: 'begin' }).filter(({ inFlight }) => (inFlight ?? 0) > 1).length;
+    return { rows, overlaps };
+  } finally {
+    await pod.stop();
+  }
+}
+
+async function faultRow(
+  pod: Pod,
+  fault: string,
+  query: string,
+  trouble?: (pod: Pod, begun: WorkerEvent) => Promise<void>,
+): Promise<FaultRow> {
+  for (const worker of [0, 1]) await until(`worker-${worker} is up`, () => pod.isUp(worker), 60_000);
+  const id = fault.replace(/\W+/g, '-');
+  const others: number[] = [];
+  let isOver = false;
+  const client = async (number: number) => {
+    for (let n = 0; !isOver; n += 1) others.push((await post(pod, `${id}-${number}-${n}`, `ms=${RENDER_MS}`)).status);
+  };
+  const clients = Array.from({ length: CLIENTS }, (_unused, number) => client(number));
+  const victim = post(pod, id, query);
+  const begun = await pod.begun(id);
+  const logged = (await pod.supervisorLog(begun.worker)).length;
+  await trouble?.(pod, begun);
+  const answer = await victim;
+  const back = await until(
+    'the worker serves again',
+    () =>
+      pod
+        .events({ event: 'begin', worker: begun.worker })
+        .find(({ pid, at, id: next }) => next !== id && at > begun.at && (pid !== begun.pid || answer.status === 200)),
+    60_000,
+  );
+  isOver = true;
+  await Promise.all(clients);
+  const lines = (await pod.supervisorLog(begun.worker)).slice(logged);
+  return {
+    fault,
+    answer: answer.status === 200 ? '200' : `${answer.status} ${answer.headers['x-corelane-error'] ?? ''}`,
+    logged: lines.flatMap(words).join(', ') || 'nothing',
+    lost: others.filter((status) => status !== 200).length,
+    backMs: back.at - begun.at,
+  };
+}
+
+/** Never replayed, so that each one that is lost shows. */
+function post(pod: Pod, id: string, query: string) {
+  return pod.get(`/?id=${id}&${query}`, { method: 'POST', body: 'x' });
+}
+
+/** A line of the supervisor, as short as the table wants it. */
+function words({ event, in: place, reason, code, signal }: Record<string, unknown>): string[] {
+  if (event === 'stalled') return [`stuck in ${place}`];
+  if (event === 'restart') return [`restart: ${reason} (${signal ?? `code ${code}`})`];
+  return [];
+}
