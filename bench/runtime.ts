@@ -55,7 +55,7 @@ is that of the newest version. Requests that shared a worker with another one: $
 ${rows.join('\n')}
 
 What the runtime costs: a worker that renders for 20 ms ten times a second, all processes of its container, with and
-without the runtime at the same time (memory: proportional set size in MiB; CPU: percent of one).
+without the runtime at the same time (memory: anonymous, in MiB; CPU: percent of one).
 
 | Node.js | memory without | with | more | CPU without | with | more |
 |---|---|---|---|---|---|---|

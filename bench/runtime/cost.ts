@@ -3,7 +3,7 @@ import { docker } from '../../sidecar/test/docker.ts';
 import { Pod } from '../../sidecar/test/pod.ts';
 
 export interface Cost {
-  /** Of all processes of a worker container: proportional set size. */
+  /** Anonymous memory of all processes of a worker container: what only a kill gives back to a memory limit. */
   memoryMib: number;
   /** CPU of all processes of a worker container, in percent of one CPU. */
   cpuPercent: number;
@@ -19,7 +19,7 @@ const TICKS_PER_SECOND = 100;
 const LOOK = `for p in /proc/[0-9]*; do
   pid=\${p#/proc/}; [ "$pid" = $$ ] && continue
   awk '{ sub(/.*\\) /, ""); print "ticks", $12 + $13 }' $p/stat 2>/dev/null
-  awk '/^Pss:/ { print "kb", $2 }' $p/smaps_rollup 2>/dev/null
+  awk '/^Anonymous:/ { print "kb", $2 }' $p/smaps_rollup 2>/dev/null
 done`;
 
 async function look(pod: Pod): Promise<{ ticks: number; kb: number }> {

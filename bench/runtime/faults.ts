@@ -20,10 +20,10 @@ const FAULTS: [name: string, query: string, trouble?: (pod: Pod, begun: WorkerEv
   ['catastrophic regular expression', 'fault=regex'],
   ['100 MB of JSON, synchronous', 'fault=json'],
   ['heap exhaustion', 'fault=heap'],
-  ['SIGSTOP', 'ms=500', (pod, { worker, pid }) => pod.kill(worker, pid, 'STOP')],
+  ['SIGSTOP', 'ms=20000', (pod, { worker, pid }) => pod.kill(worker, pid, 'STOP')],
   ['exit 0', 'exit=0'],
   ['exit 1', 'exit=1'],
-  ['uncaught exception', 'throw=1&ms=0'],
+  ['uncaught exception', 'fault=throw'],
   ['native crash (abort)', 'fault=abort'],
 ];
 const CLIENTS = 6;
@@ -62,10 +62,11 @@ async function faultRow(
   const client = async (number: number) => {
     for (let n = 0; !isOver; n += 1) others.push((await post(pod, `${id}-${number}-${n}`, `ms=${RENDER_MS}`)).status);
   };
+  const logs = async () => Promise.all([0, 1].map((worker) => pod.supervisorLog(worker)));
+  const before = await logs();
   const clients = Array.from({ length: CLIENTS }, (_unused, number) => client(number));
   const victim = post(pod, id, query);
   const begun = await pod.begun(id);
-  const logged = (await pod.supervisorLog(begun.worker)).length;
   await trouble?.(pod, begun);
   const answer = await victim;
   const back = await until(
@@ -78,7 +79,7 @@ async function faultRow(
   );
   isOver = true;
   await Promise.all(clients);
-  const lines = (await pod.supervisorLog(begun.worker)).slice(logged);
+  const lines = (await logs())[begun.worker]?.slice(before[begun.worker]?.length) ?? [];
   return {
     fault,
     answer: answer.status === 200 ? '200' : `${answer.status} ${answer.headers['x-corelane-error'] ?? ''}`,

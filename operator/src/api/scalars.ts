@@ -135,8 +135,9 @@ export function urlPath() {
 
 /** A path with a query, as it stands in a request: no blank, quote or control character. It goes to no configuration file. */
 export function requestTarget() {
-  const message = 'must be a path such as /page?id=1: it begins with "/" and has no blanks, quotes or other than ASCII';
-  const pattern = '^/[A-Za-z0-9._~/?&=%,:@!*+;()-]*$';
+  const message =
+    'must be a path such as /page?id=1: it begins with "/" and has letters, digits and . _ ~ - / ? & = % , : @ + only';
+  const pattern = '^/[A-Za-z0-9._~/?&=%,:@+-]*$';
   return z
     .string()
     .max(1024)

@@ -222,10 +222,10 @@ describe('every number', () => {
 
 const notMaps = fields.filter(({ node }) => node.type !== 'object');
 
-test.each(notMaps.map(({ path }) => [path.join('.'), path] as const))(
+test.each(notMaps.map(({ path, node }) => [path.join('.'), path, node.type === 'array'] as const))(
   '%s refuses another type',
-  async (_name, path) => {
-    await expectRefused(path, ['a']);
+  async (_name, path, isArray) => {
+    await expectRefused(path, isArray ? 'a' : ['a']);
     await expectRefused(path, {});
   },
 );

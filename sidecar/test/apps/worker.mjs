@@ -10,7 +10,8 @@
  *   size=N    answer with N bytes
  *   status=N  answer with that status
  *   spin=N    burn CPU for N ms
- *   fault=X   micro (an endless loop of microtasks), regex, json (100 MB of it), heap (memory without end), abort
+ *   fault=X   micro (an endless loop of microtasks), regex, json (100 MB of it), heap (memory without end),
+ *             throw (an error that nobody catches, before any answer), abort
  */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
@@ -63,7 +64,11 @@ const FAULTS = {
     return JSON.parse(text).length;
   },
   heap() {
-    for (const kept = []; ; ) kept.push(Array(10_000).fill(kept.length));
+    for (const kept = []; ; ) kept.push(Array(2_000_000).fill(kept.length));
+  },
+  throw() {
+    setImmediate(thrower);
+    return new Promise(() => {});
   },
   abort: () => process.abort(),
 };
