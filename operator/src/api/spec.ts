@@ -174,7 +174,7 @@ const NODE_FLAG = /^--[A-Za-z0-9][A-Za-z0-9_-]*(=[A-Za-z0-9._,:/@%+-]*)?$/;
 const recycle = z
   .strictObject({
     requests: z.int().min(1).max(1_000_000_000).optional().describe('After so many requests (give or take 10 %).'),
-    memory: size({ min: '32Mi', max: '1Ti' })
+    memory: size({ min: '32Mi', max: '1024Gi' })
       .optional()
       .describe('When the process has more resident memory than this.'),
     age: duration({ min: '1m', max: '8760h' }).optional().describe('After this time (give or take 10 %).'),
