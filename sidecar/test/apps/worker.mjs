@@ -44,7 +44,7 @@ async function render(url) {
   const number = (name) => Number(url.searchParams.get(name) ?? 0);
   if (number('helper') > 0) startHelpers();
   if (number('block') > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, number('block'));
-  while (number('loop') > 0);
+  if (number('loop') > 0) for (;;);
   await FAULTS[url.searchParams.get('fault')]?.();
   if (number('spin') > 0) spin(number('spin'));
   if (number('ms') > 0) await new Promise((resolve) => setTimeout(resolve, number('ms')));
