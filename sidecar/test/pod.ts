@@ -37,6 +37,17 @@ export interface WorkerOptions {
   env?: Record<string, string>;
 }
 
+export interface PodOptions {
+  workers?: boolean;
+  /** Docker network of the fleet. */
+  network?: string;
+  /** Revision of the pod template. */
+  revision?: string;
+}
+
+/** Stands for the DNS name of the headless Service. */
+const PEERS_HOST = 'peers.corelane.test';
+
 const WORKER: Required<WorkerOptions> = { image: NODE_IMAGE, command: ['node', '/app/worker.mjs'], env: {} };
 
 /** What worker.mjs has noted. */
@@ -83,10 +94,12 @@ export class Pod {
   nginx = '';
   readonly workers: string[] = [];
   #holder = '';
+  readonly #options: PodOptions;
   readonly #folder: string;
   readonly #ports = new Map<number, number>();
 
-  private constructor(input: Partial<RenderServiceSpecInput>) {
+  private constructor(input: Partial<RenderServiceSpecInput>, options: PodOptions) {
+    this.#options = options;
     const template = { spec: { containers: [{ name: 'worker', image: NODE_IMAGE }] } };
     this.spec = renderServiceSpec.parse({ template, ...input });
     this.#folder = mkdtempSync(join(tmpdir(), 'corelane-pod-'));
@@ -94,13 +107,16 @@ export class Pod {
     this.run = this.#open('run');
   }
 
-  /** Starts a pod; `workers: false` leaves out the workers, for `startWorkers` later. */
+  /**
+   * Starts a pod; `workers: false` leaves out the workers, for `startWorkers` later. With a `network` of Docker its peers
+   * are the pods of the same network: all have the name that stands for the headless Service.
+   */
   static async start(
     input: Partial<RenderServiceSpecInput> = {},
-    { workers = true, ...worker }: WorkerOptions & { workers?: boolean } = {},
+    { workers = true, network, revision, ...worker }: WorkerOptions & PodOptions = {},
   ): Promise<Pod> {
     await prepare();
-    const pod = new Pod(input);
+    const pod = new Pod(input, { network, revision });
     try {
       await pod.#startProxies();
       if (workers) await pod.startWorkers(worker);
@@ -284,14 +300,17 @@ export class Pod {
       writeFileSync(join(config, file), CURRENT_MUTANT ? mutated(CURRENT_MUTANT, file, text) : text);
     const publish = PUBLISHED.flatMap((port) => ['--publish', `127.0.0.1::${port}`]);
     // Ends by itself should nobody be left to remove it.
-    this.#holder = await start(...publish, '--init', '--entrypoint', 'sleep', SIDECAR_IMAGE, '1800');
+    const { network, revision = 'r1' } = this.#options;
+    const joined = network ? ['--network', network, '--network-alias', PEERS_HOST] : [];
+    this.#holder = await start(...publish, ...joined, '--init', '--entrypoint', 'sleep', SIDECAR_IMAGE, '1800');
     for (const line of (await docker('port', this.#holder)).split('\n')) {
       const [, inside, outside] = /^([0-9]+)\/tcp -> 127\.0\.0\.1:([0-9]+)$/.exec(line) ?? [];
       if (inside) this.#ports.set(Number(inside), Number(outside));
     }
     const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
     const options = ['--network', `container:${this.#holder}`, ...RESTRICTED, ...shared];
-    this.haproxy = await start(...options, SIDECAR_IMAGE, 'haproxy');
+    const peers = ['--env', `CORELANE_PEERS=${PEERS_HOST}`, '--env', `CORELANE_REVISION=${revision}`];
+    this.haproxy = await start(...options, ...peers, SIDECAR_IMAGE, 'haproxy');
     this.nginx = await start(...options, '--tmpfs', '/tmp:mode=1777', SIDECAR_IMAGE, 'nginx');
   }
 }

@@ -4,13 +4,15 @@ import { whole, word } from './safe.ts';
 
 const RUN = '/run/corelane';
 
+type Pooling = NonNullable<DataPlaneModel['pooling']>;
+
 /**
  * The whole haproxy.cfg.
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderHaproxy(model: DataPlaneModel): string {
   const entrance = [global(model), defaults(model), front(model), line(model), slots(model)];
-  const sections = [...entrance, workers(model), waitingRoom(), workersUp(model)];
+  const sections = [...entrance, workers(model), waitingRoom(), workersUp(model), ...peers(model)];
   return `${[...sections, health(model), stats(model), ...workerRuntimes(model)].join('\n\n')}\n`;
 }
 
@@ -18,7 +20,7 @@ function ms(value: number, what: string): string {
   return `${whole(value, what)}ms`;
 }
 
-function global({ connections, drain, queue }: DataPlaneModel): string {
+function global({ connections, drain, pooling, ports, queue }: DataPlaneModel): string {
   const lua = [
     `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
     `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,
@@ -34,7 +36,29 @@ global
   hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}
   log stdout format raw daemon notice
   stats socket ${RUN}/haproxy.sock mode 600 level admin
-  lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}`;
+  lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}${pooling ? `\n${poolingGlobals(pooling, ports, queue)}` : ''}`;
+}
+
+function poolingGlobals(
+  { acrossRevisions, asksMax, shed }: Pooling,
+  ports: DataPlaneModel['ports'],
+  queue: DataPlaneModel['queue'],
+): string {
+  const lua = [
+    `asks-max=${whole(asksMax, 'pooling.maxAsks')}`,
+    `queue-length-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
+    `shed=${shed ? 1 : 0}`,
+    `port=${whole(ports.peers, 'port')}`,
+    ...(acrossRevisions ? ['revision=any'] : []),
+  ];
+  return `  # The entry point and the pod set these; the defaults let the file be checked elsewhere.
+  presetenv CORELANE_NAMESERVER 127.0.0.1
+  presetenv CORELANE_PEERS peers.invalid
+  lua-load /usr/share/corelane/haproxy/pooling.lua ${lua.join(' ')}
+  # How a pod asks another one. A dead one costs no more than this, once.
+  httpclient.timeout.connect 200ms
+  httpclient.retries 0
+  httpclient.resolvers.disabled on`;
 }
 
 function defaults({ queue, timeouts }: DataPlaneModel): string {
@@ -76,14 +100,15 @@ function front(model: DataPlaneModel): string {
   http-error ${errorReply(400, 'bad-request')}
 ${errorReplies(model)}
   http-request del-header X-Corelane-Waits
+  http-request del-header X-Corelane-Handed-Over
   # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
   http-request set-var(txn.waiting) queue(workers)
   http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)
-  acl no_slot be_conn_free(line) le 0
+  acl no_slot srv_conn_free(line/slots) le 0
   acl no_slot be_conn_free(workers) le 0
   acl queue_full queue(line),add(txn.waiting),add(txn.in_waiting_room) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full
-  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
+${handsOver(model) ? '  http-request set-header X-Corelane-Revision %[lua.corelane_revision]\n  http-request lua.ask_peers if no_slot\n' : ''}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
   http-after-response set-var(txn.in_line_ms) req.timer.queue
   http-after-response set-header X-Corelane-Queue-Ms %[res.hdr(X-Corelane-Queue-Ms),add(txn.in_line_ms)] if { res.hdr(X-Corelane-Queue-Ms) -m found }
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ res.hdr(X-Corelane-Queue-Ms) -m found }
@@ -99,14 +124,81 @@ function line(model: DataPlaneModel): string {
 backend line
   option abortonclose
   timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
-  server slots unix@${RUN}/slots.sock maxconn ${whole(places, 'slots')}`;
+${borrowed(model)}  server slots unix@${RUN}/slots.sock maxconn ${whole(places, 'slots')}${borrowedServers(model)}`;
+}
+
+function handsOver({ pooling }: DataPlaneModel): boolean {
+  return pooling !== undefined && pooling.borrowedMax > 0;
+}
+
+function borrowed(model: DataPlaneModel): string {
+  if (!handsOver(model)) return '';
+  return `  # Home first; then whom pooling.lua has opened for one request, each the slot of a peer. Weight 0 is closed.
+  balance first
+`;
+}
+
+function borrowedServers({ pooling }: DataPlaneModel): string {
+  const count = whole(pooling?.borrowedMax ?? 0, 'borrowed slots');
+  return Array.from(
+    { length: Number(count) },
+    (_unused, index) => `\n  server borrowed-${index} 127.0.0.1:9 maxconn 1 weight 0`,
+  ).join('');
+}
+
+/** The entrance for requests and questions of other pods, and the list of those. */
+function peers(model: DataPlaneModel): string[] {
+  const { pooling, ports, workers, concurrency } = model;
+  if (!pooling) return [];
+  const list = `# Never used for traffic: the addresses of the headless Service, for pooling.lua. Over TCP, because 500 of them do not fit
+# into a datagram; an answer that is missing (DNS restarts) does not empty the list.
+resolvers cluster
+  nameserver dns "tcp@\${CORELANE_NAMESERVER}:53"
+  accepted_payload_size 65535
+  timeout resolve 1s
+  timeout retry 1s
+  hold valid 1s
+  hold obsolete 0s
+  hold nx 0s
+  hold timeout 60s
+  hold refused 60s
+  hold other 60s
+
+backend peers
+  server-template peer- ${whole(pooling.peersMax, 'pooling.maxPeers')} "\${CORELANE_PEERS}:${whole(ports.peers, 'port')}" resolvers cluster init-addr none`;
+  const entrance = `frontend peers
+  ${bindAny(ports.peers)}
+  timeout http-request 5s
+  timeout http-keep-alive 30s
+  http-request return status 200 content-type text/plain lf-string %[lua.corelane_answer] if { req.hdr(X-Corelane-Ask) -m found }
+`;
+  if (!handsOver(model)) return [list, `${entrance}  http-request return status 404`];
+  return [
+    list,
+    `${entrance}  # Whoever does not know this pod's revision has not asked.
+  acl same_revision lua.corelane_revision,strcmp(txn.revision) eq 0
+  http-request set-var(txn.revision) req.hdr(X-Corelane-Revision)
+  http-request return status 403 content-type text/plain string "not a peer" if !same_revision
+  http-request add-header X-Corelane-Handed-Over 1
+  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
+${errorReplies(model)}
+  # Check and assignment are one step: one thread, and nothing between them waits.
+  use_backend line if { lua.corelane_slot_kept -m bool }
+  default_backend late`,
+    `# The slot that was kept has gone to somebody else in the last millisecond. The request waits for the next worker here:
+# it must not travel on.
+backend late
+  option abortonclose
+  timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
+  server slots unix@${RUN}/slots.sock maxconn ${whole(workers.length * concurrency, 'slots')}`,
+  ];
 }
 
 /** Second stage: one slot per worker, which only the end of its render frees (single flight). */
 function slots(model: DataPlaneModel): string {
   return `frontend slots
   bind unix@${RUN}/slots.sock mode 600 backlog 4096
-${errorReplies(model)}
+${errorReplies(model)}${handsOver(model) ? '\n  http-request del-header X-Corelane-Revision' : ''}
   # The waiting room has set its own.
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }
   http-after-response set-header X-Corelane-Render-Ms %Tr if !{ srv_name waiting-room }
