@@ -58,10 +58,19 @@ function corelane_draining()
 end
 core.register_fetches('corelane_draining', corelane_draining)
 
--- Holds a request until a worker is up, or for the queue time-out; txn.waited_ms tells how long it was.
+-- Holds a request until a worker is up, or for the queue time-out; txn.waited_ms tells how long it was. Where pods
+-- share their work another pod may have it meanwhile (txn.peer), but for one that has come from there.
 core.register_action('wait_for_worker', { 'http-req' }, function(txn)
   local begin_ms = now_ms()
-  while workers_up() == 0 and now_ms() - begin_ms < settings['queue-timeout-ms'] do core.msleep(POLL_MS) end
+  local may_leave = corelane_find_peer and not txn.f:req_fhdr('X-Corelane-Handed-Over')
+  while workers_up() == 0 and now_ms() - begin_ms < settings['queue-timeout-ms'] do
+    local peer = may_leave and corelane_find_peer()
+    if peer then
+      txn:set_var('txn.peer', peer)
+      break
+    end
+    core.msleep(POLL_MS)
+  end
   txn:set_var('txn.waited_ms', now_ms() - begin_ms)
 end)
 

@@ -8,6 +8,8 @@ local ASK_AGAIN_MS_MIN = 5
 local ASK_AGAIN_MS_MAX = 25
 -- Rounds of first asks at the same time; more arrivals than this are covered by those, for each hands over the oldest.
 local ROUNDS_MAX = 8
+-- A round that was refused by all holds off the next one for so long: a bound for what a full fleet spends on asking.
+local HOLD_OFF_MS = 10
 -- An answer takes half a millisecond. A dead or frozen peer costs this once, and is then left alone for a while.
 local ANSWER_MS_MAX = 200
 local SHUN_MS_MIN = 1000
@@ -121,11 +123,11 @@ local function borrow(peer)
   end
 end
 
--- Asks up to `count` random peers, one after the other, as long as somebody waits. True when one had a slot.
+-- Asks up to `count` random peers, one after the other. True when one had a slot.
 local function ask_round(count)
   local list = { table.unpack(known_peers()) }
   for _ = 1, count do
-    if #list == 0 or waiting() == 0 then return false end
+    if #list == 0 then return false end
     local peer = table.remove(list, math.random(#list))
     if ask(peer, 'slot') == 'yes' then
       borrow(peer)
@@ -136,17 +138,26 @@ local function ask_round(count)
 end
 
 local rounds = 0
+local refused_at = -math.huge
 
 -- A request is about to wait. The request itself goes on at once: by the time of the answer it stands in line.
 core.register_action('ask_peers', { 'http-req' }, function()
   if wake:size() == 0 then wake:push(true) end
-  if rounds >= ROUNDS_MAX then return end
+  if rounds >= ROUNDS_MAX or now_ms() - refused_at < HOLD_OFF_MS then return end
   rounds = rounds + 1
   core.register_task(function()
-    pcall(ask_round, settings['asks-max'])
+    local ok, found = pcall(ask_round, settings['asks-max'])
     rounds = rounds - 1
+    if ok and not found then refused_at = now_ms() end
   end)
 end)
+
+-- For the waiting room, where requests stand while no worker of this pod is up: address of a peer that keeps a slot.
+function corelane_find_peer()
+  local list = known_peers()
+  local peer = list[1] and list[math.random(#list)]
+  return peer and ask(peer, 'slot') == 'yes' and peer.address
+end
 
 local function ask_again()
   local pause_ms = ASK_AGAIN_MS_MIN

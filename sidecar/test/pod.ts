@@ -16,7 +16,7 @@ import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, runSidecar, SIDECAR_IMAG
 import { CURRENT_MUTANT, mutated } from './mutants/mutants.ts';
 
 const APPS = fileURLToPath(new URL('apps', import.meta.url));
-const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats];
+const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats, PORTS.peers];
 /** Generous: other work may keep the machine busy. */
 const WAIT_MS = 30_000;
 /** No request takes as long, so that what hangs fails instead. */
@@ -176,6 +176,11 @@ export class Pod {
   /** Waits until a worker has begun with request `id`. */
   async begun(id: string): Promise<WorkerEvent> {
     return until(`a worker begins ${id}`, () => this.events({ event: 'begin', id })[0]);
+  }
+
+  /** The container that holds the pod's network. */
+  get network(): string {
+    return this.#holder;
   }
 
   /** Local port that leads to `port` of the pod. */

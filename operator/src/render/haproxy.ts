@@ -12,7 +12,7 @@ type Pooling = NonNullable<DataPlaneModel['pooling']>;
  */
 export function renderHaproxy(model: DataPlaneModel): string {
   const entrance = [global(model), defaults(model), front(model), line(model), slots(model)];
-  const sections = [...entrance, workers(model), waitingRoom(), workersUp(model), ...peers(model)];
+  const sections = [...entrance, workers(model), waitingRoom(model), workersUp(model), ...peers(model)];
   return `${[...sections, health(model), stats(model), ...workerRuntimes(model)].join('\n\n')}\n`;
 }
 
@@ -185,6 +185,12 @@ ${errorReplies(model)}
   # Check and assignment are one step: one thread, and nothing between them waits.
   use_backend line if { lua.corelane_slot_kept -m bool }
   default_backend late`,
+    `# No worker of this pod is up, and a peer keeps a slot for the request in the waiting room.
+backend elsewhere
+  timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
+  http-request set-header X-Corelane-Revision %[lua.corelane_revision]
+  http-request set-dst var(txn.peer)
+  server peer 0.0.0.0:${whole(ports.peers, 'port')}`,
     `# The slot that was kept has gone to somebody else in the last millisecond. The request waits for the next worker here:
 # it must not travel on.
 backend late
@@ -201,8 +207,7 @@ function slots(model: DataPlaneModel): string {
 ${errorReplies(model)}${handsOver(model) ? '\n  http-request del-header X-Corelane-Revision' : ''}
   # The waiting room has set its own.
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }
-  http-after-response set-header X-Corelane-Render-Ms %Tr if !{ srv_name waiting-room }
-  http-after-response set-header X-Corelane-Worker %[srv_name] if !{ srv_name waiting-room } { srv_name -m found }
+${aboutWorker()}
   default_backend workers`;
 }
 
@@ -242,21 +247,27 @@ function serverLine({ name, port, runtimePort }: WorkerModel): string {
   return `  server ${word(name, 'worker name')} 127.0.0.1:${whole(port, 'worker port')}${agent}`;
 }
 
-function waitingRoom(): string {
+/** Names the worker whose response it is, and its time. Whoever stands between has passed on what it got. */
+function aboutWorker(): string {
+  return `  http-after-response set-header X-Corelane-Render-Ms %Tr if { srv_name -m beg worker- }
+  http-after-response set-header X-Corelane-Worker %[srv_name] if { srv_name -m beg worker- }`;
+}
+
+function waitingRoom(model: DataPlaneModel): string {
+  const leaves = handsOver(model);
   return `frontend waiting-room
   bind unix@${RUN}/waiting-room.sock mode 600 backlog 4096
   http-request return ${errorReply(503, 'no-worker', 1)} if { req.hdr_cnt(X-Corelane-Waits) ge 8 }
   http-request add-header X-Corelane-Waits 1
   http-request set-var(txn.waited_ms) int(0)
   http-request lua.wait_for_worker
-  http-request return ${errorReply(503, 'no-worker', 1)} if { nbsrv(workers-up) eq 0 }
+  http-request return ${errorReply(503, 'no-worker', 1)} if { nbsrv(workers-up) eq 0 }${leaves ? ' !{ var(txn.peer) -m found }' : ''}
   http-error ${errorReply(503, 'queue-timeout', 1)}
   http-error ${errorReply(504, 'render-timeout')}
   errorfile 502 /dev/null
   http-after-response set-header X-Corelane-Queue-Ms %[req.timer.queue,add(txn.waited_ms)] if !{ srv_name waiting-room }
-  http-after-response set-header X-Corelane-Render-Ms %Tr if !{ srv_name waiting-room }
-  http-after-response set-header X-Corelane-Worker %[srv_name] if !{ srv_name waiting-room } { srv_name -m found }
-  default_backend workers`;
+${aboutWorker()}
+${leaves ? '  use_backend elsewhere if { var(txn.peer) -m found }\n' : ''}  default_backend workers`;
 }
 
 function workersUp(model: DataPlaneModel): string {
@@ -274,7 +285,7 @@ function bindAny(port: number): string {
   return `bind "\${CORELANE_ANY_ADDRESS}:${whole(port, 'port')}" v4v6`;
 }
 
-function health({ ports }: DataPlaneModel): string {
+function health({ pooling, ports }: DataPlaneModel): string {
   const text = (status: number, body: string) =>
     `http-request return status ${status} content-type text/plain string ${body}`;
   return `frontend health
@@ -286,7 +297,7 @@ function health({ ports }: DataPlaneModel): string {
   ${text(200, 'ok')} if { path /livez }
   ${text(503, 'draining')} if { path /readyz } { lua.corelane_draining -m bool }
   ${text(503, 'no-worker')} if { path /readyz } { nbsrv(workers-up) eq 0 }
-  ${text(200, 'ok')} if { path /readyz }
+${pooling?.shed ? `  ${text(503, 'queue-full')} if { path /readyz } { lua.corelane_shed -m bool }\n` : ''}  ${text(200, 'ok')} if { path /readyz }
   http-request lua.wait_for_drain if { path /wait-for-drain }
   ${text(503, 'not-draining')} if { path /wait-for-drain } !{ lua.corelane_draining -m bool }
   ${text(200, 'drained')} if { path /wait-for-drain }
