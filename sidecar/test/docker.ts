@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /** Label of all containers that these tests make. Its value begins with the process id of the run. */
-const LABEL = 'corelane.test';
+export const LABEL = 'corelane.test';
 export const RUN_ID = `${process.pid}-${randomBytes(3).toString('hex')}`;
 
 export const SIDECAR_IMAGE = process.env.CORELANE_SIDECAR_IMAGE ?? 'corelane.local/sidecar:dev';
@@ -51,6 +51,12 @@ export async function prepare(): Promise<void> {
   const lines = await docker('ps', '--all', '--filter', `label=${LABEL}`, '--format', `{{.ID}} {{.Label "${LABEL}"}}`);
   const stale = lines.split('\n').filter((line) => /^\w+ [0-9]+-/.test(line) && !alive(line.split(' ')[1] ?? ''));
   if (stale.length > 0) await docker('rm', '--force', ...stale.map((line) => line.split(' ')[0] ?? ''));
+}
+
+/** Removes all containers of this run. */
+export async function removeAll(): Promise<void> {
+  const ids = await docker('ps', '--all', '--quiet', '--filter', `label=${LABEL}=${RUN_ID}`);
+  if (ids) await docker('rm', '--force', '--volumes', ...ids.split('\n'));
 }
 
 function alive(runId: string): boolean {
