@@ -7,14 +7,16 @@ import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { prepare, removeAll } from '../sidecar/test/docker.ts';
+import { until } from '../sidecar/test/pod.ts';
 import { CHAIN_SECONDS, measureChain } from './faults/chain.ts';
 import { MIXED_SECONDS, measureMixed } from './faults/mixed.ts';
 import { lastLine, markdown, picture, type Report } from './faults/report.ts';
-import { runScenario } from './faults/run.ts';
+import { run, runScenario } from './faults/run.ts';
 import { SCENARIOS, type Scenario, WORKERS } from './faults/scenarios.ts';
 import { chosen } from './lib/choice.ts';
 import { Progress } from './lib/progress.ts';
 import { SYSTEMS, type SystemKind } from './systems/index.ts';
+import type { System } from './systems/system.ts';
 
 const DOCS = fileURLToPath(new URL('../docs/benchmarks', import.meta.url));
 const START_SECONDS = 10;
@@ -39,12 +41,25 @@ function plannedSeconds(): number {
   return perSystem.reduce((sum, seconds) => sum + seconds, extra);
 }
 
+/** A peer that is set up wrongly must not look like one that fails. */
+async function mustServe(system: System): Promise<void> {
+  await until(`${system.name} serves`, async () => {
+    const group = { name: 'hello', concurrency: 1, count: 1, seconds: 10, requests: [{ path: '/?id={id}' }] };
+    const { records } = await run(system, [group]);
+    return records[0]?.status === 200;
+  });
+}
+
 async function measureSystem(name: string, progress: Progress): Promise<Report['results']> {
   const kind = SYSTEMS[name] as SystemKind;
   const own = scenariosOf(kind);
   if (own.length === 0) return [];
   const results: Report['results'] = [];
-  const system = await progress.step(`${name}: start`, START_SECONDS, () => kind.start(WORKERS));
+  const system = await progress.step(`${name}: start`, START_SECONDS, async () => {
+    const started = await kind.start(WORKERS);
+    await mustServe(started);
+    return started;
+  });
   for (const scenario of own) {
     const seconds = scenario.seconds + AROUND_SECONDS;
     const work = () => runScenario(system, scenario);

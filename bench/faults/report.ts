@@ -132,7 +132,7 @@ export function picture({ results }: Report): string {
       label,
       bars: results
         .filter(({ scenario }) => scenario === key)
-        .map((result) => ({ series: result.system, value: value(result), text: String(Math.round(value(result))) })),
+        .map((result) => ({ series: result.system, value: value(result) || 0, text: ms(value(result)) })),
     })).filter(({ bars }) => bars.length > 0),
   });
   return plot([

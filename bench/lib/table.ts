@@ -10,10 +10,10 @@ export function table(head: string[], rows: (string | number)[][]): string {
   return [line(head), line(rule), ...cells.slice(1).map(line)].join('\n');
 }
 
-/** Milliseconds with a digit behind the point below 100; `-` where there is no value. */
+/** A figure with at most one digit behind the point; `-` where there is no value. */
 export function ms(value: number | null | undefined): string {
   if (value === null || value === undefined || Number.isNaN(value)) return '-';
-  return value < 100 ? value.toFixed(1) : String(Math.round(value));
+  return value < 100 && !Number.isInteger(value) ? value.toFixed(1) : String(Math.round(value));
 }
 
 export function ratio(value: number): string {

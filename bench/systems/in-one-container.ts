@@ -67,6 +67,8 @@ export class InOneContainer extends BaseSystem {
       chmodSync(join(config, name), 0o644);
     }
     const mounts = ['--volume', `${config}:/config:ro`, '--tmpfs', '/tmp:mode=1777'];
-    return start('--network', this.network, ...RESTRICTED, ...mounts, SIDECAR_IMAGE, ...command);
+    const [entrypoint = '', ...args] = command;
+    const options = ['--network', this.network, ...RESTRICTED, ...mounts, '--entrypoint', entrypoint];
+    return start(...options, SIDECAR_IMAGE, ...args);
   }
 }
