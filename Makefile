@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images cluster generate verify format test test-mutants e2e bench-drain demo down clean tools-path
+.PHONY: help setup build images cluster generate verify format test test-mutants e2e bench-drain bench-faults demo down clean tools-path
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -50,7 +50,7 @@ format: setup ## format and fix what can be fixed by machine
 test: build ## all tests that need no cluster: unit, API server, sidecar image
 	@e2e/ci/test.sh unit api sidecar
 
-test-mutants: build ## break the data plane in 54 ways: does a test notice each? (about 15 min)
+test-mutants: build ## break the data plane in 55 ways: does a test notice each? (about 15 min)
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) sidecar/test/mutants/run.ts $(MUTANTS)
@@ -60,6 +60,15 @@ e2e: build cluster ## the stories on the kind cluster
 
 bench-drain: build cluster ## the drain story in full: 10 rollouts, 30 deletions, 2 drains, 8 -> 2 -> 8 (about 20 min)
 	@DRAIN_STORY=full UPDATE_BENCHMARKS=1 e2e/ci/test.sh e2e -- --testPathPatterns drain
+
+bench/peers/node_modules/.package-lock.json: bench/peers/package.json bench/peers/package-lock.json
+	@cd bench/peers && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2
+	@touch $@
+
+bench-faults: build bench/peers/node_modules/.package-lock.json ## faults, side by side with peers (25 min on a quiet machine); BENCH=corelane,cluster SCENARIOS=kill,chain for a part
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
+	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/faults.ts
 
 demo: build cluster ## a React page on three nodes: 1,000 renders, and a table
 	@$(ENGINE); $(TOOLS); \
@@ -74,4 +83,4 @@ down: ## remove the cluster and test containers, stop the engine; keep what was 
 
 clean: ## remove all that the other targets created, caches included
 	@e2e/cluster/clean.sh
-	@rm -rf node_modules operator/dist examples/storefront/node_modules
+	@rm -rf node_modules operator/dist examples/storefront/node_modules bench/peers/node_modules

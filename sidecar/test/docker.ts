@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /** Label of all containers that these tests make. Its value begins with the process id of the run. */
-const LABEL = 'corelane.test';
+export const LABEL = 'corelane.test';
 export const RUN_ID = `${process.pid}-${randomBytes(3).toString('hex')}`;
 
 export const SIDECAR_IMAGE = process.env.CORELANE_SIDECAR_IMAGE ?? 'corelane.local/sidecar:dev';
@@ -61,6 +61,12 @@ export async function prepare(): Promise<void> {
   const networks = await docker('network', 'ls', '--filter', `label=${LABEL}`, '--format', '{{.Name}}');
   for (const name of networks.split('\n').filter((line) => line && !alive(line.split('-')[2] ?? '')))
     await docker('network', 'rm', name).catch(() => {}); // somebody else was faster
+}
+
+/** Removes all containers of this run. */
+export async function removeAll(): Promise<void> {
+  const ids = await docker('ps', '--all', '--quiet', '--filter', `label=${LABEL}=${RUN_ID}`);
+  if (ids) await docker('rm', '--force', '--volumes', ...ids.split('\n'));
 }
 
 function alive(runId: string): boolean {

@@ -32,7 +32,9 @@ export interface Answer {
 /** What runs in a worker container. */
 export interface WorkerOptions {
   image?: string;
-  /** The container's command, /app being the folder of worker.mjs. */
+  /** What is mounted as /app. */
+  folder?: string;
+  /** The container's command. */
   command?: string[];
   env?: Record<string, string>;
 }
@@ -48,7 +50,12 @@ export interface PodOptions {
 /** Stands for the DNS name of the headless Service. */
 const PEERS_HOST = 'peers.corelane.test';
 
-const WORKER: Required<WorkerOptions> = { image: NODE_IMAGE, command: ['node', '/app/worker.mjs'], env: {} };
+const WORKER: Required<WorkerOptions> = {
+  image: NODE_IMAGE,
+  folder: APPS,
+  command: ['node', '/app/worker.mjs'],
+  env: {},
+};
 
 /** What worker.mjs has noted. */
 export interface WorkerEvent {
@@ -138,14 +145,14 @@ export class Pod {
 
   /** Starts all workers as the plan has them. */
   async startWorkers(options: WorkerOptions = {}): Promise<void> {
-    const { image, command, env } = { ...WORKER, ...options };
+    const { image, folder, command, env } = { ...WORKER, ...options };
     const events = this.#open('events');
     const runtime = await this.#copyRuntime();
     const own = Object.entries({ EVENTS: '/events/lines', ...env }).map(([name, value]) => ({ name, value }));
     for (const container of workerContainers(this.spec, { name: 'worker', image, env: own })) {
       const [entrypoint = '', ...args] = command;
       const worker = await start(
-        ...['--network', `container:${this.#holder}`, '--volume', `${events}:/events`, '--volume', `${APPS}:/app:ro`],
+        ...['--network', this.network, '--volume', `${events}:/events`, '--volume', `${folder}:/app:ro`],
         ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...runtime],
         ...(container.env ?? []).flatMap(({ name, value }) => ['--env', `${name}=${value}`]),
         ...['--entrypoint', entrypoint, image, ...args],
@@ -163,10 +170,14 @@ export class Pod {
     return ['--volume', `${folder}:/corelane:ro`];
   }
 
+  /** Where the workers write their notes. */
+  get notesFile(): string {
+    return join(this.#folder, 'events', 'lines');
+  }
+
   /** Everything that the workers have noted so far, in order. */
   events(filter: Partial<WorkerEvent> = {}): WorkerEvent[] {
-    const file = join(this.#folder, 'events', 'lines');
-    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+    const lines = existsSync(this.notesFile) ? readFileSync(this.notesFile, 'utf8').split('\n').filter(Boolean) : [];
     const wanted = Object.entries(filter);
     return lines
       .map((line) => JSON.parse(line) as WorkerEvent)
@@ -179,8 +190,13 @@ export class Pod {
   }
 
   /** The container that holds the pod's network. */
-  get network(): string {
+  get holder(): string {
     return this.#holder;
+  }
+
+  /** The pod's network, for another container that is to be in it. */
+  get network(): string {
+    return `container:${this.#holder}`;
   }
 
   /** Local port that leads to `port` of the pod. */
@@ -313,7 +329,7 @@ export class Pod {
       if (inside) this.#ports.set(Number(inside), Number(outside));
     }
     const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
-    const options = ['--network', `container:${this.#holder}`, ...RESTRICTED, ...shared];
+    const options = ['--network', this.network, ...RESTRICTED, ...shared];
     const peers = ['--env', `CORELANE_PEERS=${PEERS_HOST}`, '--env', `CORELANE_REVISION=${revision}`];
     this.haproxy = await start(...options, ...peers, SIDECAR_IMAGE, 'haproxy');
     this.nginx = await start(...options, '--tmpfs', '/tmp:mode=1777', SIDECAR_IMAGE, 'nginx');

@@ -216,6 +216,8 @@ function workers(model: DataPlaneModel): string {
   const afterWaiting = ms(model.timeouts.workerAfterWaitingMs, 'timeouts.render');
   return `backend workers
   balance ${word(model.balance, 'balance')}
+  # All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.
+  retries ${whole(model.workers.length + 3, 'retries')}
   http-request set-timeout server ${afterWaiting} if { nbsrv(workers-up) eq 0 }
   # Only the proxies may say who made an error, or that a request has waited.
   http-response del-header X-Corelane-Error if !{ srv_name waiting-room }

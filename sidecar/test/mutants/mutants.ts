@@ -74,10 +74,16 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     name: 'no second try after a refused connection',
     breaks: 'I2',
     edits: [
-      [/retries 3/g, 'retries 0'],
+      [/retries [0-9]+/g, 'retries 0'],
       [/ {2}option redispatch 1\n/g, REMOVED],
     ],
     caughtBy: 'workers: dead before HAProxy knows',
+  },
+  {
+    name: 'three tries, whatever the number of workers',
+    breaks: 'I2',
+    edits: [[/retries [4-9]/g, 'retries 3']],
+    caughtBy: 'workers: many workers are dead',
   },
   {
     name: 'no waiting room',
