@@ -1,6 +1,8 @@
 /** The operator as a whole: caches, leader election, queue. `main.ts` gives it an environment and signals. */
 import type { Logger } from 'pino';
+import { LABEL_RENDER_SERVICE } from './api/names.ts';
 import { Cluster } from './controller/cluster.ts';
+import { PodSampler } from './controller/pod-sampler.ts';
 import { WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
 import type { PooledKubeConfig } from './kube/config.ts';
@@ -24,6 +26,7 @@ export class Operator {
   readonly #cluster: Cluster;
   readonly #stop = new AbortController();
   readonly #election: LeaderElection;
+  readonly #sampler: PodSampler;
   #queue: WorkQueue | undefined;
   #synced = false;
 
@@ -38,6 +41,12 @@ export class Operator {
     this.#cluster = new Cluster(new Rest(config, observe, mayWrite), settings.CORELANE_NAMESPACE, (kind, error) => {
       metrics.watchErrors.inc({ kind: kind.kind });
       log.warn({ kind: kind.kind, err: error }, 'list or watch failed; trying again');
+    });
+    this.#sampler = new PodSampler({
+      pods: () => this.#cluster.pods.list(),
+      onChange: ({ metadata }) =>
+        this.#queue?.add(`${metadata.namespace}/${metadata.labels?.[LABEL_RENDER_SERVICE] ?? ''}`),
+      onResult: (result) => metrics.podSamples.inc({ result }),
     });
     this.#election = new LeaderElection({
       rest: new Rest(config, observe),
@@ -72,6 +81,7 @@ export class Operator {
       metrics.leader.set(0);
     }
     const result = this.#stop.signal.aborted ? 'stopped' : 'lost';
+    this.#sampler.stop();
     await this.#queue?.stop();
     // Only now: nobody else may write before the last reconcile here is done.
     if (result === 'stopped') await this.#election.release();
@@ -88,6 +98,7 @@ export class Operator {
     const { settings, metrics, log } = this.#options;
     const reconciler = new Reconciler({
       cluster: this.#cluster,
+      sampler: this.#sampler,
       sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
       instance: settings.CORELANE_POD_NAME,
       now: () => new Date(),
@@ -96,11 +107,11 @@ export class Operator {
         log.info({ what, key }, 'written');
       },
     });
-    const work = async (key: string) => {
+    const work = async (key: string, failures: number) => {
       const end = metrics.reconcileSeconds.startTimer();
       try {
-        const outcome = await reconciler.reconcile(key);
-        end({ result: outcome.requeueAfterMs === undefined ? 'done' : 'stalled' });
+        const outcome = await reconciler.reconcile(key, failures);
+        end({ result: outcome.isStalled ? 'stalled' : 'done' });
         return outcome;
       } catch (error) {
         end({ result: 'error' });
@@ -116,6 +127,7 @@ export class Operator {
         queue.add(`${metadata.namespace}/${metadata.name}`);
     };
     enqueueAll();
+    this.#sampler.start();
     // A process that has lost the lead must end, and a timer would keep it.
     setInterval(enqueueAll, RESYNC_MS).unref();
   }

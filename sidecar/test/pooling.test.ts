@@ -53,7 +53,7 @@ test('what finds no slot at home is rendered by pods that have one, once, as if 
 
   const log = await until('all are in the log', async () => {
     const lines = await rendered(home);
-    return lines.length >= 6 && lines;
+    return lines.length >= 6 ? lines : undefined;
   });
   expect(log).toHaveLength(6);
   expect(log.filter(({ pod }) => pod === '')).toHaveLength(2);
