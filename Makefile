@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images cluster generate verify format test test-mutants e2e bench-drain bench-faults demo down clean tools-path
+.PHONY: help setup build images cluster generate verify format test test-mutants e2e bench-drain bench-faults bench-fleet demo down clean tools-path
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -70,6 +70,11 @@ bench-faults: build bench/peers/node_modules/.package-lock.json ## faults, side 
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/faults.ts
+
+bench-fleet: build ## pods that share their work, side by side with peers (30 min on a quiet machine); BENCH=corelane LOADS=0.8 for a part
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
+	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/fleet.ts
 
 demo: build cluster ## a React page on three nodes: 1,000 renders, and a table
 	@$(ENGINE); $(TOOLS); \

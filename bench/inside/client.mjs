@@ -115,16 +115,52 @@ async function runClosed(group) {
   await Promise.all(Array.from({ length: group.concurrency }, client));
 }
 
+/** Targets that are ready, by number; looked at every so often. */
+class ReadyTargets {
+  #ready = [...plan.targets.keys()];
+  #timer;
+
+  constructor({ port, queueLengthMax, everyMs }) {
+    const look = async () => {
+      const checks = plan.targets.map(async ({ host }) => {
+        const page = await fetch(`http://${host}:${port}/metrics?metrics=haproxy_backend_current_queue`);
+        const [, length] = /^haproxy_backend_current_queue\{proxy="line"\} ([0-9]+)$/m.exec(await page.text()) ?? [];
+        return Number(length) < queueLengthMax;
+      });
+      const isReady = await Promise.all(checks);
+      this.#ready = [...plan.targets.keys()].filter((target) => isReady[target]);
+    };
+    this.#timer = setInterval(look, everyMs);
+  }
+
+  /** Undefined when a Service would have no endpoints. */
+  pick(choice) {
+    return this.#ready[Math.floor(choice * this.#ready.length)];
+  }
+
+  stop() {
+    clearInterval(this.#timer);
+  }
+}
+
 /** Open loop: each request at its time, whatever has become of the others. */
 async function runOpen(group) {
   const beganMs = nowMs();
   const running = [];
+  const targets = group.readiness && new ReadyTargets(group.readiness);
   for (const [number, request] of group.requests.entries()) {
     const waitMs = beganMs + request.atMs - nowMs();
     if (waitMs > 1) await new Promise((resolve) => setTimeout(resolve, waitMs));
-    running.push(exchange(`${group.name}-${number}`, request, group).then(({ record }) => records.push(record)));
+    const id = `${group.name}-${number}`;
+    if (targets) request.target = targets.pick(request.choice);
+    if (targets && request.target === undefined) {
+      records.push({ group: group.name, id, at: nowMs(), ms: 0, status: 0, error: 'no endpoints' });
+      continue;
+    }
+    running.push(exchange(id, request, group).then(({ record }) => records.push(record)));
   }
   await Promise.all(running);
+  targets?.stop();
 }
 
 for (const [number, groups] of plan.phases.entries()) {

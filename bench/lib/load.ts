@@ -14,12 +14,23 @@ export interface PlannedRequest {
   path: string;
   /** Number of the target, 0 unless given. */
   target?: number;
+  /** Uniform in [0, 1): which of the targets that are ready. */
+  choice?: number;
   /** Open loop: when, in milliseconds after the phase began. */
   atMs?: number;
   /** The client leaves by then. */
   abortAfterMs?: number;
   /** The body arrives little by little over this time. */
   bodyOverMs?: number;
+}
+
+/** A readiness check as kubelet and the Service would do it: what is not ready gets no new requests. */
+export interface Readiness {
+  /** Where HAProxy tells its figures. */
+  port: number;
+  /** A pod with so many waiting requests is not ready. */
+  queueLengthMax: number;
+  everyMs: number;
 }
 
 /** Requests that are sent in one way. They are named `GROUP-0`, `GROUP-1` ... */
@@ -31,6 +42,8 @@ export interface Group {
   count?: number;
   seconds?: number;
   keepAlive?: boolean;
+  /** Open loop: for requests with a `choice`. */
+  readiness?: Readiness;
   requests: PlannedRequest[];
 }
 

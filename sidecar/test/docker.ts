@@ -67,6 +67,8 @@ export async function prepare(): Promise<void> {
 export async function removeAll(): Promise<void> {
   const ids = await docker('ps', '--all', '--quiet', '--filter', `label=${LABEL}=${RUN_ID}`);
   if (ids) await docker('rm', '--force', '--volumes', ...ids.split('\n'));
+  const networks = await docker('network', 'ls', '--quiet', '--filter', `label=${LABEL}=${RUN_ID}`);
+  if (networks) await docker('network', 'rm', ...networks.split('\n'));
 }
 
 function alive(runId: string): boolean {

@@ -7,10 +7,11 @@ import { Pod, type PodOptions, until, type WorkerOptions } from './pod.ts';
 
 export class Fleet {
   readonly pods: Pod[];
-  readonly #network: string;
+  /** Docker network of the pods. */
+  readonly network: string;
 
   private constructor(network: string, pods: Pod[]) {
-    this.#network = network;
+    this.network = network;
     this.pods = pods;
   }
 
@@ -34,7 +35,7 @@ export class Fleet {
 
   /** One more pod. */
   async add(input: Partial<RenderServiceSpecInput>, options: WorkerOptions & PodOptions = {}): Promise<Pod> {
-    const pod = await Pod.start(input, { ...options, network: this.#network });
+    const pod = await Pod.start(input, { ...options, network: this.network });
     this.pods.push(pod);
     return pod;
   }
@@ -49,7 +50,7 @@ export class Fleet {
   /** Removes everything. */
   async stop(): Promise<void> {
     await Promise.all(this.pods.map((pod) => pod.stop()));
-    await docker('network', 'rm', this.#network);
+    await docker('network', 'rm', this.network);
   }
 }
 

@@ -239,6 +239,13 @@ export class Pod {
     return Number(found?.split(' ')[1] ?? Number.NaN);
   }
 
+  /** Requests that peers have taken from this pod. */
+  async handedOver(): Promise<number> {
+    const { body } = await this.get('/metrics', { port: PORTS.stats });
+    const lines = body.match(/^haproxy_server_sessions_total\{proxy="line",server="borrowed-[0-9]+"\} [0-9]+$/gm) ?? [];
+    return lines.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0);
+  }
+
   /** Whether HAProxy gives requests to a worker. */
   async isUp(worker: number): Promise<boolean> {
     return (await this.metric(`haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`)) === 1;
