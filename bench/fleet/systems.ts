@@ -60,7 +60,7 @@ async function startWithHandmadeCheck(pods: number, workersPerPod: number): Prom
 
 async function startClusters(pods: number, workersPerPod: number): Promise<RunningFleet> {
   const clusters: InOneContainer[] = [];
-  for (let pod = 0; pod < pods; pod += 1) clusters.push(await startCluster(workersPerPod));
+  for (let pod = 0; pod < pods; pod += 1) clusters.push(await startCluster(workersPerPod, '0.0.0.0'));
   return {
     network: 'bridge',
     targets: await Promise.all(

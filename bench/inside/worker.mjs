@@ -7,7 +7,7 @@
 import { openSync, writeSync } from 'node:fs';
 import http from 'node:http';
 
-const { PORT, EVENTS, WORKER_INDEX, NODE_APP_INSTANCE } = process.env;
+const { PORT, LISTEN = '127.0.0.1', EVENTS, WORKER_INDEX, NODE_APP_INSTANCE } = process.env;
 const worker = Number(WORKER_INDEX ?? NODE_APP_INSTANCE ?? 0);
 const events = openSync(EVENTS, 'a');
 const cell = new Int32Array(new SharedArrayBuffer(4));
@@ -49,7 +49,7 @@ const server = http.createServer(async (request, response) => {
   note({ event: 'end', id });
   response.writeHead(200, { 'content-type': 'text/html', 'content-length': PAGE.length }).end(PAGE);
 });
-server.listen(Number(PORT), '127.0.0.1', () => note({ event: 'up' }));
+server.listen(Number(PORT), LISTEN, () => note({ event: 'up' }));
 
 /** As servers should: finish what is there, take nothing new. */
 function stop() {

@@ -30,7 +30,7 @@ export const SYSTEMS: { [name: string]: SystemKind } = {
     only: ['kill', 'kill-all'],
   },
   article: { title: "the article's nginx + HAProxy", start: startArticle },
-  cluster: { title: 'Node cluster, round-robin', start: startCluster },
+  cluster: { title: 'Node cluster, round-robin', start: (workers) => startCluster(workers) },
   nginx: { title: 'nginx least_conn', start: startNginx },
   pm2: { title: 'PM2 cluster mode', start: startPm2 },
   'queue-proxy': { title: "Knative's queue-proxy, random", start: QueueProxies.start },

@@ -7,9 +7,16 @@ const PORT = 9000;
 const PEERS = fileURLToPath(new URL('../peers', import.meta.url));
 const PM2 = '/peers/node_modules/pm2/bin';
 
-export function startCluster(workers: number): Promise<InOneContainer> {
+/** @param listen address of the workers; other containers reach them on 0.0.0.0 */
+export function startCluster(workers: number, listen = '127.0.0.1'): Promise<InOneContainer> {
   const command = ['node', '/bench/launcher.mjs', 'cluster', String(workers)];
-  return InOneContainer.start({ name: 'cluster', workers, command, env: { PORT: String(PORT) }, port: PORT });
+  return InOneContainer.start({
+    name: 'cluster',
+    workers,
+    command,
+    env: { PORT: String(PORT), LISTEN: listen },
+    port: PORT,
+  });
 }
 
 class Pm2 extends InOneContainer {
