@@ -6,6 +6,8 @@
 -- How soon a waiting pod asks again after a round without success, and how slow it becomes while all refuse.
 local ASK_AGAIN_MS_MIN = 5
 local ASK_AGAIN_MS_MAX = 25
+-- The same where there is nobody to ask.
+local ALONE_MS = 200
 -- Rounds of first asks at the same time; more arrivals than this are covered by those, for each hands over the oldest.
 local ROUNDS_MAX = 8
 -- A round that was refused by all holds off the next one for so long: a bound for what a full fleet spends on asking.
@@ -26,19 +28,18 @@ local ROOM_MS = 5000
 
 local settings = {}
 for _, argument in ipairs({ ... }) do
-  local key, value = argument:match('^([%w-]+)=([%w.-]+)$')
+  local key, value = argument:match('^([%w-]+)=(%g+)$')
   if not key then error('pooling.lua: argument "' .. argument .. '" is not key=value') end
-  settings[key] = tonumber(value) or value
+  settings[key] = key == 'revision' and value or tonumber(value)
 end
-for _, key in ipairs({ 'asks-max', 'queue-length-max', 'shed', 'port' }) do
+for _, key in ipairs({ 'asks-max', 'hand-over', 'port', 'queue-length-max', 'revision', 'shed' }) do
   if not settings[key] then error('pooling.lua: argument ' .. key .. ' is missing') end
 end
 
 -- Tells this process from all others: the headless Service names this pod as well.
 math.randomseed(core.now().usec, core.now().sec)
 local identity = string.format('%08x%08x', math.random(0, 0xffffffff), math.random(0, 0xffffffff))
-local revision = os.getenv('CORELANE_REVISION') or 'none'
-if settings['revision'] then revision = settings['revision'] end
+local revision = settings['revision']
 
 local function now_ms()
   local now = core.now()
@@ -108,19 +109,28 @@ local function waiting()
   return line:get_stats().qcur or 0
 end
 
--- Hands the oldest waiting request over to a peer that keeps a slot for it.
-local function borrow(peer)
+-- A server that nobody uses, if possible one that has this peer's address already.
+local function unused_slot(peer)
+  local unused
   for _, slot in ipairs(borrowed) do
     if slot.server:get_cur_sess() == 0 then
-      slot.peer, slot.missed = peer, 0
-      slot.server:set_addr(peer.address, settings['port'])
-      -- Weight 0 keeps a server out. maxconn, set to what it is, makes HAProxy look into the queue; it takes one.
-      slot.server:set_weight('1')
-      slot.server:set_maxconn(1)
-      slot.server:set_weight('0')
-      return
+      if slot.peer == peer then return slot end
+      unused = unused or slot
     end
   end
+  return unused
+end
+
+-- Hands the oldest waiting request over to a peer that keeps a slot for it.
+local function borrow(peer)
+  local slot = unused_slot(peer)
+  if not slot then return end
+  if slot.peer ~= peer then slot.server:set_addr(peer.address, settings['port']) end
+  slot.peer, slot.missed = peer, 0
+  -- Weight 0 keeps a server out. maxconn, set to what it is, makes HAProxy look into the queue; it takes one.
+  slot.server:set_weight('1')
+  slot.server:set_maxconn(1)
+  slot.server:set_weight('0')
 end
 
 -- Asks up to `count` random peers, one after the other. True when one had a slot.
@@ -153,10 +163,12 @@ core.register_action('ask_peers', { 'http-req' }, function()
 end)
 
 -- For the waiting room, where requests stand while no worker of this pod is up: address of a peer that keeps a slot.
-function corelane_find_peer()
-  local list = known_peers()
-  local peer = list[1] and list[math.random(#list)]
-  return peer and ask(peer, 'slot') == 'yes' and peer.address
+if settings['hand-over'] == 1 then
+  function corelane_find_peer()
+    local list = known_peers()
+    local peer = list[1] and list[math.random(#list)]
+    return peer and ask(peer, 'slot') == 'yes' and peer.address
+  end
 end
 
 local function ask_again()
@@ -167,7 +179,8 @@ local function ask_again()
       pause_ms = ASK_AGAIN_MS_MIN
     end
     core.msleep(pause_ms)
-    if ask_round(1) then pause_ms = ASK_AGAIN_MS_MIN else pause_ms = math.min(pause_ms * 1.5, ASK_AGAIN_MS_MAX) // 1 end
+    if ask_round(1) then pause_ms = ASK_AGAIN_MS_MIN else pause_ms = math.min(pause_ms * 3 // 2, ASK_AGAIN_MS_MAX) end
+    if #known_peers() == 0 then pause_ms = ALONE_MS end
   end
 end
 
@@ -226,8 +239,6 @@ core.register_fetches('corelane_slot_kept', function(txn)
   return free_slots(txn.f) > 0
 end)
 
-core.register_fetches('corelane_revision', function() return revision end)
-
 ---- Readiness ----
 
 local full_since = nil
@@ -269,7 +280,7 @@ core.register_task(function()
   for name, server in pairs(line.servers) do
     if name:match('^borrowed%-') then borrowed[#borrowed + 1] = { server = server, missed = 0 } end
   end
-  if #borrowed == 0 then return end
+  if settings['hand-over'] ~= 1 then return end
   core.register_task(watch_borrowed)
   ask_again()
 end)

@@ -4,6 +4,9 @@ import { whole, word } from './safe.ts';
 
 const RUN = '/run/corelane';
 
+/** By this a pod knows its like. */
+const REVISION_HEADER = `http-request set-header X-Corelane-Revision "\${CORELANE_REVISION}"`;
+
 type Pooling = NonNullable<DataPlaneModel['pooling']>;
 
 /**
@@ -40,7 +43,7 @@ global
 }
 
 function poolingGlobals(
-  { acrossRevisions, asksMax, shed }: Pooling,
+  { acrossRevisions, asksMax, borrowedMax, shed }: Pooling,
   ports: DataPlaneModel['ports'],
   queue: DataPlaneModel['queue'],
 ): string {
@@ -49,11 +52,13 @@ function poolingGlobals(
     `queue-length-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
     `shed=${shed ? 1 : 0}`,
     `port=${whole(ports.peers, 'port')}`,
-    ...(acrossRevisions ? ['revision=any'] : []),
+    `hand-over=${borrowedMax > 0 ? 1 : 0}`,
+    `revision="\${CORELANE_REVISION}"`,
   ];
   return `  # The entry point and the pod set these; the defaults let the file be checked elsewhere.
   presetenv CORELANE_NAMESERVER 127.0.0.1
   presetenv CORELANE_PEERS peers.invalid
+  ${acrossRevisions ? 'setenv CORELANE_REVISION any' : 'presetenv CORELANE_REVISION none'}
   lua-load /usr/share/corelane/haproxy/pooling.lua ${lua.join(' ')}
   # How a pod asks another one. A dead one costs no more than this, once.
   httpclient.timeout.connect 200ms
@@ -109,7 +114,7 @@ ${errorReplies(model)}
   acl no_slot be_conn_free(workers) le 0
   acl queue_full queue(line),add(txn.waiting),add(txn.in_waiting_room) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full
-${handsOver(model) ? '  http-request set-header X-Corelane-Revision %[lua.corelane_revision]\n  http-request lua.ask_peers if no_slot\n' : ''}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
+${handsOver(model) ? `  ${REVISION_HEADER}\n  http-request lua.ask_peers if no_slot\n` : ''}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
   http-after-response set-var(txn.in_line_ms) req.timer.queue
   http-after-response set-header X-Corelane-Queue-Ms %[res.hdr(X-Corelane-Queue-Ms),add(txn.in_line_ms)] if { res.hdr(X-Corelane-Queue-Ms) -m found }
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ res.hdr(X-Corelane-Queue-Ms) -m found }
@@ -166,7 +171,7 @@ resolvers cluster
   hold other 60s
 
 backend peers
-  server-template peer- ${whole(pooling.peersMax, 'pooling.maxPeers')} "\${CORELANE_PEERS}:${whole(ports.peers, 'port')}" resolvers cluster init-addr none`;
+  server-template peer- ${whole(pooling.peersMax, 'pooling.maxPeers')} "\${CORELANE_PEERS}:${whole(ports.peers, 'port')}" resolvers cluster resolve-prefer ipv4 init-addr none`;
   const entrance = `frontend peers
   ${bindAny(ports.peers)}
   timeout http-request 5s
@@ -177,9 +182,7 @@ backend peers
   return [
     list,
     `${entrance}  # Whoever does not know this pod's revision has not asked.
-  acl same_revision lua.corelane_revision,strcmp(txn.revision) eq 0
-  http-request set-var(txn.revision) req.hdr(X-Corelane-Revision)
-  http-request return status 403 content-type text/plain string "not a peer" if !same_revision
+  http-request return status 403 content-type text/plain string "not a peer" unless { req.hdr(X-Corelane-Revision) -m str "\${CORELANE_REVISION}" }
   http-request add-header X-Corelane-Handed-Over 1
   http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
 ${errorReplies(model)}
@@ -189,7 +192,7 @@ ${errorReplies(model)}
     `# No worker of this pod is up, and a peer keeps a slot for the request in the waiting room.
 backend elsewhere
   timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
-  http-request set-header X-Corelane-Revision %[lua.corelane_revision]
+  ${REVISION_HEADER}
   http-request set-dst var(txn.peer)
   server peer 0.0.0.0:${whole(ports.peers, 'port')}`,
     `# The slot that was kept has gone to somebody else in the last millisecond. The request waits for the next worker here:
@@ -222,6 +225,7 @@ function workers(model: DataPlaneModel): string {
   http-request set-timeout server ${afterWaiting} if { nbsrv(workers-up) eq 0 }
   # Only the proxies may say who made an error, or that a request has waited.
   http-response del-header X-Corelane-Error if !{ srv_name waiting-room }
+  http-response del-header X-Corelane-Pod if !{ srv_name waiting-room }
   # No worker is up: the request waits instead of failing. Stands before default-server, because its health check
   # would travel through the waiting room into a worker.
   server waiting-room unix@${RUN}/waiting-room.sock backup
