@@ -75,7 +75,7 @@ const NGINX_CONNECTIONS_MAX = 20_000;
 const HAPROXY_CONNECTIONS_MAX = 20_000;
 
 /** A client that sticks to one pod can keep this many workers of others busy. Each is a server of HAProxy (some kB). */
-const BORROWED_MAX = 64;
+const BORROWED_MAX = 32;
 
 /** A safe method (RFC 9110) asks for nothing to be changed. TRACE is one too, but nginx refuses it. */
 const REPLAY: Record<RenderServiceSpec['replay'], DataPlaneModel['replay']> = {
