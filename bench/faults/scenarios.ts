@@ -1,4 +1,5 @@
 /** The scenarios: what the clients send, and what is done to the workers meanwhile. */
+import { setTimeout } from 'node:timers/promises';
 import type { Group, PlannedRequest } from '../lib/load.ts';
 import { createRandom, pick, type Random } from '../lib/random.ts';
 import type { System } from '../systems/system.ts';
@@ -44,10 +45,7 @@ function clients(system: System, concurrency = CLIENTS, limits = { count: COUNT_
 
 /** Resolves after the time, or at once when it is over. */
 function pause(ms: number, over: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    over.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
-  });
+  return setTimeout(ms, undefined, { signal: over }).catch(() => {});
 }
 
 /** Corelane does all of the article's 10,000; its peers as many as fit into half a minute. */

@@ -44,7 +44,6 @@ export class InOneContainer extends BaseSystem {
     const folder = new Folder();
     const env = Object.entries(parts.env ?? {}).flatMap(([name, value]) => ['--env', `${name}=${value}`]);
     const container = await startNode(folder, [...(parts.options ?? []), ...env], parts.command);
-    // biome-ignore lint/complexity/noThisInStatic: subclasses are made by their own constructor
     const system = new this(parts, folder, container);
     await system.allUp();
     for (const proxy of parts.proxies ?? []) system.proxies.push(await system.#startProxy(proxy));

@@ -59,6 +59,11 @@ export abstract class BaseSystem implements System {
     }
   }
 
+  /** On Docker's bridge, for a client whose targets are in several networks (its own is `bridge` then). */
+  address(): Promise<string> {
+    return addressOf(this.network.replace('container:', ''));
+  }
+
   /** Opens the shells in advance. */
   protected async allUp(): Promise<void> {
     await until('all workers are up', () => this.notes.processes().size === this.workers);
