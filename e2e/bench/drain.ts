@@ -44,7 +44,9 @@ const page = `# Drain and faults on kind
 
 Measured by \`make bench-drain\` on a kind cluster of three nodes that share two cores. Three clients: open loop at random
 times through the Service, one kept connection, and one that takes pod addresses from EndpointSlices. Workers block for
-60 ms a request without burning CPU; two workers a pod; load 0.7 of the workers (while scaling, of the fewest).
+35 ms a request without burning CPU; two workers a pod; load 0.42 of the workers, while scaling 0.7 of the fewest, and with
+faults 0.64. The two
+cores also run Kubernetes, the clients and the start of each pod: that is what the latencies show.
 Requests of the fault story's first client are POST, which nothing may replay.
 
 \`${summary}\`; and ${ofProxies} requests that a proxy had when it was killed and that no worker had begun
