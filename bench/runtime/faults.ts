@@ -85,7 +85,7 @@ async function faultRow(
     answer: answer.status === 200 ? '200' : `${answer.status} ${answer.headers['x-corelane-error'] ?? ''}`,
     logged: lines.flatMap(words).join(', ') || 'nothing',
     lost: others.filter((status) => status !== 200).length,
-    backMs: back.at - begun.at,
+    backMs: Math.round(back.at - begun.at),
   };
 }
 

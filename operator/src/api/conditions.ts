@@ -3,7 +3,7 @@
  * and `Stalled` follow kstatus, so that Flux, Argo CD and `kubectl wait` understand them.
  */
 
-export type ConditionType = 'Ready' | 'Reconciling' | 'Stalled' | 'WorkersHealthy';
+export type ConditionType = 'Ready' | 'Reconciling' | 'Stalled' | 'WorkersHealthy' | 'CapacityAvailable';
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** A condition without its times; `mergeConditions` adds them. */
@@ -68,6 +68,18 @@ export const workersHealthy = {
   withoutRuntime: (message: string) => draft('WorkersHealthy', 'True', 'RuntimeAbsent', message),
   crashLoop: (message: string) => draft('WorkersHealthy', 'False', 'CrashLoop', message),
   unknown: (message: string) => draft('WorkersHealthy', 'Unknown', 'NotSampled', message),
+};
+
+/** Whether any pod can take another request, now or in its queue. */
+export const capacityAvailable = {
+  yes: () => draft('CapacityAvailable', 'True', 'RoomLeft', 'a worker or a place in a queue is free'),
+  no: () =>
+    draft(
+      'CapacityAvailable',
+      'False',
+      'FleetFull',
+      'every worker of every pod is busy and every queue is at least half full; when they are full requests are answered 503 queue-full. Add pods or workers, or let scaling do it',
+    ),
 };
 
 export type StalledReason =

@@ -5,7 +5,7 @@ import { API_VERSION, KIND, NAME_LENGTH_MAX } from './names.ts';
 import { type RenderServiceSpec, renderServiceSpec } from './spec.ts';
 
 const condition = z.strictObject({
-  type: z.string().max(316).describe('Ready, Reconciling, Stalled or WorkersHealthy.'),
+  type: z.string().max(316).describe('Ready, Reconciling, Stalled, WorkersHealthy or CapacityAvailable.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   reason: z.string().max(1024).describe('Reason in one word, for programs.'),
   message: z.string().max(32_768).describe('What is the matter and what to do about it.'),
@@ -39,7 +39,7 @@ export const renderServiceStatus = z
       .meta({
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
-        description: 'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy.',
+        description: 'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable.',
       }),
   })
   .describe('Observed state.');
