@@ -83,7 +83,7 @@ test('kill -9 of the worker process', async () => {
 test.each([
   ['exit=0', 'exit'],
   ['exit=1', 'error'],
-  ['throw=1&ms=0', 'error'],
+  ['fault=throw', 'error'],
 ])('a worker that ends by itself (%s) is started again', async (query, reason) => {
   const count = (worker: number) => pod.runtimeMetric(worker, 'corelane_worker_restarts_total', reason);
   const before = [await count(0), await count(1)];
