@@ -33,6 +33,7 @@ const UNTOLD_MS = 500;
 const IDLE_BEATS = 2;
 /** How often a worker is asked whether it is to be recycled. */
 const RECYCLE_CHECK_MS = 2_000;
+const RECYCLE_RETRY_MS = 200;
 /** A recycled worker that takes longer to end is killed, and the next worker may be recycled however this one does. */
 const RECYCLE_END_MS = 5_000;
 const RECYCLE_LOCK_MS = 60_000;
@@ -402,34 +403,46 @@ function restartReason(code, signal) {
 
 // ---- recycling
 
+async function watchRecycling() {
+  let isRefused = false;
+  for (;;) {
+    // Who has been refused looks again sooner, so that one worker cannot always be the first.
+    await sleep(isRefused ? RECYCLE_RETRY_MS : RECYCLE_CHECK_MS);
+    isRefused = (await checkRecycling()) === false;
+  }
+}
+
+/** @returns false if the worker is due but may not be recycled now */
 async function checkRecycling() {
   const [server] = servers.values();
-  if (state !== 'up' || !server || taking) return;
+  if (state !== 'up' || !server || taking) return undefined;
   const answer = recycling.needsCount ? await ask(server.pid, 'counts', { limitMs: FIGURES_MS }) : {};
   const ageMs = Date.now() - startedAtSeconds * 1000;
   const facts = { requests: answer?.requests ?? 0, ageMs, pid: server.pid };
   const reason = recycling.reasonToRecycle(recycleLimits, facts);
-  if (reason) await recycle(reason, { ...facts, residentBytes: recycling.residentBytes(server.pid) });
+  if (!reason) return undefined;
+  return recycle(reason, { ...facts, residentBytes: recycling.residentBytes(server.pid) });
 }
 
 /** Replaces the worker between two requests, if it is its turn. */
 async function recycle(reason, facts) {
   releaseLock = await recycling.takeLock();
-  if (!releaseLock) return;
+  if (!releaseLock) return false;
   if (!(await recycling.enoughWithoutMe()) || state !== 'up' || taking) {
     endRecycling();
-    return;
+    return false;
   }
   log('recycle', { reason, ...facts });
   if (!(await drain())) {
     endRecycling();
-    return;
+    return false;
   }
   isRecycled = true;
   const ended = child;
   forward('SIGTERM');
   setTimeout(() => child === ended && killTree(), RECYCLE_END_MS);
   setTimeout(endRecycling, RECYCLE_LOCK_MS, releaseLock);
+  return true;
 }
 
 /** Lets other workers of the pod take their turn. */
@@ -590,7 +603,7 @@ function supervise(runtimePort, stepAside) {
     saveMemory();
     start();
     watch();
-    if (recycling.isConfigured) setInterval(checkRecycling, RECYCLE_CHECK_MS);
+    if (recycling.isConfigured) void watchRecycling();
   });
 }
 
