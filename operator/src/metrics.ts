@@ -44,6 +44,12 @@ export function createMetrics() {
       labelNames: ['kind'],
       registers,
     }),
+    podSamples: new Counter({
+      name: 'corelane_operator_pod_samples_total',
+      help: 'Reads of the figures of a pod (port 8999), by result.',
+      labelNames: ['result'],
+      registers,
+    }),
     leader: new Gauge({
       name: 'corelane_operator_leader',
       help: '1 while this process is the leader.',

@@ -1,6 +1,8 @@
 /** The operator as a whole: caches, leader election, queue. `main.ts` gives it an environment and signals. */
 import type { Logger } from 'pino';
+import { LABEL_RENDER_SERVICE } from './api/names.ts';
 import { Cluster } from './controller/cluster.ts';
+import { PodSampler } from './controller/pod-sampler.ts';
 import { WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
 import type { PooledKubeConfig } from './kube/config.ts';
@@ -24,6 +26,7 @@ export class Operator {
   readonly #cluster: Cluster;
   readonly #stop = new AbortController();
   readonly #election: LeaderElection;
+  readonly #sampler: PodSampler;
   #queue: WorkQueue | undefined;
   #synced = false;
 
@@ -38,6 +41,12 @@ export class Operator {
     this.#cluster = new Cluster(new Rest(config, observe, mayWrite), settings.CORELANE_NAMESPACE, (kind, error) => {
       metrics.watchErrors.inc({ kind: kind.kind });
       log.warn({ kind: kind.kind, err: error }, 'list or watch failed; trying again');
+    });
+    this.#sampler = new PodSampler({
+      pods: () => this.#cluster.pods.list(),
+      onChange: ({ metadata }) =>
+        this.#queue?.add(`${metadata.namespace}/${metadata.labels?.[LABEL_RENDER_SERVICE] ?? ''}`),
+      onResult: (result) => metrics.podSamples.inc({ result }),
     });
     this.#election = new LeaderElection({
       rest: new Rest(config, observe),
@@ -72,6 +81,7 @@ export class Operator {
       metrics.leader.set(0);
     }
     const result = this.#stop.signal.aborted ? 'stopped' : 'lost';
+    this.#sampler.stop();
     await this.#queue?.stop();
     // Only now: nobody else may write before the last reconcile here is done.
     if (result === 'stopped') await this.#election.release();
@@ -116,6 +126,7 @@ export class Operator {
         queue.add(`${metadata.namespace}/${metadata.name}`);
     };
     enqueueAll();
+    this.#sampler.start();
     // A process that has lost the lead must end, and a timer would keep it.
     setInterval(enqueueAll, RESYNC_MS).unref();
   }

@@ -15,6 +15,8 @@ const { killAll, name } = require('./processes.cjs');
 const BACKOFF_FIRST_MS = 100;
 const BACKOFF_MAX_MS = 10_000;
 const HEALTHY_MS = 10_000;
+/** So many ends without being up for 10 s in between are a loop: from here on it waits for 1 s and more. */
+const LOOP_FAILURES = 5;
 /** How often the heartbeat is looked at. */
 const TICK_MS = 100;
 /** After HAProxy has been told "down": the time it needs to act on it. */
@@ -49,6 +51,7 @@ let upSinceMs;
 let startedAtSeconds = 0;
 let failures = 0;
 let backoffMs = 0;
+let lastExitCode = 0;
 let killedForStall = false;
 let toldDown = false;
 let launcherTimer;
@@ -247,12 +250,17 @@ function onEnd(code, signal) {
   killTree(); // what it has left behind may hold its port or its files
   const reason = restartReason(code, signal);
   restarts[reason] += 1;
-  if (upSinceMs !== undefined && nowMs() - upSinceMs >= HEALTHY_MS) failures = 0;
+  lastExitCode = exitCode(code, signal);
+  if (isHealthy()) failures = 0;
   backoffMs = failures === 0 ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (failures - 1));
   failures += 1;
   state = 'waiting';
   log('restart', { reason, code, signal, afterMs: backoffMs });
   setTimeout(() => state === 'waiting' && start(), backoffMs);
+}
+
+function isHealthy() {
+  return upSinceMs !== undefined && nowMs() - upSinceMs >= HEALTHY_MS;
 }
 
 function restartReason(code, signal) {
@@ -300,6 +308,7 @@ async function metrics() {
     [`# HELP ${metricName} ${help}`, `# TYPE ${metricName} ${type}`, ...samples].join('\n');
   const one = (metricName, type, help, value) => metric(metricName, type, help, `${metricName}{${worker}} ${value}`);
   const up = Number(await isUp());
+  const looping = Number(failures >= LOOP_FAILURES && !isHealthy());
   const silentMs = Math.max(0, ...[...servers.values()].map((server) => server.silentMs));
   const restartSamples = Object.entries(restarts).map(
     ([reason, count]) => `corelane_worker_restarts_total{${worker},reason="${reason}"} ${count}`,
@@ -310,6 +319,8 @@ async function metrics() {
     one('corelane_worker_stalls_total', 'counter', 'Times that the event loop was declared stuck.', stalls),
     one('corelane_worker_backoff_seconds', 'gauge', 'Wait before the last restart.', backoffMs / 1000),
     one('corelane_worker_backoff_active', 'gauge', 'Whether a restart is waiting.', Number(state === 'waiting')),
+    one('corelane_worker_crash_looping', 'gauge', 'Whether the worker ends again and again.', looping),
+    one('corelane_worker_last_exit_code', 'gauge', 'Exit code of the last worker process that ended.', lastExitCode),
     one('corelane_worker_heartbeat_age_seconds', 'gauge', 'Age of the last heartbeat.', silentMs / 1000),
     one('corelane_worker_start_time_seconds', 'gauge', 'Start of the worker process.', startedAtSeconds),
   ].join('\n')}\n`;

@@ -95,7 +95,7 @@ function withoutManagedFields(object: KubeObject): KubeObject {
 /** Of a pod only what status needs: a fleet of 10,000 pods must fit into the operator's memory. */
 function reducePod({ apiVersion, kind, metadata, status }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, labels, ownerReferences, deletionTimestamp } = metadata;
-  const { conditions, initContainerStatuses, containerStatuses } = (status ?? {}) as PodStatus;
+  const { phase, podIP, conditions, initContainerStatuses, containerStatuses } = (status ?? {}) as PodStatus;
   const reduce = (containers: PodStatus['containerStatuses']) =>
     containers?.map(({ name: container, ready, state }) => ({
       name: container,
@@ -107,6 +107,8 @@ function reducePod({ apiVersion, kind, metadata, status }: KubeObject): KubeObje
     kind,
     metadata: { name, namespace, uid, resourceVersion, labels, ownerReferences, deletionTimestamp },
     status: {
+      phase,
+      podIP,
       conditions,
       initContainerStatuses: reduce(initContainerStatuses),
       containerStatuses: reduce(containerStatuses),

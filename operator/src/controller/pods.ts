@@ -9,6 +9,8 @@ interface ContainerStatus {
 
 /** The part of a pod's status that the operator keeps. */
 export interface PodStatus {
+  phase?: string;
+  podIP?: string;
   conditions?: { type: string; status: string; reason?: string; message?: string }[];
   initContainerStatuses?: ContainerStatus[];
   containerStatuses?: ContainerStatus[];
@@ -19,6 +21,12 @@ const NORMAL_WAITS = new Set(['ContainerCreating', 'PodInitializing']);
 
 function statusOf({ status }: KubeObject): PodStatus {
   return (status ?? {}) as PodStatus;
+}
+
+/** Address of a pod that runs. */
+export function podAddress(pod: KubeObject): string | undefined {
+  const { phase, podIP } = statusOf(pod);
+  return phase === 'Running' && podIP ? podIP : undefined;
 }
 
 /** Workers in the pods that exist: all, and those that run in a ready pod. */

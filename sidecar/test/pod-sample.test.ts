@@ -1,0 +1,82 @@
+/** What the operator reads of a pod: the figures of HAProxy, and of the supervisor of a worker that had trouble. */
+import { jest } from '@jest/globals';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { type PodSample, samplePod } from '../../operator/src/controller/pod-sample.ts';
+import { Pod, until } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+let pod: Pod;
+const asked: string[] = [];
+/** Reads the pod as the operator does, and notes which pages that took. */
+function sample(before?: PodSample): Promise<PodSample> {
+  asked.length = 0;
+  return samplePod(async (path) => {
+    asked.push(path.split('?')[0] as string);
+    const { status, body } = await pod.get(path, { port: PORTS.stats });
+    if (status !== 200) throw new Error(`${status}`);
+    return body;
+  }, before);
+}
+
+beforeAll(async () => {
+  const queue = { maxLength: 2, timeout: '2s' };
+  pod = await Pod.start({ workersPerPod: 2, queue, timeouts: { render: '30s' } });
+  for (const worker of [0, 1]) await until(`worker-${worker} is up`, () => pod.isUp(worker));
+});
+afterAll(() => pod?.stop());
+
+test('a pod at rest costs one request, and a small page', async () => {
+  const before = await sample();
+  expect(before.workers.map(({ name, up, busy }) => ({ name, up, busy }))).toEqual([
+    { name: 'worker-0', up: true, busy: 0 },
+    { name: 'worker-1', up: true, busy: 0 },
+  ]);
+  expect(await sample(before)).toEqual(before);
+  expect(asked).toEqual(['/metrics']);
+});
+
+test('busy workers, the queue, and both kinds of refusal are counted', async () => {
+  const before = await sample();
+  const busy = [0, 1].map((n) => pod.get(`/?ms=3000&id=sample-${n}`));
+  await Promise.all([pod.begun('sample-0'), pod.begun('sample-1')]);
+  const waiting = [0, 1].map((n) => pod.get(`/?id=sample-waits-${n}`));
+  await pod.queued(2);
+  expect((await pod.get('/?id=sample-refused')).headers['x-corelane-error']).toBe('queue-full');
+  const { workers, queue, ...counters } = await sample(before);
+  expect([workers.map((worker) => worker.busy), queue]).toEqual([[1, 1], 2]);
+  expect(counters).toEqual({ queueFullTotal: before.queueFullTotal + 1, queueTimeoutTotal: before.queueTimeoutTotal });
+
+  const errors = (await Promise.all(waiting)).map(({ headers }) => headers['x-corelane-error']);
+  expect(errors).toEqual(['queue-timeout', 'queue-timeout']);
+  await Promise.all(busy);
+  expect(await sample(before)).toEqual({
+    ...before,
+    queueFullTotal: before.queueFullTotal + 1,
+    queueTimeoutTotal: before.queueTimeoutTotal + 2,
+  });
+});
+
+test('a worker that ends again and again is told from one that has ended once', async () => {
+  let last = await sample();
+  const ups = () => pod.events({ event: 'up', worker: 0 });
+  const end = async () => {
+    const before = ups();
+    await pod.kill(0, before.at(-1)?.pid ?? 0, 'KILL');
+    await until('it is started again', () => ups().length > before.length);
+    await until('it is up again', () => pod.isUp(0));
+    last = await sample(last);
+    return last.workers[0];
+  };
+  expect(await end()).not.toHaveProperty('crashLoop');
+  // It has been down, so its supervisor was asked.
+  expect(asked).toContain('/workers/0/metrics');
+  const loop = await until('a loop', async () => (await end())?.crashLoop);
+  expect(loop.exitCode).toBe(137);
+  expect(loop.backoffSeconds).toBeGreaterThan(0.5);
+
+  await until('it has been up for a while', async () => {
+    last = await sample(last);
+    return last.workers[0]?.crashLoop === undefined;
+  });
+});
