@@ -45,7 +45,9 @@ async function overview(): Promise<string> {
   const lines = await Promise.all(
     Object.entries(COMMANDS).map(async ([name, load]) => `  ${name.padEnd(10)} ${(await load()).command.summary}`),
   );
-  return ['Usage: corelane COMMAND [OPTIONS]', '', ...lines, '', 'corelane COMMAND --help tells the options.'].join('\n');
+  return ['Usage: corelane COMMAND [OPTIONS]', '', ...lines, '', 'corelane COMMAND --help tells the options.'].join(
+    '\n',
+  );
 }
 
 /** parseArgs of node:util reports what it does not know by such codes. */
