@@ -79,6 +79,8 @@ interface View {
   up: number | undefined;
   down: number | undefined;
   refusedInDownWindow: number;
+  /** The most of all samples in the window of removals: what the rest must be able to carry without a pod coming back. */
+  downPeak: number;
 }
 
 function look(samples: Sample[], policy: Policy, now: number): View {
@@ -92,6 +94,7 @@ function look(samples: Sample[], policy: Policy, now: number): View {
     up: isFresh ? windowMean(past, policy.up.windowMs, now, 'up') : undefined,
     down: isFresh ? windowMean(past, policy.down.windowMs, now, 'down') : undefined,
     refusedInDownWindow: downWindow.reduce((sum, { refused }) => sum + refused, 0),
+    downPeak: Math.max(...downWindow.map(({ down = 0 }) => down)),
   };
 }
 
@@ -198,18 +201,17 @@ function shrink(view: View, current: number, policy: Policy, now: number, state:
   if (sinceMs < cooldownMs) {
     return hold(current, 'CoolingDown', `${text}, but the number of pods changed ${seconds(sinceMs)} ago`);
   }
+  const afterRemoval = (count: number) => tidy((view.downPeak * current) / (current - count));
   // As many as may go, but never so many that pods would have to come back.
   const most = Math.min(remove, current - policy.minReplicas);
   for (let count = most; count > 0; count -= 1) {
-    const after = tidy((value * current) / (current - count));
-    if (after <= lowest(policy)) return { replicas: current - count, reason: 'BelowThreshold', message: text };
+    if (afterRemoval(count) <= lowest(policy)) {
+      return { replicas: current - count, reason: 'BelowThreshold', message: text };
+    }
   }
-  const rest = percent((value * current) / (current - 1));
-  return hold(
-    current,
-    'DeadBand',
-    `${text}, but ${current - 1} pods would stand at ${rest} > ${percent(lowest(policy))}`,
-  );
+  const peak = tidy(view.downPeak) > tidy(value) ? `with the ${percent(view.downPeak)} that there were ` : '';
+  const rest = `${peak}${current - 1} pods would stand at ${percent(afterRemoval(1))} > ${percent(lowest(policy))}`;
+  return hold(current, 'DeadBand', `${text}, but ${rest}`);
 }
 
 /** The threshold above which pods are added at all. */

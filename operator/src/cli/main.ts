@@ -16,7 +16,10 @@ export interface Command {
 }
 
 /** Commands by name. Each is loaded only when it is used: some bring the Kubernetes client along (0.6 s). */
-const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {};
+const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {
+  simulate: () => import('./simulate.ts'),
+  plan: () => import('./plan.ts'),
+};
 
 /** Exit code for arguments that cannot be used, as in sysexits.h. */
 const EXIT_USAGE = 64;
