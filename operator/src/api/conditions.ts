@@ -3,7 +3,7 @@
  * and `Stalled` follow kstatus, so that Flux, Argo CD and `kubectl wait` understand them.
  */
 
-export type ConditionType = 'Ready' | 'Reconciling' | 'Stalled';
+export type ConditionType = 'Ready' | 'Reconciling' | 'Stalled' | 'ScalingActive';
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** A condition without its times; `mergeConditions` adds them. */
@@ -67,6 +67,21 @@ export function stalled(reason: StalledReason, message: string, available: numbe
     draft('Reconciling', 'False', reason, meanwhile),
     draft('Stalled', 'True', reason, meanwhile),
   ];
+}
+
+/** Why the operator scales, or does not. */
+export type ScalingReason =
+  | 'Measuring' // it adds and removes pods as the thresholds say
+  | 'AtMaximum' // more pods are wanted than are allowed
+  | 'FillingWindow' // it has not measured for long enough, after a restart of the operator, say
+  | 'NoMetrics'
+  | 'Paused'
+  | 'ScaledToZero';
+
+/** Only on a RenderService with `scaling`. */
+export function scalingActive(reason: ScalingReason, message: string): ConditionDraft {
+  const status = { Measuring: 'True', AtMaximum: 'True', FillingWindow: 'Unknown' } as const;
+  return draft('ScalingActive', status[reason as keyof typeof status] ?? 'False', reason, message);
 }
 
 /**

@@ -5,13 +5,22 @@ import { API_VERSION, KIND, NAME_LENGTH_MAX } from './names.ts';
 import { type RenderServiceSpec, renderServiceSpec } from './spec.ts';
 
 const condition = z.strictObject({
-  type: z.string().max(316).describe('Ready, Reconciling or Stalled.'),
+  type: z.string().max(316).describe('Ready, Reconciling, Stalled or ScalingActive.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   reason: z.string().max(1024).describe('Reason in one word, for programs.'),
   message: z.string().max(32_768).describe('What is the matter and what to do about it.'),
   lastTransitionTime: z.string().meta({ format: 'date-time', description: 'When the status last changed.' }),
   observedGeneration: z.int().min(0).describe('Generation of the spec that this speaks about.'),
 });
+
+const scalingDecision = z.strictObject({
+  time: z.string().meta({ format: 'date-time', description: 'When the number of pods was changed.' }),
+  from: z.int().min(0).describe('Pods before.'),
+  to: z.int().min(0).describe('Pods after.'),
+  reason: z.string().max(64).describe('AboveThreshold, BelowThreshold, QueueFull or OutsideBounds.'),
+  message: z.string().max(1024).describe('The numbers that it was decided on.'),
+});
+export type ScalingDecision = z.output<typeof scalingDecision>;
 
 export const renderServiceStatus = z
   .strictObject({
@@ -27,6 +36,17 @@ export const renderServiceStatus = z
       })
       .optional()
       .describe('Workers of the fleet.'),
+    scaling: z
+      .strictObject({
+        utilizationPercent: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('Per-core CPU (or occupancy) over the window of scaleUp; renewed when it has moved by 5 points.'),
+        lastDecision: scalingDecision.optional().describe('The last change of the number of pods.'),
+      })
+      .optional()
+      .describe('What scaling has measured and done.'),
     conditions: z
       .array(condition)
       .max(16)
@@ -34,7 +54,7 @@ export const renderServiceStatus = z
       .meta({
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
-        description: 'Ready, Reconciling and Stalled as kstatus defines them.',
+        description: 'Ready, Reconciling and Stalled as kstatus defines them; ScalingActive where scaling is set.',
       }),
   })
   .describe('Observed state.');
@@ -62,6 +82,7 @@ export interface ResourceMetadata {
   generation: number;
   resourceVersion: string;
   deletionTimestamp?: string;
+  annotations?: Record<string, string>;
 }
 
 /** A RenderService as it comes from the API server: the spec is not yet checked. */

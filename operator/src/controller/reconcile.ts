@@ -9,6 +9,7 @@ import { type EventDraft, recordEvent } from '../kube/events.ts';
 import { ApiError } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { desiredObjects, type PlannedObject, type SidecarImage } from '../plan/index.ts';
+import type { ScalingView } from './autoscaler.ts';
 import type { Cluster } from './cluster.ts';
 import { prune, superfluous } from './prune.ts';
 import type { Outcome } from './queue.ts';
@@ -20,6 +21,8 @@ const STALLED_RECHECK_MS = 15_000;
 export interface ReconcilerOptions {
   cluster: Cluster;
   sidecar: SidecarImage;
+  /** What scaling has to say about a RenderService, by its uid. */
+  scalingOf: (uid: string) => ScalingView | undefined;
   /** Name of this process in events. */
   instance: string;
   now: () => Date;
@@ -125,9 +128,10 @@ export class Reconciler {
     deployment: KubeObject | undefined,
     drafts: ConditionDraft[],
   ): Promise<void> {
-    const { cluster, instance, now, onWrite } = this.#options;
+    const { cluster, instance, now, onWrite, scalingOf } = this.#options;
     const status = computeStatus(
       resource,
+      scalingOf(resource.metadata.uid),
       deployment,
       cluster.podsOf(resource.metadata.namespace, resource.metadata.name),
       drafts,

@@ -6,6 +6,7 @@ import { MERGE_PATCH } from '../kube/rest.ts';
 import { isSubset } from '../kube/subset.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { selectorText } from '../plan/index.ts';
+import type { ScalingView } from './autoscaler.ts';
 import type { Cluster } from './cluster.ts';
 import { countWorkers, podProblem } from './pods.ts';
 
@@ -51,6 +52,7 @@ export function rolloutConditions(
 /** The whole status. `deployment` may be missing when nothing could be applied yet. */
 export function computeStatus(
   resource: RenderServiceResource,
+  scaling: ScalingView | undefined,
   deployment: KubeObject | undefined,
   pods: KubeObject[],
   drafts: ConditionDraft[],
@@ -65,8 +67,32 @@ export function computeStatus(
     updatedReplicas,
     selector: selectorText(resource as unknown as RenderService),
     workers: countWorkers(pods),
-    conditions: mergeConditions(resource.status?.conditions ?? [], drafts, generation, now),
+    scaling: scalingStatus(resource, scaling) as RenderServiceStatus['scaling'],
+    conditions: mergeConditions(
+      resource.status?.conditions ?? [],
+      [...drafts, ...scalingCondition(resource, scaling)],
+      generation,
+      now,
+    ),
   };
+}
+
+/** A leader that has not looked yet leaves what there is; without `scaling` nothing is left (null: a merge patch removes). */
+function scalingStatus(resource: RenderServiceResource, view: ScalingView | undefined) {
+  if (!hasScaling(resource)) return resource.status?.scaling ? null : undefined;
+  if (view === undefined) return resource.status?.scaling;
+  const { utilizationPercent = null, lastDecision } = view;
+  return { utilizationPercent, lastDecision };
+}
+
+function scalingCondition(resource: RenderServiceResource, view: ScalingView | undefined): ConditionDraft[] {
+  if (!hasScaling(resource)) return [];
+  if (view !== undefined) return [view.condition];
+  return (resource.status?.conditions ?? []).filter(({ type }) => type === 'ScalingActive');
+}
+
+function hasScaling({ spec }: RenderServiceResource): boolean {
+  return Boolean((spec as { scaling?: unknown } | undefined)?.scaling);
 }
 
 /** Writes the status if it differs from what the resource has. Returns whether it wrote. */
