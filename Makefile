@@ -50,7 +50,7 @@ format: setup ## format and fix what can be fixed by machine
 test: build ## all tests that need no cluster: unit, API server, sidecar image
 	@e2e/ci/test.sh unit api sidecar
 
-test-mutants: build ## break the data plane in 54 ways: does a test notice each? (about 15 min)
+test-mutants: build ## break the data plane in 57 ways: does a test notice each? (about 15 min)
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) sidecar/test/mutants/run.ts $(MUTANTS)
@@ -58,8 +58,9 @@ test-mutants: build ## break the data plane in 54 ways: does a test notice each?
 e2e: build cluster ## the stories on the kind cluster
 	@e2e/ci/test.sh e2e
 
-bench-drain: build cluster ## the drain story in full: 10 rollouts, 30 deletions, 2 drains, 8 -> 2 -> 8 (about 20 min)
-	@DRAIN_STORY=full UPDATE_BENCHMARKS=1 e2e/ci/test.sh e2e -- --testPathPatterns drain
+bench-drain: build cluster ## the drain and the fault story in full, 100,000 requests (about 25 min)
+	@BENCH=full e2e/ci/test.sh e2e -- --testPathPatterns 'stories/(drain|faults)' || failed=1; \
+	 $(NODE) e2e/bench/drain.ts && exit $${failed:-0}
 
 demo: build cluster ## a React page on three nodes: 1,000 renders, and a table
 	@$(ENGINE); $(TOOLS); \

@@ -37,6 +37,9 @@ reports latencies, failures and overlaps (X-In-Progress) per worker
   --max-seconds N          for the whole run (default 300, at most 3600)
   --concurrency-limit N    more than N in progress in a worker is an overlap
                            (default 1)
+  --request-ids NAME       sends X-Request-ID: NAME-0, NAME-1, ...
+  --timeline               the result lists every request: when it was due, in
+                           ms of the wall clock, its latency, and how it failed
   --json                   the result as one line of JSON, not as a table
   --help                   this text
 
@@ -61,6 +64,8 @@ export class UsageError extends Error {}
  * @property {number} timeoutMs for one request
  * @property {number} maxSeconds for the run
  * @property {number} concurrencyLimit
+ * @property {string} [requestIds] prefix of X-Request-ID
+ * @property {boolean} timeline
  * @property {boolean} json
  * @property {boolean} help
  */
@@ -79,6 +84,8 @@ const ARGUMENTS = {
   timeout: { type: 'string' },
   'max-seconds': { type: 'string' },
   'concurrency-limit': { type: 'string' },
+  'request-ids': { type: 'string' },
+  timeline: { type: 'boolean' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
 };
@@ -109,6 +116,8 @@ export function parseOptions(args) {
     timeoutMs: parseDurationMs(values.timeout ?? '60s', '--timeout'),
     maxSeconds: integer('max-seconds', 1, LIMITS.maxSeconds, 300),
     concurrencyLimit: integer('concurrency-limit', 1, LIMITS.concurrency, 1),
+    requestIds: parseRequestIds(values['request-ids']),
+    timeline: values.timeline ?? false,
     json: values.json ?? false,
   };
   checkDuration(options);
@@ -128,6 +137,11 @@ function parseEndpoints(text) {
   const [, namespace, service] = text.match(/^([a-z0-9-]+)\/([a-z0-9-]+)$/) ?? [];
   if (service === undefined) throw new UsageError(`--endpoints must be NAMESPACE/SERVICE, not "${text}"`);
   return { namespace, service };
+}
+
+function parseRequestIds(text) {
+  if (text === undefined || /^[a-z0-9-]{1,64}$/.test(text)) return text;
+  throw new UsageError(`--request-ids must have 1 to 64 characters of a-z, 0-9 and "-", not "${text}"`);
 }
 
 function parseUrl({ url, endpoints, help }) {

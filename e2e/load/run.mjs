@@ -80,6 +80,8 @@ export async function runLoad(options, { signal, onProgress = () => {} } = {}) {
 /** The state that the requests of one run share. */
 function createRun(options, stats) {
   const startedMs = performance.now();
+  const startedAtMs = Date.now();
+  let sentCount = 0;
   const elapsedMs = () => performance.now() - startedMs;
   const stopping = new AbortController();
   const agent = new Agent({ keepAlive: options.keepAlive, maxFreeSockets: options.concurrency });
@@ -98,11 +100,13 @@ function createRun(options, stats) {
     /** Sends one request that is due at `dueMs` of the run and waits for its end. */
     send: async (dueMs) => {
       stats.started();
-      const sent = sendRequest(options, { agent, body });
+      const requestId = options.requestIds && `${options.requestIds}-${sentCount}`;
+      sentCount += 1;
+      const sent = sendRequest(options, { agent, body, requestId });
       inFlight.add(sent);
       const outcome = await sent.outcome;
       inFlight.delete(sent);
-      stats.add({ ...outcome, latencyMs: elapsedMs() - dueMs });
+      stats.add({ ...outcome, requestId, dueAtMs: startedAtMs + dueMs, latencyMs: elapsedMs() - dueMs });
     },
   };
 }
@@ -147,10 +151,11 @@ async function openLoop(run, options) {
  * @returns {{ outcome: Promise<object>, cancel: (errorCode: string) => void }} `outcome` never rejects; it is an
  *   Outcome (see stats.mjs) without its latency
  */
-function sendRequest({ target, method, headers, timeoutMs }, { agent, body }) {
+function sendRequest({ target, method, headers, timeoutMs }, { agent, body, requestId }) {
+  const idHeader = requestId && { 'x-request-id': requestId };
   const contentHeaders =
     body === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-  const request = httpRequest(target(), { method, agent, headers: { ...contentHeaders, ...headers } });
+  const request = httpRequest(target(), { method, agent, headers: { ...contentHeaders, ...idHeader, ...headers } });
   const outcome = { bytes: 0 };
   // The first reason wins: what follows a time-out (a reset, an incomplete response) is only its consequence.
   const fail = (errorCode) => {

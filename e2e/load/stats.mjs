@@ -7,6 +7,8 @@ const NO_WORKER = '(no X-Served-By)';
 
 /**
  * @typedef {object} Outcome how one started request ended
+ * @property {number} dueAtMs when it was due, on the wall clock
+ * @property {string} [requestId] `X-Request-ID`, if the client set one
  * @property {number} latencyMs from when it was due until its last byte (or its failure)
  * @property {number} [status] HTTP status, once the head of a response has arrived
  * @property {string} [reason] `X-Corelane-Error`: who made the error, and why
@@ -50,14 +52,15 @@ export function summarize(latenciesMs) {
  * Collects outcomes. `started` minus the number of outcomes is what is in flight; every request ends in exactly one of
  * `responses` (whole, of any status), `errors` and `notStarted`.
  *
- * @param {{ requests: number, concurrencyLimit: number }} options how many requests are planned; more requests in
- *   progress in one worker than `concurrencyLimit` are an overlap
+ * @param {{ requests: number, concurrencyLimit: number, timeline?: boolean }} options how many requests are planned; more
+ *   requests in progress in one worker than `concurrencyLimit` are an overlap; `timeline` keeps every request
  */
-export function createStats({ requests, concurrencyLimit }) {
+export function createStats({ requests, concurrencyLimit, timeline = false }) {
   const statuses = new Map();
   const errors = new Map();
   const workers = new Map();
   const latenciesMs = [];
+  const entries = [];
   const counts = { started: 0, responses: 0, ok: 0, errors: 0, errorsOnReusedConnection: 0, overlaps: 0, bytes: 0 };
 
   const addToWorker = ({ servedBy = NO_WORKER, inProgress = 0 }) => {
@@ -70,7 +73,15 @@ export function createStats({ requests, concurrencyLimit }) {
     workers.set(servedBy, worker);
   };
 
+  /** `[dueAtMs, latencyMs]` of one that succeeded, `[dueAtMs, latencyMs, how, requestId]` of one that failed. */
+  const addToTimeline = ({ dueAtMs, latencyMs, status, reason, errorCode, requestId }) => {
+    const isOk = errorCode === undefined && status >= 200 && status < 400;
+    const how = errorCode ?? (reason ? `${status} ${reason}` : String(status));
+    entries.push([Math.round(dueAtMs), round(latencyMs), ...(isOk ? [] : [how, requestId ?? ''])]);
+  };
+
   const add = (outcome) => {
+    if (timeline) addToTimeline(outcome);
     counts.bytes += outcome.bytes;
     // A response that broke off has shown its head all the same: its overlap happened.
     if (outcome.status !== undefined) addToWorker(outcome);
@@ -106,6 +117,7 @@ export function createStats({ requests, concurrencyLimit }) {
       workers: sorted(workers),
       latencyMs: summarize(latenciesMs),
       bytesReceived: counts.bytes,
+      ...(timeline && { timeline: entries }),
     }),
   };
 }

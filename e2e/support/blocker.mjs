@@ -1,7 +1,9 @@
 /**
  * A worker that "renders" by blocking its event loop without burning CPU, so that many of them fit on two cores: for
- * stories about requests, not about rendering. RENDER_MS is how long it blocks.
+ * stories about requests, not about rendering. RENDER_MS is how long it blocks. Writes the id of each request that it
+ * begins. A request can break it: /heap and /memory exhaust the heap and the container's memory, /loop never ends.
  */
+import { writeSync } from 'node:fs';
 import http from 'node:http';
 import { hostname } from 'node:os';
 
@@ -9,10 +11,25 @@ const { PORT, HOST, RENDER_MS = '50' } = process.env;
 const cell = new Int32Array(new SharedArrayBuffer(4));
 let inProgress = 0;
 
+const breakages = {
+  '/heap': () => {
+    for (const kept = []; ; ) kept.push(Array(10_000).fill(kept.length));
+  },
+  '/memory': () => {
+    for (const kept = []; ; ) kept.push(Buffer.alloc(4_000_000, 1));
+  },
+  '/loop': () => {
+    for (;;);
+  },
+};
+
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 const server = http.createServer(async (request, response) => {
   inProgress += 1;
+  // At once: the process may be killed in the middle of the render.
+  writeSync(1, `begin ${request.headers['x-request-id']}\n`);
+  breakages[request.url]?.();
   let most = inProgress;
   response.once('close', () => {
     inProgress -= 1;

@@ -35,7 +35,7 @@ export interface LivePod {
   status: {
     phase: string;
     podIP: string;
-    conditions?: { type: string; status: string }[];
+    conditions?: { type: string; status: string; lastTransitionTime?: string }[];
     containerStatuses?: { name: string; restartCount: number }[];
   };
 }

@@ -118,6 +118,7 @@ export class Operator {
     const { settings, metrics, log } = this.#options;
     const reconciler = new Reconciler({
       cluster: this.#cluster,
+      sampler: this.#sampler,
       scalingOf: (uid) => this.#autoscaler.viewOf(uid),
       sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
       instance: settings.CORELANE_POD_NAME,
@@ -127,11 +128,11 @@ export class Operator {
         log.info({ what, key }, 'written');
       },
     });
-    const work = async (key: string) => {
+    const work = async (key: string, failures: number) => {
       const end = metrics.reconcileSeconds.startTimer();
       try {
-        const outcome = await reconciler.reconcile(key);
-        end({ result: outcome.requeueAfterMs === undefined ? 'done' : 'stalled' });
+        const outcome = await reconciler.reconcile(key, failures);
+        end({ result: outcome.isStalled ? 'stalled' : 'done' });
         return outcome;
       } catch (error) {
         end({ result: 'error' });

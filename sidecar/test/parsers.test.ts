@@ -21,7 +21,9 @@ test.each(names)(
     try {
       chmodSync(folder, 0o755);
       for (const file of ['nginx.conf', 'haproxy.cfg']) copyFileSync(`${GOLDEN}${name}.${file}`, join(folder, file));
-      const mounts = ['--volume', `${folder}:/etc/corelane:ro`];
+      // Else the entry point makes the socket, in a folder that is not this test's to give.
+      const front = ['--env', 'CORELANE_FRONT=unix@/run/corelane/front.sock'];
+      const mounts = [...front, '--volume', `${folder}:/etc/corelane:ro`];
       await runSidecar(mounts, 'haproxy', '-c', '-dW'); // a warning counts as an error
       await runSidecar(mounts, 'nginx', '-t');
     } finally {

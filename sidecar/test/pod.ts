@@ -227,6 +227,14 @@ export class Pod {
     await docker('exec', '--env', 'NODE_OPTIONS=', this.workers[worker] ?? '', 'sh', '-c', `kill -s ${signal} ${pid}`);
   }
 
+  /** Kills the oldest process of that name in a proxy's container, which for nginx is the master process. */
+  async killProxy(container: string, name: string): Promise<void> {
+    const find = `for pid in $(ls /proc | grep -E '^[0-9]+$' | sort -n); do
+      [ "$(cat /proc/$pid/comm 2>/dev/null)" != ${name} ] || { kill -s KILL $pid; exit; }
+    done; exit 1`;
+    await docker('exec', container, 'sh', '-c', find);
+  }
+
   /** All processes of a worker container but the one that looks: `docker top` needs a `ps` that a bare machine lacks. */
   async processes(worker: number): Promise<{ state: string; args: string }[]> {
     const look = `

@@ -3,7 +3,7 @@
  * and `Stalled` follow kstatus, so that Flux, Argo CD and `kubectl wait` understand them.
  */
 
-export type ConditionType = 'Ready' | 'Reconciling' | 'Stalled' | 'ScalingActive';
+export type ConditionType = 'Ready' | 'Reconciling' | 'Stalled' | 'WorkersHealthy' | 'ScalingActive';
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** A condition without its times; `mergeConditions` adds them. */
@@ -49,6 +49,25 @@ export function progressing(message: string, serving: boolean): ConditionDraft[]
     draft('Stalled', 'False', 'Progressing', 'nothing hinders the operator'),
   ];
 }
+
+/** Writes fail again and again for a reason that may pass: the API server does not answer, or says 5xx. */
+export function retrying(message: string, serving: boolean): ConditionDraft[] {
+  return [
+    serving ? draft('Ready', 'Unknown', 'Retrying', message) : draft('Ready', 'False', 'Retrying', message),
+    draft('Reconciling', 'True', 'Retrying', message),
+    draft('Stalled', 'False', 'Retrying', 'the operator goes on trying'),
+  ];
+}
+
+/**
+ * Whether workers live. Beside Ready, because a worker that ends again and again does not make its pod NotReady, and the
+ * others serve.
+ */
+export const workersHealthy = {
+  yes: () => draft('WorkersHealthy', 'True', 'WorkersUp', 'no worker restarts in a loop'),
+  crashLoop: (message: string) => draft('WorkersHealthy', 'False', 'CrashLoop', message),
+  unknown: (message: string) => draft('WorkersHealthy', 'Unknown', 'NotSampled', message),
+};
 
 export type StalledReason =
   | 'InvalidSpec' // the spec slipped through the API server's validation

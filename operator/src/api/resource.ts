@@ -5,7 +5,7 @@ import { API_VERSION, KIND, NAME_LENGTH_MAX } from './names.ts';
 import { type RenderServiceSpec, renderServiceSpec } from './spec.ts';
 
 const condition = z.strictObject({
-  type: z.string().max(316).describe('Ready, Reconciling, Stalled or ScalingActive.'),
+  type: z.string().max(316).describe('Ready, Reconciling, Stalled, WorkersHealthy or ScalingActive.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   reason: z.string().max(1024).describe('Reason in one word, for programs.'),
   message: z.string().max(32_768).describe('What is the matter and what to do about it.'),
@@ -32,10 +32,15 @@ export const renderServiceStatus = z
     workers: z
       .strictObject({
         total: z.int().describe('Workers in all pods that exist.'),
-        ready: z.int().describe('Workers that run in pods that are ready.'),
+        ready: z.int().describe('Workers that are up in pods that are ready.'),
+        busy: z.int().optional().describe('Requests in workers, when the pods were last asked.'),
       })
       .optional()
       .describe('Workers of the fleet.'),
+    queue: z
+      .strictObject({ length: z.int().describe('Requests that wait for a worker, when the pods were last asked.') })
+      .optional()
+      .describe('Queues of all pods. Written at most twice a minute, if nothing else changes.'),
     scaling: z
       .strictObject({
         utilizationPercent: z
@@ -54,7 +59,8 @@ export const renderServiceStatus = z
       .meta({
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
-        description: 'Ready, Reconciling and Stalled as kstatus defines them; ScalingActive where scaling is set.',
+        description:
+          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy; ScalingActive where scaling is set.',
       }),
   })
   .describe('Observed state.');

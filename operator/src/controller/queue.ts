@@ -10,9 +10,12 @@ const RETRY_MAX_MS = 300_000;
 export interface Outcome {
   /** Work on the key again after this time although nothing has changed. */
   requeueAfterMs?: number;
+  /** Nothing more can be done until somebody changes something. */
+  isStalled?: boolean;
 }
 
-export type Work = (key: string) => Promise<Outcome>;
+/** @param failures how often the key has failed in a row */
+export type Work = (key: string, failures: number) => Promise<Outcome>;
 
 export class WorkQueue {
   readonly #work: Work;
@@ -74,7 +77,7 @@ export class WorkQueue {
 
   async #run(key: string): Promise<void> {
     try {
-      const { requeueAfterMs } = await this.#work(key);
+      const { requeueAfterMs } = await this.#work(key, this.#failures.get(key) ?? 0);
       this.#failures.delete(key);
       if (requeueAfterMs !== undefined) this.addAfter(key, requeueAfterMs);
     } catch (error) {

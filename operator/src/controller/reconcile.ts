@@ -2,8 +2,13 @@
  * One RenderService, from its key to its status: read, compute, write, in this order, from the actual state and never
  * from an event. Errors that a change by the user must cure become `Stalled`; all others are the queue's to retry.
  */
-import { type ConditionDraft, type StalledReason, stalled } from '../api/conditions.ts';
-import { parseRenderService, type RenderService, type RenderServiceResource } from '../api/resource.ts';
+import { type ConditionDraft, retrying, type StalledReason, stalled } from '../api/conditions.ts';
+import {
+  parseRenderService,
+  type RenderService,
+  type RenderServiceResource,
+  type RenderServiceStatus,
+} from '../api/resource.ts';
 import { apply, assertOwned, difference, NotOwnedError, readLive } from '../kube/apply.ts';
 import { type EventDraft, recordEvent } from '../kube/events.ts';
 import { ApiError } from '../kube/rest.ts';
@@ -11,16 +16,33 @@ import type { KubeObject } from '../kube/types.ts';
 import { desiredObjects, type PlannedObject, type SidecarImage } from '../plan/index.ts';
 import type { ScalingView } from './autoscaler.ts';
 import type { Cluster } from './cluster.ts';
+import { observeFleet } from './fleet.ts';
+import type { PodSampler } from './pod-sampler.ts';
 import { prune, superfluous } from './prune.ts';
 import type { Outcome } from './queue.ts';
-import { availablePods, computeStatus, rolloutConditions, writeStatus } from './status.ts';
+import { scalingCondition, scalingStatus } from './scaling-status.ts';
+import {
+  availablePods,
+  computeStatus,
+  differsInFiguresOnly,
+  isUnchanged,
+  rolloutConditions,
+  writeStatus,
+} from './status.ts';
 
 /** A foreign object can go away without an event that we see. */
 const STALLED_RECHECK_MS = 15_000;
+/** Busy workers and queues change with every request; a write for them alone is worth it twice a minute. */
+const FIGURES_MS = 30_000;
+/** About 1.5 s of tries. Rights that have just been given are not known to every API server at once. */
+const FORBIDDEN_TRIES = 5;
+/** About 3 s of tries: from here on status says that something is wrong. */
+const QUIET_FAILURES = 6;
 
 export interface ReconcilerOptions {
   cluster: Cluster;
   sidecar: SidecarImage;
+  sampler: PodSampler;
   /** What scaling has to say about a RenderService, by its uid. */
   scalingOf: (uid: string) => ScalingView | undefined;
   /** Name of this process in events. */
@@ -41,37 +63,57 @@ class StalledError extends Error {
 
 export class Reconciler {
   readonly #options: ReconcilerOptions;
+  /** When figures alone were last written, by key. */
+  readonly #figuresAtMs = new Map<string, number>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
   }
 
-  /** @param key namespace/name */
-  async reconcile(key: string): Promise<Outcome> {
+  /**
+   * @param key namespace/name
+   * @param failures how often this key has failed in a row
+   */
+  async reconcile(key: string, failures = 0): Promise<Outcome> {
     const [namespace = '', name = ''] = key.split('/');
     const { cluster } = this.#options;
     const resource = cluster.renderServices.get(namespace, name);
     // Deletion needs no work: the garbage collector follows the owner references.
-    if (resource === undefined || resource.metadata.deletionTimestamp) return {};
-    const deployment = () => cluster.owned('Deployment').get(namespace, name);
+    if (resource === undefined || resource.metadata.deletionTimestamp) {
+      this.#figuresAtMs.delete(key);
+      return {};
+    }
     try {
-      const applied = await this.#applyAll(resource);
-      await this.#finish(
+      const applied = await this.#applyAll(resource, failures);
+      return await this.#finish(
         resource,
         applied.deployment,
         rolloutConditions(applied.renderService, applied.deployment, cluster.podsOf(namespace, name)),
       );
-      return {};
     } catch (error) {
-      if (!(error instanceof StalledError)) throw error;
-      const live = deployment();
-      const own = live?.metadata.ownerReferences?.some(({ uid }) => uid === resource.metadata.uid) ? live : undefined;
-      await this.#finish(resource, own, stalled(error.reason, error.message, availablePods(own)));
-      return { requeueAfterMs: STALLED_RECHECK_MS };
+      const live = this.#ownDeployment(resource);
+      if (error instanceof StalledError) {
+        await this.#finish(resource, live, stalled(error.reason, error.message, availablePods(live)));
+        return { requeueAfterMs: STALLED_RECHECK_MS, isStalled: true };
+      }
+      if (failures >= QUIET_FAILURES) {
+        const message = `the operator tries again and again: ${(error as Error).message}`;
+        // The error that matters is the first one; this write may fail for the same reason.
+        await this.#finish(resource, live, retrying(message, availablePods(live) > 0)).catch(() => undefined);
+      }
+      throw error;
     }
   }
 
-  async #applyAll(resource: RenderServiceResource): Promise<{ renderService: RenderService; deployment: KubeObject }> {
+  #ownDeployment({ metadata: { namespace, name, uid } }: RenderServiceResource): KubeObject | undefined {
+    const live = this.#options.cluster.owned('Deployment').get(namespace, name);
+    return live?.metadata.ownerReferences?.some((reference) => reference.uid === uid) ? live : undefined;
+  }
+
+  async #applyAll(
+    resource: RenderServiceResource,
+    failures: number,
+  ): Promise<{ renderService: RenderService; deployment: KubeObject }> {
     const { cluster, sidecar } = this.#options;
     const parsed = parseRenderService(resource);
     if (!parsed.ok) {
@@ -83,7 +125,7 @@ export class Reconciler {
     const live = await Promise.all(planned.map((desired) => this.#readOwned(desired)));
     let deployment: KubeObject | undefined;
     for (const [index, desired] of planned.entries()) {
-      const result = await this.#applyOne(desired, live[index]);
+      const result = await this.#applyOne(desired, live[index], failures);
       if (desired.kind === 'Deployment') deployment = result;
     }
     await prune(cluster, superfluous(cluster, renderService, planned));
@@ -102,7 +144,7 @@ export class Reconciler {
     return live;
   }
 
-  async #applyOne(desired: PlannedObject, live: KubeObject | undefined): Promise<KubeObject> {
+  async #applyOne(desired: PlannedObject, live: KubeObject | undefined, failures: number): Promise<KubeObject> {
     const { cluster, onWrite } = this.#options;
     const object = desired as KubeObject;
     const todo = difference(live, object);
@@ -112,7 +154,7 @@ export class Reconciler {
       onWrite(`${desired.kind} ${todo}`, `${desired.metadata.namespace}/${desired.metadata.name}`);
       return result;
     } catch (error) {
-      if (isRefusal(error)) {
+      if (isRefusal(error, failures)) {
         throw new StalledError(
           'Rejected',
           `the API server refuses ${desired.kind} "${desired.metadata.name}": ${error.message}`,
@@ -126,33 +168,43 @@ export class Reconciler {
   async #finish(
     resource: RenderServiceResource,
     deployment: KubeObject | undefined,
-    drafts: ConditionDraft[],
-  ): Promise<void> {
-    const { cluster, instance, now, onWrite, scalingOf } = this.#options;
-    const status = computeStatus(
-      resource,
-      scalingOf(resource.metadata.uid),
-      deployment,
-      cluster.podsOf(resource.metadata.namespace, resource.metadata.name),
-      drafts,
-      now()
-        .toISOString()
-        .replace(/\.\d+Z$/, 'Z'),
-    );
+    rollout: ConditionDraft[],
+  ): Promise<Outcome> {
+    const { cluster, sampler, instance, now, onWrite, scalingOf } = this.#options;
+    const { namespace, name } = resource.metadata;
+    const key = `${namespace}/${name}`;
+    const pods = cluster.podsOf(namespace, name);
+    const fleet = observeFleet(pods, sampler);
+    const scaling = scalingOf(resource.metadata.uid);
+    const drafts = [...rollout, ...(fleet ? [fleet.condition] : []), ...scalingCondition(resource, scaling)];
+    const time = now()
+      .toISOString()
+      .replace(/\.\d+Z$/, 'Z');
+    const status = {
+      ...computeStatus(resource, deployment, pods, drafts, time, fleet),
+      scaling: scalingStatus(resource, scaling),
+    } as RenderServiceStatus;
+    if (!isUnchanged(status, resource) && differsInFiguresOnly(status, resource.status)) {
+      const waitMs = (this.#figuresAtMs.get(key) ?? Number.NEGATIVE_INFINITY) + FIGURES_MS - performance.now();
+      if (waitMs > 0) return { requeueAfterMs: waitMs };
+      this.#figuresAtMs.set(key, performance.now());
+    }
     const wrote = await writeStatus(cluster, resource, status);
-    if (!wrote) return;
-    onWrite('status', `${resource.metadata.namespace}/${resource.metadata.name}`);
+    if (!wrote) return {};
+    onWrite('status', key);
     const event = transitionEvent(resource, drafts);
     if (event) await recordEvent(cluster.rest, instance, resource.metadata, event);
+    return {};
   }
 }
 
 /** Whether the API server will refuse the same object again: it is invalid, or admission or quota forbids it. */
-function isRefusal(error: unknown): error is ApiError {
-  return error instanceof ApiError && [400, 403, 422].includes(error.status);
+function isRefusal(error: unknown, failures: number): error is ApiError {
+  if (!(error instanceof ApiError)) return false;
+  return [400, 422].includes(error.status) || (error.status === 403 && failures >= FORBIDDEN_TRIES);
 }
 
-/** An event when the reason of `Stalled` or `Ready` changes, none for every step of a rollout. */
+/** An event when the reason of `Stalled`, `WorkersHealthy` or `Ready` changes, none for every step of a rollout. */
 function transitionEvent(resource: RenderServiceResource, drafts: ConditionDraft[]): EventDraft | undefined {
   const before = resource.status?.conditions ?? [];
   const changed = drafts.filter(({ type, status, reason }) => {
@@ -161,6 +213,8 @@ function transitionEvent(resource: RenderServiceResource, drafts: ConditionDraft
   });
   const stall = changed.find(({ type, status }) => type === 'Stalled' && status === 'True');
   if (stall) return { type: 'Warning', reason: stall.reason, action: 'Reconcile', note: stall.message };
+  const loop = changed.find(({ type, status }) => type === 'WorkersHealthy' && status === 'False');
+  if (loop) return { type: 'Warning', reason: loop.reason, action: 'Observe', note: loop.message };
   const up = changed.find(
     ({ type, status, reason }) => type === 'Ready' && status === 'True' && reason === 'AllPodsReady',
   );

@@ -6,8 +6,8 @@ import { MERGE_PATCH } from '../kube/rest.ts';
 import { isSubset } from '../kube/subset.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { selectorText } from '../plan/index.ts';
-import type { ScalingView } from './autoscaler.ts';
 import type { Cluster } from './cluster.ts';
+import type { Fleet } from './fleet.ts';
 import { countWorkers, podProblem } from './pods.ts';
 
 interface DeploymentStatus {
@@ -49,50 +49,59 @@ export function rolloutConditions(
   return progressing(problem ? `${counts}; ${problem}` : counts, wanted > 0 && availableReplicas >= wanted);
 }
 
-/** The whole status. `deployment` may be missing when nothing could be applied yet. */
+/**
+ * The whole status. `deployment` may be missing when nothing could be applied yet; without a `fleet` what status says
+ * about the pods' own figures stays.
+ */
 export function computeStatus(
   resource: RenderServiceResource,
-  scaling: ScalingView | undefined,
   deployment: KubeObject | undefined,
   pods: KubeObject[],
   drafts: ConditionDraft[],
   now: string,
+  fleet?: Fleet,
 ): RenderServiceStatus {
   const { generation } = resource.metadata;
+  const before = resource.status;
   const { replicas = 0, readyReplicas = 0, updatedReplicas = 0 } = (deployment?.status ?? {}) as DeploymentStatus;
+  const { total, ready: running } = countWorkers(pods);
+  const { figures } = fleet ?? {};
+  const conditions = mergeConditions(before?.conditions ?? [], drafts, generation, now);
+  const health = before?.conditions?.find(({ type }) => type === 'WorkersHealthy');
+  if (!fleet && health) conditions.push(health);
   return {
     observedGeneration: generation,
     replicas,
     readyReplicas,
     updatedReplicas,
     selector: selectorText(resource as unknown as RenderService),
-    workers: countWorkers(pods),
-    scaling: scalingStatus(resource, scaling) as RenderServiceStatus['scaling'],
-    conditions: mergeConditions(
-      resource.status?.conditions ?? [],
-      [...drafts, ...scalingCondition(resource, scaling)],
-      generation,
-      now,
-    ),
+    workers: {
+      total,
+      ready: figures ? Math.max(0, running - figures.down) : running,
+      busy: figures ? figures.busy : fleet ? undefined : before?.workers?.busy,
+    },
+    queue: figures ? { length: figures.queueLength } : fleet ? undefined : before?.queue,
+    conditions,
   };
 }
 
-/** A leader that has not looked yet leaves what there is; without `scaling` nothing is left (null: a merge patch removes). */
-function scalingStatus(resource: RenderServiceResource, view: ScalingView | undefined) {
-  if (!hasScaling(resource)) return resource.status?.scaling ? null : undefined;
-  if (view === undefined) return resource.status?.scaling;
-  const { utilizationPercent = null, lastDecision } = view;
-  return { utilizationPercent, lastDecision };
+/** Whether two statuses differ in nothing but figures that change with every request. */
+export function differsInFiguresOnly(status: RenderServiceStatus, before: RenderServiceStatus = {}): boolean {
+  const withoutFigures = ({ workers, queue: _queue, ...rest }: RenderServiceStatus) => ({
+    ...rest,
+    total: workers?.total,
+  });
+  return (
+    status.queue !== undefined && before.queue !== undefined && isSubset(withoutFigures(status), withoutFigures(before))
+  );
 }
 
-function scalingCondition(resource: RenderServiceResource, view: ScalingView | undefined): ConditionDraft[] {
-  if (!hasScaling(resource)) return [];
-  if (view !== undefined) return [view.condition];
-  return (resource.status?.conditions ?? []).filter(({ type }) => type === 'ScalingActive');
-}
-
-function hasScaling({ spec }: RenderServiceResource): boolean {
-  return Boolean((spec as { scaling?: unknown } | undefined)?.scaling);
+/** Whether the resource has this status. */
+export function isUnchanged(status: RenderServiceStatus, { status: before = {} }: RenderServiceResource): boolean {
+  const isGone = (one: unknown, other: unknown) => one === undefined && other !== undefined;
+  if (isGone(status.queue, before.queue) || isGone(status.workers?.busy, before.workers?.busy)) return false;
+  if ((status.workers?.busy === undefined) !== (before.workers?.busy === undefined)) return false;
+  return isSubset(status, before);
 }
 
 /** Writes the status if it differs from what the resource has. Returns whether it wrote. */
@@ -101,11 +110,13 @@ export async function writeStatus(
   resource: RenderServiceResource,
   status: RenderServiceStatus,
 ): Promise<boolean> {
-  if (isSubset(status, resource.status ?? {})) return false;
+  if (isUnchanged(status, resource)) return false;
   const { namespace, name, uid } = resource.metadata;
   const path = `${objectPath(kinds.renderService, namespace, name)}/status`;
   // The uid makes the API server refuse the write if the resource was deleted and made again meanwhile.
-  const body = { metadata: { uid }, status };
+  // null removes a figure that is no longer known.
+  const figures = { queue: status.queue ?? null, workers: { ...status.workers, busy: status.workers?.busy ?? null } };
+  const body = { metadata: { uid }, status: { ...status, ...figures } };
   const result = await cluster.rest.request<KubeObject & RenderServiceResource>('PATCH', path, {
     contentType: MERGE_PATCH,
     body,

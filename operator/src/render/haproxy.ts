@@ -72,7 +72,8 @@ function errorReplies({ retryAfterSeconds }: DataPlaneModel): string {
 
 function front(model: DataPlaneModel): string {
   return `frontend front
-  bind unix@${RUN}/front.sock mode 600 backlog 4096
+  # ${RUN}/front.sock, which the entry point holds open: requests wait in there while HAProxy is started again.
+  bind "\${CORELANE_FRONT}" backlog 4096
   http-error ${errorReply(400, 'bad-request')}
 ${errorReplies(model)}
   http-request del-header X-Corelane-Waits

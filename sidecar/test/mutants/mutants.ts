@@ -143,6 +143,12 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     caughtBy: 'serving: no connection is used twice',
   },
   {
+    name: 'the entrance belongs to HAProxy and goes with it',
+    breaks: 'I2',
+    edits: [[/bind "\$\{CORELANE_FRONT\}"/g, 'bind unix@/run/corelane/front.sock']],
+    caughtBy: 'proxies: HAProxy dies',
+  },
+  {
     name: 'ready without a worker',
     breaks: 'readiness',
     edits: [[/ {2}http-request return status 503 .* no-worker if { path \/readyz } .*\n/g, REMOVED]],
@@ -368,6 +374,20 @@ const scripts: Mutant[] = [
     file: 'corelane-entrypoint',
     edits: [[/^touch .*$/gm, REMOVED]],
     caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'a proxy that has died is left to kubelet',
+    breaks: 'I2',
+    file: 'corelane-entrypoint',
+    edits: [[/^ {2}should_restart \|\| break$/gm, '  break']],
+    caughtBy: 'proxies: HAProxy dies',
+  },
+  {
+    name: "what nginx' master process has left behind keeps its port",
+    breaks: 'I2',
+    file: 'corelane-entrypoint',
+    edits: [[/\|\| let_orphans_finish$/gm, '|| :']],
+    caughtBy: "proxies: nginx' master process dies",
   },
   {
     name: "nginx' container ends before kubelet stops it",

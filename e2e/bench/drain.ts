@@ -1,0 +1,64 @@
+/**
+ * Makes docs/benchmarks/drain.{json,md,svg} out of what the drain and the fault story have left in .state/bench. Last line:
+ * `drain: requests=N lost=N overlaps=N`. Exit code 1 if something was lost that no fault of a proxy explains.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BENCH_FOLDER, type PhaseOutcome, type StoryOutcome } from '../support/outcome.ts';
+import { ROOT } from '../support/shell.ts';
+import { plot } from './plot.ts';
+
+const FOLDER = join(ROOT, 'docs/benchmarks');
+const stories = ['drain', 'faults'].map(
+  (story) => JSON.parse(readFileSync(join(BENCH_FOLDER, `${story}.json`), 'utf8')) as StoryOutcome,
+);
+
+const sum = (numbers: number[]) => numbers.reduce((total, value) => total + value, 0);
+const isAll = ({ name }: PhaseOutcome) => name === 'all';
+/** A proxy that dies takes along what it had. docs/adr/0008 */
+const isOfProxy = ({ name }: PhaseOutcome) => /nginx|HAProxy/.test(name);
+
+function row({ name, count, requests, failed, lost, latencyMs }: PhaseOutcome, overlaps: string): string {
+  const failures = Object.entries(failed).map(([how, times]) => `${times} x ${how}`);
+  const { p50, p95, p99, max } = latencyMs;
+  const cells = [name, count, requests, failures.join(', ') || 0, lost, overlaps, p50, p95, p99, max];
+  return `| ${cells.join(' | ')} |`;
+}
+
+function section({ story, phases, overlaps, seconds }: StoryOutcome): string {
+  const head =
+    '| disturbance | times | requests | failed | begun by no worker | overlaps | p50 | p95 | p99 | max, ms |';
+  const rows = phases.map((phase) => row(phase, isAll(phase) ? String(overlaps) : ''));
+  const others = Object.entries(seconds).map(([name, value]) => `- ${name}: ${value.toFixed(1)} s`);
+  return [`## ${story}`, '', head, `|${'---|'.repeat(10)}`, ...rows, '', ...others].join('\n');
+}
+
+const requests = sum(stories.map((story) => story.requests));
+const overlaps = sum(stories.map((story) => story.overlaps));
+const disturbances = stories.flatMap(({ phases }) => phases.filter((phase) => !isAll(phase)));
+const lost = sum(stories.map(({ phases }) => phases.find(isAll)?.lost ?? 0));
+const ofProxies = sum(disturbances.filter(isOfProxy).map((phase) => phase.lost));
+const summary = `drain: requests=${requests} lost=${lost - ofProxies} overlaps=${overlaps}`;
+
+const page = `# Drain and faults on kind
+
+Measured by \`make bench-drain\` on a kind cluster of three nodes that share two cores. Three clients: open loop at random
+times through the Service, one kept connection, and one that takes pod addresses from EndpointSlices. Workers block for
+35 ms a request without burning CPU; two workers a pod; load 0.42 of the workers, while scaling 0.7 of the fewest. The two
+cores also run Kubernetes, the clients and the start of each pod: that is what the latencies show.
+Requests of the fault story's first client are POST, which nothing may replay.
+
+\`${summary}\`; and ${ofProxies} requests that a proxy had when it was killed and that no worker had begun
+([ADR 8](../adr/0008-proxies-that-die.md)).
+
+![latencies](drain.svg)
+
+${stories.map(section).join('\n\n')}
+`;
+writeFileSync(join(FOLDER, 'drain.md'), page);
+const short = stories.map(({ perSecond: _unused, ...rest }) => rest);
+writeFileSync(join(FOLDER, 'drain.json'), `${JSON.stringify({ summary, ofProxies, stories: short }, null, 2)}\n`);
+writeFileSync(join(FOLDER, 'drain.svg'), plot(stories));
+console.log(page);
+console.log(summary);
+process.exitCode = lost > ofProxies || overlaps > 0 ? 1 : 0;

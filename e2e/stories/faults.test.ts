@@ -1,0 +1,231 @@
+/**
+ * Workers and proxies are killed, frozen and starved under load through the Service. What the load sends is never replayed
+ * (POST), so each request that is lost shows; the workers write down what they begin, so it is known which ones those are.
+ *
+ * A CI run does each once; `make bench-drain` does each six times.
+ */
+import { eventually, get, kubectl } from '../support/cluster.ts';
+import { Fleet } from '../support/fleet.ts';
+import { outcomeOf, report, type StoryOutcome } from '../support/outcome.ts';
+import { type LivePod, type LiveRenderService, podsOf } from '../support/renderservice.ts';
+
+const isFull = process.env.BENCH === 'full';
+const TIMES = isFull ? 6 : 1;
+const PODS = isFull ? 4 : 3;
+/** As in the drain story. */
+const RENDER_MS = isFull ? '35' : '50';
+const RATE_PER_S = isFull ? 80 : 40;
+const SECONDS_MAX = 1_500;
+/** Faults of a proxy cost requests that no worker has begun: see docs/adr/0008. */
+const OF_A_PROXY = ['nginx worker process killed', 'nginx master process killed', 'HAProxy killed'];
+
+const fleet = new Fleet('faults-story');
+const seconds: Record<string, number> = {};
+let outcome: StoryOutcome;
+
+beforeAll(async () => {
+  const resources = { requests: { cpu: '20m', memory: '64Mi' }, limits: { memory: '192Mi' } };
+  const env = [
+    { name: 'NODE_OPTIONS', value: '--max-old-space-size=48' },
+    { name: 'RENDER_MS', value: RENDER_MS },
+  ];
+  const queue = { maxLength: 1_000, timeout: '20s' };
+  const spec = { watchdog: { stallTimeout: '2s' }, timeouts: { render: '10s' }, queue };
+  await fleet.create(PODS, spec, { resources, env });
+  await fleet.startClients(RATE_PER_S, SECONDS_MAX, '--method', 'POST', '--body-bytes', '2000');
+}, 400_000);
+
+afterAll(() => fleet.remove());
+
+async function sh(pod: string, container: string, script: string): Promise<string> {
+  return (await kubectl(['-n', fleet.namespace, 'exec', pod, '-c', container, '--', 'sh', '-c', script])).trim();
+}
+
+/** A page of a pod, through the API server. */
+function page(pod: string, port: number, path: string): Promise<string> {
+  return kubectl(['get', '--raw', `/api/v1/namespaces/${fleet.namespace}/pods/${pod}:${port}/proxy${path}`]);
+}
+
+/** Sends a signal to the process that serves in worker-0: the youngest that runs Node.js, the oldest is the supervisor. */
+function signalWorker(pod: string, signal: string): Promise<string> {
+  const script = `node=$(readlink /proc/1/exe)
+    for pid in $(ls /proc | grep -E '^[0-9]+$' | sort -n); do
+      [ "$(readlink /proc/$pid/exe)" != "$node" ] || last=$pid
+    done
+    [ $last != 1 ] && kill -s ${signal} $last`;
+  return sh(pod, 'worker-0', script);
+}
+
+/** Kills a process of a proxy by its name; of several the oldest, or the youngest. */
+function killProxy(pod: string, name: 'haproxy' | 'nginx', which: 'head' | 'tail'): Promise<string> {
+  const script = `pids=$(for pid in $(ls /proc | grep -E '^[0-9]+$' | sort -n); do
+      [ "$(cat /proc/$pid/comm 2>/dev/null)" != ${name} ] || echo $pid
+    done)
+    kill -s KILL $(echo "$pids" | ${which} -n 1)`;
+  return sh(pod, name, script);
+}
+
+/** Sends a pod a request that breaks the worker which gets it; resolves with the answer. */
+function breakBy(pod: string, path: string): Promise<string> {
+  const script = `require('http').request({ port: 9000, path: '${path}', method: 'POST' }, (response) => {
+      console.log(response.statusCode, response.headers['x-corelane-error']);
+      process.exit();
+    }).on('error', ({ code }) => console.log(code)).end()`;
+  return sh(pod, 'worker-0', `NODE_OPTIONS= node -e "${script}"`);
+}
+
+/** Restarts of all workers of a pod, or undefined while one of them is not up. */
+async function restarts(pod: string): Promise<number | undefined> {
+  let sum = 0;
+  for (const worker of [0, 1]) {
+    const text = await page(pod, 8999, `/workers/${worker}/metrics`);
+    if (!/^corelane_worker_up\{[^}]*\} 1$/m.test(text)) return undefined;
+    for (const [, value] of text.matchAll(/^corelane_worker_restarts_total\{.*\} ([0-9]+)$/gm)) sum += Number(value);
+  }
+  return sum;
+}
+
+/** Does something to a worker of each of several pods, one after the other, and waits until all workers are up again. */
+async function breakWorkers(name: string, work: (pod: string) => Promise<unknown>): Promise<void> {
+  const recoveries: number[] = [];
+  await fleet.phase(name, TIMES, async (index) => {
+    const pod = await podNumber(index);
+    const before = (await eventually('all workers to be up', 60_000, () => restarts(pod))) as number;
+    await work(pod);
+    const began = performance.now();
+    await eventually(`a worker of ${pod} to be restarted, and all to be up`, 60_000, async () =>
+      ((await restarts(pod)) ?? 0) > before ? true : undefined,
+    );
+    recoveries.push((performance.now() - began) / 1000);
+  });
+  seconds[`${name}: worker up again (longest)`] = Math.max(...recoveries);
+}
+
+async function breakProxies(name: string, process: 'haproxy' | 'nginx', which: 'head' | 'tail'): Promise<void> {
+  const recoveries: number[] = [];
+  await fleet.phase(name, TIMES, async (index) => {
+    const pod = await podNumber(index);
+    await killProxy(pod, process, which);
+    const began = performance.now();
+    await eventually(`${process} of ${pod} to serve`, 60_000, async () => {
+      await page(pod, 8998, '/readyz');
+      await page(pod, 9000, '/ping');
+      return true;
+    });
+    recoveries.push((performance.now() - began) / 1000);
+  });
+  seconds[`${name}: serves again (longest)`] = Math.max(...recoveries);
+}
+
+async function podNumber(index: number): Promise<string> {
+  const pods = await podsOf(fleet.namespace, fleet.name);
+  return (pods[index % pods.length] as LivePod).metadata.name;
+}
+
+/** Name and time of the last change of readiness of each pod, and how often its containers were restarted. */
+async function readiness(): Promise<unknown[]> {
+  const pods = await podsOf(fleet.namespace, fleet.name);
+  return pods.map(({ metadata, status }) => ({
+    name: metadata.name,
+    ready: status.conditions?.find(({ type }) => type === 'Ready'),
+    restarts: status.containerStatuses?.map(({ restartCount }) => restartCount),
+  }));
+}
+
+describe('under load from three clients, no pod leaves its Service', () => {
+  let before: unknown[];
+  beforeAll(async () => {
+    before = await readiness();
+  });
+  afterEach(async () => expect(await readiness()).toEqual(before));
+
+  test('a worker is killed', () => breakWorkers('worker killed (-9)', (pod) => signalWorker(pod, 'KILL')), 600_000);
+  test('a worker is frozen', () => breakWorkers('worker frozen', (pod) => signalWorker(pod, 'STOP')), 600_000);
+  test('a worker exhausts its heap', async () => {
+    await breakWorkers('heap exhausted', async (pod) => expect(await breakBy(pod, '/heap')).toBe('502 worker-died'));
+  }, 600_000);
+  test('a worker loops for ever', async () => {
+    await breakWorkers('infinite loop', async (pod) => expect(await breakBy(pod, '/loop')).toBe('502 worker-died'));
+  }, 600_000);
+  test('nginx is killed', async () => {
+    await breakProxies('nginx worker process killed', 'nginx', 'tail');
+    await breakProxies('nginx master process killed', 'nginx', 'head');
+  }, 600_000);
+  test('HAProxy is killed', () => breakProxies('HAProxy killed', 'haproxy', 'head'), 600_000);
+});
+
+describe('under the same load', () => {
+  test('a worker goes beyond the memory limit of its container', async () => {
+    // With cgroup v2 kubelet lets the whole container die, and the pod is NotReady until it is back.
+    await breakWorkers('memory limit exceeded', async (pod) =>
+      expect(await breakBy(pod, '/memory')).toBe('502 worker-died'),
+    );
+  }, 600_000);
+
+  test('what no worker had begun is not lost, but for what a dead proxy had; no worker ever had two', async () => {
+    const clients = await fleet.stopClients();
+    outcome = outcomeOf('faults', clients, fleet.phases, { begun: await begunRequests(), seconds });
+    report(outcome);
+    expect(outcome.requests).toBeGreaterThan(0);
+    expect(outcome.overlaps).toBe(0);
+    const lost = outcome.phases.filter((phase) => phase.lost > 0).map(({ name }) => name);
+    expect(lost.filter((name) => name !== 'all' && !OF_A_PROXY.includes(name))).toEqual([]);
+    // Each broken worker takes at most the request with it that it had; those of this test are not in the clients' count.
+    for (const { name, count, failed } of outcome.phases) {
+      if (name === 'all' || OF_A_PROXY.includes(name)) continue;
+      expect(Object.keys(failed).filter((how) => how !== '502 worker-died')).toEqual([]);
+      expect(failed['502 worker-died'] ?? 0).toBeLessThanOrEqual(count);
+    }
+  }, 400_000);
+});
+
+describe('a worker that ends again and again', () => {
+  const health = async () => {
+    const { status } = await get<LiveRenderService>('-n', fleet.namespace, 'renderservice', fleet.name);
+    return status?.conditions?.find(({ type }) => type === 'WorkersHealthy');
+  };
+
+  test('is named in status, and its pod stays Ready', async () => {
+    const pod = await podNumber(1);
+    await eventually('all workers to be healthy', 60_000, async () =>
+      (await health())?.status === 'True' ? true : undefined,
+    );
+    const before = await readiness();
+    const condition = await eventually('status to tell', 120_000, async () => {
+      await signalWorker(pod, 'KILL').catch(() => undefined); // none is there while its supervisor waits
+      const now = await health();
+      return now?.status === 'False' ? now : undefined;
+    });
+    expect(condition.reason).toBe('CrashLoop');
+    expect(condition.message).toMatch(new RegExp(`^worker-0 of pod ${pod} restarts in a loop: exit code 137, `));
+    expect(await readiness()).toEqual(before);
+    const events = await kubectl([
+      '-n',
+      fleet.namespace,
+      'get',
+      'events',
+      '-o',
+      'name',
+      '--field-selector=reason=CrashLoop',
+    ]);
+    expect(events.trim().split('\n')).toHaveLength(1);
+    if (!isFull) return;
+    await eventually('status to forget it', 120_000, async () =>
+      (await health())?.status === 'True' ? true : undefined,
+    );
+  }, 300_000);
+});
+
+/** What the workers of all pods have written down. */
+async function begunRequests(): Promise<Set<string>> {
+  const begun = new Set<string>();
+  for (const { metadata, status } of await podsOf(fleet.namespace, fleet.name)) {
+    for (const { name, restartCount } of status.containerStatuses ?? []) {
+      for (const previous of restartCount > 0 ? [[], ['--previous']] : [[]]) {
+        const log = await kubectl(['-n', fleet.namespace, 'logs', metadata.name, '-c', name, ...previous]);
+        for (const [, id] of log.matchAll(/^begin (\S+)$/gm)) begun.add(id as string);
+      }
+    }
+  }
+  return begun;
+}

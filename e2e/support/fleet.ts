@@ -1,0 +1,142 @@
+/**
+ * A fleet that renders without burning CPU, and three clients that never stop asking: one at random times through the
+ * Service, one with a kept connection to one pod, one that finds pods as an ingress does. For stories about disturbances.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { apply, eventually, get, kubectl } from './cluster.ts';
+import { allowEndpoints, type LoadResult, startLoad } from './load.ts';
+import { imageNames, installOperator } from './operator.ts';
+import { type LivePod, podsOf, untilReady } from './renderservice.ts';
+import { ROOT } from './shell.ts';
+
+/** Of the RenderService. */
+const NAME = 'blocker';
+const REQUESTS_MAX = 200_000;
+
+/** `[due at, latency]` in ms, and of one that failed how, and its id. */
+export type TimelineEntry = [dueAtMs: number, latencyMs: number, how?: string, requestId?: string];
+
+export interface ClientResult extends LoadResult {
+  name: string;
+  timeline: TimelineEntry[];
+}
+
+/** A time in which one thing was done to the fleet. */
+export interface Phase {
+  name: string;
+  /** How often it was done. */
+  count: number;
+  beginMs: number;
+  endMs: number;
+}
+
+interface Client {
+  name: string;
+  result: (timeoutMs: number) => Promise<LoadResult>;
+}
+
+export class Fleet {
+  readonly namespace: string;
+  readonly name = NAME;
+  readonly phases: Phase[] = [];
+  #clients: Client[] = [];
+
+  constructor(namespace: string) {
+    this.namespace = namespace;
+  }
+
+  /**
+   * Installs the operator, and brings up `replicas` pods of two workers in an empty namespace.
+   * @param spec further fields; @param container further fields of the worker
+   */
+  async create(replicas: number, spec: object = {}, container: object = {}): Promise<void> {
+    const { namespace } = this;
+    await installOperator();
+    await kubectl(['delete', 'namespace', namespace, '--ignore-not-found'], { timeoutMs: 240_000 });
+    await apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }));
+    await allowEndpoints(namespace);
+    const data = { 'blocker.mjs': readFileSync(join(ROOT, 'e2e/support/blocker.mjs'), 'utf8') };
+    await apply(JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME, namespace }, data }));
+    const template = { spec: { containers: [{ ...worker(), ...container }], volumes: [volume] } };
+    const resource = {
+      apiVersion: 'corelane.dev/v1alpha1',
+      kind: 'RenderService',
+      metadata: { name: NAME, namespace },
+      spec: { replicas, workersPerPod: 2, rollout: { rolling: { maxSurge: 2 } }, template, ...spec },
+    };
+    await apply(JSON.stringify(resource));
+    await untilReady(namespace, NAME);
+  }
+
+  /** Starts the three clients. @param args further options of the one that asks at random times */
+  async startClients(ratePerS: number, secondsMax: number, ...args: string[]): Promise<void> {
+    const service = ['--url', `http://${NAME}.${this.namespace}.svc/`];
+    const endpoints = ['--endpoints', `${this.namespace}/${NAME}`];
+    await this.#startClient('open-loop', ratePerS, secondsMax, ...service, ...args);
+    await this.#startClient('pinned', 5, secondsMax, ...service, '--concurrency', '1', '--keep-alive');
+    await this.#startClient('ingress', 10, secondsMax, ...endpoints, '--keep-alive');
+  }
+
+  /** Stops them; what was in flight then is nobody's loss. */
+  async stopClients(): Promise<ClientResult[]> {
+    const results: ClientResult[] = [];
+    for (const { name, result } of this.#clients) {
+      // SIGTERM: the client prints its result.
+      await kubectl(['-n', this.namespace, 'exec', name, '--', 'node', '-e', 'process.kill(1, "SIGTERM")']);
+      const { timeline, ...rest } = await result(120_000);
+      const ended = (timeline as TimelineEntry[]).filter(([, , how]) => how !== 'STOPPED');
+      results.push({ ...rest, name, timeline: ended } as ClientResult);
+    }
+    this.#clients = [];
+    return results;
+  }
+
+  /** Does something to the fleet `count` times, and notes from when until when. */
+  async phase(name: string, count: number, work: (index: number) => Promise<void>): Promise<void> {
+    const beginMs = Date.now();
+    for (let index = 0; index < count; index += 1) await work(index);
+    this.phases.push({ name, count, beginMs, endMs: Date.now() });
+  }
+
+  /** Pods that are not on their way out. */
+  async livePods(): Promise<LivePod[]> {
+    return (await podsOf(this.namespace, NAME)).filter(({ metadata }) => !metadata.deletionTimestamp);
+  }
+
+  /** Waits until the fleet is as its spec asks and nothing is on its way out. */
+  async settled(): Promise<void> {
+    await untilReady(this.namespace, NAME, 180_000);
+    await eventually('stopping pods to be gone', 120_000, async () => {
+      const stopping = (await podsOf(this.namespace, NAME)).some(({ metadata }) => metadata.deletionTimestamp);
+      return stopping ? undefined : true;
+    });
+  }
+
+  async remove(): Promise<void> {
+    await kubectl(['delete', 'namespace', this.namespace, '--wait=false', '--ignore-not-found']);
+  }
+
+  async #startClient(name: string, ratePerS: number, secondsMax: number, ...args: string[]): Promise<void> {
+    const requests = String(Math.min(ratePerS * secondsMax, REQUESTS_MAX));
+    const bounds = ['--requests', requests, '--rate', String(ratePerS), '--max-seconds', String(2 * secondsMax)];
+    const notes = ['--timeout', '30s', '--timeline', '--request-ids', name];
+    this.#clients.push({ name, ...(await startLoad(this.namespace, name, [...bounds, ...notes, ...args])) });
+    await eventually(`load pod ${name} to run`, 60_000, async () => {
+      const { status } = await get<LivePod>('-n', this.namespace, 'pod', name);
+      return status.phase === 'Running' || undefined;
+    });
+  }
+}
+
+const volume = { name: 'app', configMap: { name: NAME } };
+
+function worker() {
+  return {
+    name: 'worker',
+    image: imageNames().storefront,
+    command: ['node', '/app/blocker.mjs'],
+    resources: { requests: { cpu: '20m', memory: '64Mi' } },
+    volumeMounts: [{ name: 'app', mountPath: '/app' }],
+  };
+}

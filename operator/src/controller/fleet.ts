@@ -1,0 +1,66 @@
+/** What the samples of its pods say about a RenderService as a whole. */
+import { type ConditionDraft, workersHealthy } from '../api/conditions.ts';
+import type { KubeObject } from '../kube/types.ts';
+import type { PodSampler } from './pod-sampler.ts';
+
+/** Figures that change all the time and mean nothing on their own: not worth a write each. */
+export interface FleetFigures {
+  busy: number;
+  queueLength: number;
+  /** Workers that are down in pods that say so. */
+  down: number;
+}
+
+export interface Fleet {
+  /** Undefined when no pod has told any. */
+  figures?: FleetFigures;
+  condition: ConditionDraft;
+}
+
+/** Names in a message; the others are counted. */
+const NAMED_MAX = 3;
+
+/**
+ * @param pods of one RenderService, without those that are on their way out
+ * @returns undefined as long as nothing is known, because this process has only just begun to ask
+ */
+export function observeFleet(pods: KubeObject[], sampler: PodSampler): Fleet | undefined {
+  if (!sampler.hasRound) return undefined;
+  const sampled = pods.flatMap((pod) => {
+    const sample = sampler.of(pod);
+    return sample ? [{ pod, sample }] : [];
+  });
+  if (sampled.length === 0) return { condition: workersHealthy.unknown(whyUnknown(pods, sampler)) };
+  const workers = sampled.flatMap(({ pod, sample }) => sample.workers.map((worker) => ({ pod, ...worker })));
+  const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
+  const loops = workers.flatMap(({ pod, name, crashLoop }) =>
+    crashLoop
+      ? [
+          `${name} of pod ${pod.metadata.name} restarts in a loop: exit code ${crashLoop.exitCode}, ` +
+            `${Math.ceil(crashLoop.backoffSeconds)} s between two tries`,
+        ]
+      : [],
+  );
+  return {
+    figures: {
+      busy: sum(workers.map(({ busy }) => busy)),
+      queueLength: sum(sampled.map(({ sample }) => sample.queue)),
+      down: workers.filter(({ up }) => !up).length,
+    },
+    condition: loops.length > 0 ? workersHealthy.crashLoop(named(loops)) : workersHealthy.yes(),
+  };
+}
+
+function whyUnknown(pods: KubeObject[], sampler: PodSampler): string {
+  for (const pod of pods) {
+    const error = sampler.errorOf(pod);
+    if (error)
+      return `the operator cannot read port 8999 of pod ${pod.metadata.name} (${error}); does a NetworkPolicy forbid it?`;
+  }
+  return 'no pod has told about its workers yet';
+}
+
+function named(loops: string[]): string {
+  const rest = loops.length - NAMED_MAX;
+  return rest > 0 ? `${loops.slice(0, NAMED_MAX).join('; ')}; and ${rest} more` : loops.join('; ');
+}

@@ -1,0 +1,102 @@
+/** What status says about the workers, out of the pods' samples. */
+import type { RenderServiceResource, RenderServiceStatus } from '../../src/api/resource.ts';
+import { observeFleet } from '../../src/controller/fleet.ts';
+import type { PodSample } from '../../src/controller/pod-sample.ts';
+import type { PodSampler } from '../../src/controller/pod-sampler.ts';
+import { computeStatus, differsInFiguresOnly, isUnchanged } from '../../src/controller/status.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+
+const containerStatuses = [0, 1].map((index) => ({ name: `worker-${index}`, ready: true }));
+const conditions = [{ type: 'Ready', status: 'True' }];
+const pods = ['a', 'b'].map(
+  (name) =>
+    ({
+      metadata: { name, uid: name },
+      status: { phase: 'Running', containerStatuses, conditions },
+    }) as unknown as KubeObject,
+);
+const up = { up: true, busy: 0, downs: 0 };
+
+function sample(fields: Partial<PodSample> = {}): PodSample {
+  const workers = [0, 1].map((index) => ({ name: `worker-${index}`, ...up }));
+  return { workers, queue: 0, queueFullTotal: 0, queueTimeoutTotal: 0, ...fields };
+}
+
+/** A sampler that has seen `samples`, by pod. */
+function sampler(samples: Record<string, PodSample>, errors: Record<string, string> = {}, hasRound = true): PodSampler {
+  const of = ({ metadata }: KubeObject) => samples[metadata.name];
+  const errorOf = ({ metadata }: KubeObject) => errors[metadata.name];
+  return { of, errorOf, hasRound } as unknown as PodSampler;
+}
+
+const crashing = { ...up, name: 'worker-1', up: false, crashLoop: { exitCode: 1, backoffSeconds: 6.4 } };
+const metadata = { name: 'shop', namespace: 'web', uid: 'u', generation: 1, resourceVersion: '1' };
+
+function status(resource: Partial<RenderServiceResource>, seen: PodSampler): RenderServiceStatus {
+  const fleet = observeFleet(pods, seen);
+  const drafts = fleet ? [fleet.condition] : [];
+  return computeStatus({ metadata, ...resource } as RenderServiceResource, undefined, pods, drafts, 'now', fleet);
+}
+
+describe('the condition WorkersHealthy', () => {
+  test('is True when no worker restarts in a loop', () => {
+    expect(observeFleet(pods, sampler({ a: sample() }))?.condition).toMatchObject({ status: 'True' });
+  });
+
+  test('names worker, pod, exit code and back-off', () => {
+    const { condition } = observeFleet(pods, sampler({ a: sample(), b: sample({ workers: [crashing] }) })) ?? {};
+    expect(condition).toMatchObject({
+      status: 'False',
+      reason: 'CrashLoop',
+      message: 'worker-1 of pod b restarts in a loop: exit code 1, 7 s between two tries',
+    });
+  });
+
+  test('names three and counts the others', () => {
+    const workers = Array.from({ length: 5 }, () => crashing);
+    const { condition } = observeFleet(pods, sampler({ a: sample({ workers }) })) ?? {};
+    expect(condition?.message.match(/worker-1 of pod a/g)).toHaveLength(3);
+    expect(condition?.message).toMatch(/; and 2 more$/);
+  });
+
+  test('is Unknown, with the reason, when the pods cannot be reached', () => {
+    const { condition } = observeFleet(pods, sampler({}, { b: 'time-out' })) ?? {};
+    expect(condition?.status).toBe('Unknown');
+    expect(condition?.message).toBe(
+      'the operator cannot read port 8999 of pod b (time-out); does a NetworkPolicy forbid it?',
+    );
+  });
+
+  test('of before stays while a new leader has asked nobody yet', () => {
+    const before = status({}, sampler({ a: sample({ workers: [{ ...crashing, up: true }] }) }));
+    expect(status({ status: before }, sampler({}, {}, false))).toEqual(before);
+  });
+});
+
+describe('figures', () => {
+  test('are sums over the pods, and a worker that is down is not ready', () => {
+    const a = sample({ queue: 3, workers: [{ ...up, name: 'worker-0', busy: 1 }, crashing] });
+    expect(status({}, sampler({ a, b: sample({ queue: 1 }) }))).toMatchObject({
+      workers: { total: 4, ready: 3, busy: 1 },
+      queue: { length: 4 },
+    });
+  });
+
+  test('go away when they are no longer known', () => {
+    const before = status({}, sampler({ a: sample({ queue: 3 }) }));
+    const after = status({ status: before }, sampler({}, { a: 'no route' }));
+    expect([after.queue, after.workers?.busy]).toEqual([undefined, undefined]);
+    expect(isUnchanged(after, { status: before } as RenderServiceResource)).toBe(false);
+  });
+
+  test('alone are no reason to write at once; anything else is', () => {
+    const before = status({}, sampler({ a: sample() }));
+    const busier = status({ status: before }, sampler({ a: sample({ queue: 2 }) }));
+    expect(isUnchanged(before, { status: before } as RenderServiceResource)).toBe(true);
+    expect(isUnchanged(busier, { status: before } as RenderServiceResource)).toBe(false);
+    expect(differsInFiguresOnly(busier, before)).toBe(true);
+    const broken = status({ status: before }, sampler({ a: sample({ workers: [crashing] }) }));
+    expect(differsInFiguresOnly(broken, before)).toBe(false);
+    expect(differsInFiguresOnly(before, undefined)).toBe(false);
+  });
+});

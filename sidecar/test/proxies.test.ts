@@ -1,0 +1,63 @@
+/** A proxy dies in its container: what that costs, and what it does not. */
+import { jest } from '@jest/globals';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { docker } from './docker.ts';
+import { type Answer, Pod, until } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+let pod: Pod;
+beforeEach(async () => {
+  pod = await Pod.start({ workersPerPod: 2, queue: { timeout: '60s' } });
+});
+afterEach(() => pod?.stop());
+
+const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
+const post = (id: string, query = '') => pod.get(`/?id=${id}&${query}`, { method: 'POST', body: 'x'.repeat(100_000) });
+
+test('HAProxy dies: who comes while it is away waits, safe requests that it had are served by the next one', async () => {
+  const startedAt = await pod.startedAt(pod.haproxy);
+  const safe = [0, 1].map((n) => pod.get(`/?ms=2000&id=had-${n}`));
+  await Promise.all([pod.begun('had-0'), pod.begun('had-1')]);
+  const queuedSafe = [0, 1, 2].map((n) => pod.get(`/?ms=20&id=had-queued-${n}`));
+  const queuedUnsafe = post('had-unsafe');
+  await pod.queued(4);
+
+  // Process 1 is stopped for a moment, so that HAProxy is away for as long as this test wants.
+  await docker('kill', '--signal', 'STOP', pod.haproxy);
+  await pod.killProxy(pod.haproxy, 'haproxy');
+  // Nobody can know whether a worker has begun it.
+  expect(await queuedUnsafe).toMatchObject({ status: 502, headers: { 'x-corelane-error': 'worker-died' } });
+  const late = [0, 1, 2, 3].map((n) => post(`late-${n}`));
+  await until('ping answers', async () => (await pod.get(pod.spec.ping.path)).status === 200);
+  await docker('kill', '--signal', 'CONT', pod.haproxy);
+
+  expect(statuses(await Promise.all([...safe, ...queuedSafe, ...late]))).toEqual(Array(9).fill(200));
+  expect(await pod.startedAt(pod.haproxy)).toBe(startedAt);
+  expect((await pod.get('/readyz', { port: PORTS.health })).status).toBe(200);
+});
+
+test("nginx' master process dies: what its worker process has is finished, and a new one takes over", async () => {
+  const startedAt = await pod.startedAt(pod.nginx);
+  const busy = post('busy', 'ms=1500');
+  await pod.begun('busy');
+  await pod.killProxy(pod.nginx, 'nginx');
+  // Served by the one that was left behind, or by the new one; refused only in between.
+  const answer = await until('served', () => post('after').catch(() => undefined));
+  expect(answer.status).toBe(200);
+  expect((await busy).status).toBe(200);
+  expect(await pod.startedAt(pod.nginx)).toBe(startedAt);
+  const masters = () =>
+    docker('exec', pod.nginx, 'sh', '-c', 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "').then(
+      (text) => text.match(/nginx: [a-z ]*process/g) ?? [],
+    );
+  await until('one master, one worker process', async () => (await masters()).length === 2);
+});
+
+test('a proxy that dies again and again is left to kubelet', async () => {
+  await until('its container ends', async () => {
+    await pod.killProxy(pod.nginx, 'nginx').catch(() => 0);
+    return !(await pod.state(pod.nginx)).Running;
+  });
+  expect((await pod.state(pod.nginx)).ExitCode).toBe(137);
+});
