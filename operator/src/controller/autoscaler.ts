@@ -1,7 +1,7 @@
 /**
  * The loop around the recommender. Every 15 s, for each RenderService with `scaling`: read, recommend, and write the
  * number into spec.replicas through the scale subresource; from there on it goes the way of `kubectl scale`. Only the
- * leader runs it. Docs: docs/scaling.md and docs/adr/0008-who-writes-replicas.md.
+ * leader runs it. Docs: docs/scaling.md and docs/adr/0010-who-writes-replicas.md.
  */
 import { type ConditionDraft, scalingActive } from '../api/conditions.ts';
 import { ANNOTATION_SCALING_PAUSED, MANAGER } from '../api/names.ts';
