@@ -275,7 +275,8 @@ function metricsProblem(error: unknown): string {
   const status = error instanceof ApiError ? error.status : 0;
   if (status === 404) return 'the cluster has no Metrics API (metrics.k8s.io); install metrics-server';
   if (status === 403) return 'the operator may not list pods in metrics.k8s.io; is its Role the one of this version?';
-  return 'the Metrics API (metrics.k8s.io) does not answer';
+  const detail = error instanceof ApiError ? `: ${error.message.slice(0, 200)}` : '';
+  return `the Metrics API (metrics.k8s.io) does not answer${detail}`;
 }
 
 /** Fixed sentences: numbers in a condition would be a write in every round. */
