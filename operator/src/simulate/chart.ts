@@ -15,6 +15,8 @@ export interface Panel {
   max?: number;
   /** A dashed line with a word beside it. */
   marks?: { value: number; text: string }[];
+  /** A word at a time, at the top, with a line down. */
+  events?: [atS: number, text: string][];
 }
 
 /** Colours that people who see few of them can tell apart (Okabe and Ito). */
@@ -51,7 +53,7 @@ export function chart(title: string, panels: Panel[], endS: number, ticks: [atS:
 }
 
 function panel(
-  { title, lines, isStepped = false, max, marks = [] }: Panel,
+  { title, lines, isStepped = false, max, marks = [], events = [] }: Panel,
   top: number,
   endS: number,
   ticks: [number, string][],
@@ -74,6 +76,10 @@ function panel(
     ...marks.map(
       ({ value, text }) =>
         `<path d="M${LEFT} ${f(y(value))}H${WIDTH - RIGHT}" stroke="#000" stroke-dasharray="6 4"/><text x="${WIDTH - RIGHT}" y="${f(y(value) - 4)}" text-anchor="end">${escaped(text)}</text>`,
+    ),
+    ...events.map(
+      ([atS, text]) =>
+        `<path d="M${f(x(atS))} ${top + TOP - 4}V${bottom}" stroke="#bbb" stroke-dasharray="2 3"/><text x="${f(x(atS))}" y="${top + TOP - 8}" text-anchor="middle">${escaped(text)}</text>`,
     ),
     ...lines.map(
       ({ color, points }) =>
