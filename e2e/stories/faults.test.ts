@@ -2,7 +2,7 @@
  * Workers and proxies are killed, frozen and starved under load through the Service. What the load sends is never replayed
  * (POST), so each request that is lost shows; the workers write down what they begin, so it is known which ones those are.
  *
- * A CI run does each once; `make bench-drain` does each six times.
+ * A CI run does each once; `make bench-drain` does each twelve times.
  */
 import { eventually, get, kubectl } from '../support/cluster.ts';
 import { Fleet } from '../support/fleet.ts';
@@ -10,14 +10,17 @@ import { outcomeOf, report, type StoryOutcome } from '../support/outcome.ts';
 import { type LivePod, type LiveRenderService, podsOf } from '../support/renderservice.ts';
 
 const isFull = process.env.BENCH === 'full';
-const TIMES = isFull ? 6 : 1;
+const TIMES = isFull ? 12 : 1;
 const PODS = isFull ? 4 : 3;
-/** As in the drain story. */
+/** With 15 a second of the other two clients a load of 0.64 of eight workers; in CI 0.46 of six. */
 const RENDER_MS = isFull ? '35' : '50';
-const RATE_PER_S = isFull ? 80 : 40;
+const RATE_PER_S = isFull ? 130 : 40;
 const SECONDS_MAX = 1_500;
 /** Faults of a proxy cost requests that no worker has begun: see docs/adr/0008. */
 const OF_A_PROXY = ['nginx worker process killed', 'nginx master process killed', 'HAProxy killed'];
+
+/** A worker that is frozen while it is idle gets one more request, which it never begins: see docs/runtime.md. */
+const FROZEN = 'worker frozen';
 
 const fleet = new Fleet('faults-story');
 const seconds: Record<string, number> = {};
@@ -140,7 +143,7 @@ describe('under load from three clients, no pod leaves its Service', () => {
   afterEach(async () => expect(await readiness()).toEqual(before));
 
   test('a worker is killed', () => breakWorkers('worker killed (-9)', (pod) => signalWorker(pod, 'KILL')), 600_000);
-  test('a worker is frozen', () => breakWorkers('worker frozen', (pod) => signalWorker(pod, 'STOP')), 600_000);
+  test('a worker is frozen', () => breakWorkers(FROZEN, (pod) => signalWorker(pod, 'STOP')), 600_000);
   test('a worker exhausts its heap', async () => {
     await breakWorkers('heap exhausted', async (pod) => expect(await breakBy(pod, '/heap')).toBe('502 worker-died'));
   }, 600_000);
@@ -169,7 +172,7 @@ describe('under the same load', () => {
     expect(outcome.requests).toBeGreaterThan(0);
     expect(outcome.overlaps).toBe(0);
     const lost = outcome.phases.filter((phase) => phase.lost > 0).map(({ name }) => name);
-    expect(lost.filter((name) => name !== 'all' && !OF_A_PROXY.includes(name))).toEqual([]);
+    expect(lost.filter((name) => name !== 'all' && ![...OF_A_PROXY, FROZEN].includes(name))).toEqual([]);
     // Each broken worker takes at most the request with it that it had; those of this test are not in the clients' count.
     for (const { name, count, failed } of outcome.phases) {
       if (name === 'all' || OF_A_PROXY.includes(name)) continue;

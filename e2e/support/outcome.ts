@@ -37,8 +37,7 @@ export function outcomeOf(
 ): StoryOutcome {
   const entries = clients.flatMap(({ timeline }) => timeline).sort((one, other) => one[0] - other[0]);
   const first = entries[0]?.[0] ?? 0;
-  const last = entries.at(-1)?.[0] ?? 0;
-  const all = { name: 'all', count: 1, beginMs: first, endMs: last + 1 };
+  const all = { name: 'all', count: 1, beginMs: first, endMs: Number.POSITIVE_INFINITY };
   return {
     story,
     requests: entries.length,
@@ -50,7 +49,9 @@ export function outcomeOf(
 }
 
 function phaseOutcome(phase: Phase, entries: TimelineEntry[], begun: Set<string>): PhaseOutcome {
-  const own = entries.filter(([dueAtMs]) => dueAtMs >= phase.beginMs && dueAtMs < phase.endMs);
+  // One that failed belongs to the phase in which it did, not to the one in which it was sent.
+  const timeOf = ([dueAtMs, latencyMs, how]: TimelineEntry) => (how === undefined ? dueAtMs : dueAtMs + latencyMs);
+  const own = entries.filter((entry) => timeOf(entry) >= phase.beginMs && timeOf(entry) < phase.endMs);
   const failures = own.filter(([, , how]) => how !== undefined);
   const failed: Record<string, number> = {};
   for (const [, , how = ''] of failures) failed[how] = (failed[how] ?? 0) + 1;
