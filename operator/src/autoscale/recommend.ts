@@ -134,8 +134,8 @@ function decide(view: View, current: number, policy: Policy, now: number, state:
   const up = addition(view, policy, now, state);
   if (up.add > 0) return grow(current, policy, up);
   // Refused requests mean that there are too few pods, whatever the CPU says.
-  const wantsLess = isBelow(view, policy) && view.refusedInDownWindow === 0;
-  if (wantsLess) return shrink(view, current, policy, now, state);
+  const wantsLess = isBelow(view, policy);
+  if (wantsLess && view.refusedInDownWindow === 0) return shrink(view, current, policy, now, state);
   if (up.blocked) return hold(current, 'CoolingDown', up.blocked);
   if (view.latest?.up === undefined) {
     return hold(current, 'NoMetrics', `no worker has been measured; stays at ${current}`);
@@ -143,6 +143,10 @@ function decide(view: View, current: number, policy: Policy, now: number, state:
   if (view.up === undefined) return hold(current, 'FillingWindow', windowText(policy.up.windowMs, current));
   if (view.down === undefined && view.up < policy.down.below) {
     return hold(current, 'FillingWindow', windowText(policy.down.windowMs, current));
+  }
+  if (wantsLess) {
+    const refused = `${view.refusedInDownWindow} requests were refused in the last ${seconds(policy.down.windowMs)}`;
+    return hold(current, 'QueueFull', `stays at ${current} although ${name(policy)} is low: ${refused}`);
   }
   const band = `${name(policy)} is ${percent(view.up)} (adds above ${percent(lowest(policy))}, removes below ${percent(policy.down.below)})`;
   return hold(current, 'WithinBand', band);

@@ -1,5 +1,7 @@
 /** `corelane`, as a user calls it. */
 import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -42,6 +44,27 @@ test('plan says when nothing helps', async () => {
   const { code, stdout } = await corelane(...'plan --rps 120 --render 80ms --cv 1 --slo p99=300ms'.split(' '));
   expect(code).toBe(2);
   expect(stdout).toContain('the p99 of the render alone is 392 ms');
+});
+
+test('simulate runs a policy through a trace of the user, and ends with the line for programs', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'corelane-'));
+  try {
+    writeFileSync(
+      join(folder, 'day.csv'),
+      `seconds,rps\n${Array.from({ length: 20 }, (_unused, index) => `${index * 60},30`).join('\n')}\n`,
+    );
+    writeFileSync(join(folder, 'policy.yaml'), 'scaling: { minReplicas: 3, maxReplicas: 9 }\n');
+    const args = ['-f', join(folder, 'policy.yaml'), '--trace', join(folder, 'day.csv'), '--out', folder];
+    const { code, stdout, stderr } = await corelane('simulate', ...args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.trim().split('\n').at(-1)).toMatch(
+      /^simulate: core_hours_vs_fixed=\d+\.\d\d slo_miss=0\.\d{4} flaps=0$/,
+    );
+    expect(readFileSync(join(folder, 'simulate.svg'), 'utf8')).toMatch(/^<svg .*<\/svg>\n$/s);
+    expect(JSON.parse(readFileSync(join(folder, 'simulate.json'), 'utf8')).results).toHaveLength(7);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test.each([

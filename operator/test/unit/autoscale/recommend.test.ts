@@ -13,13 +13,13 @@ function policy(spec: object = {}): Policy {
 }
 
 /** Ten minutes of samples that end at `endMs`, one every 15 s; of `percents` the last stands last, the first lasts. */
-function samples(percents: number[], { forS = 600, endMs = NOW, refused = 0 } = {}): Sample[] {
+function samples(percents: number[], { forS = 600, endMs = NOW, refused = 0, refusedAgo = 0 } = {}): Sample[] {
   const count = forS / PERIOD_S + 1;
   return Array.from({ length: count }, (_unused, index) => {
     const ratio = (percents[Math.max(0, percents.length - count + index)] ?? percents[0] ?? 0) / 100;
-    const isLast = index === count - 1;
+    const isRefusing = index === count - 1 - refusedAgo;
     const atMs = endMs - (count - 1 - index) * PERIOD_S * S;
-    return { atMs, up: ratio, down: ratio, refused: isLast ? refused : 0, ready: 4, measured: 4 };
+    return { atMs, up: ratio, down: ratio, refused: isRefusing ? refused : 0, ready: 4, measured: 4 };
   });
 }
 
@@ -33,6 +33,8 @@ interface Row {
   forS?: number;
   endMs?: number;
   refused?: number;
+  /** Samples ago. */
+  refusedAgo?: number;
   message?: string;
 }
 
@@ -214,6 +216,23 @@ const rows: Row[] = [
     current: 12,
     state: { lastUpMs: NOW - 10 * S },
     expected: [12, 'CoolingDown'],
+  },
+  {
+    what: 'requests refused two minutes ago keep pods',
+    percents: [5],
+    refused: 4,
+    refusedAgo: 8,
+    current: 12,
+    expected: [12, 'QueueFull'],
+    message: 'stays at 12 although per-core CPU is low: 4 requests were refused in the last 300 s',
+  },
+  {
+    what: 'requests refused six minutes ago do not',
+    percents: [5],
+    refused: 4,
+    refusedAgo: 24,
+    current: 12,
+    expected: [11, 'BelowThreshold'],
   },
   {
     what: 'not where it is switched off',
