@@ -28,7 +28,7 @@ COPY --from=reaper /reaper /usr/share/corelane/runtime/reaper
 RUN chmod 0755 /usr/local/bin/corelane-* && chmod 0644 /usr/share/corelane/haproxy/* /usr/share/corelane/runtime/*.cjs
 # Numeric, so that kubelet can verify runAsNonRoot.
 USER 10001:10001
-EXPOSE 8998 8999 9000
+EXPOSE 8998 8999 9000 9001
 ENTRYPOINT ["/usr/local/bin/corelane-entrypoint"]
 
 # ---- operator ----

@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images cluster generate verify format test test-mutants e2e bench-drain simulate demo down clean tools-path
+.PHONY: help setup build images cluster generate verify format test test-mutants e2e bench-drain bench-faults bench-fleet simulate demo down clean tools-path
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -50,7 +50,7 @@ format: setup ## format and fix what can be fixed by machine
 test: build ## all tests that need no cluster: unit, API server, sidecar image
 	@e2e/ci/test.sh unit api sidecar
 
-test-mutants: build ## break the data plane in 57 ways: does a test notice each? (about 15 min)
+test-mutants: build ## break the data plane in 70 ways: does a test notice each? (about 20 min)
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) sidecar/test/mutants/run.ts $(MUTANTS)
@@ -65,6 +65,20 @@ bench-drain: build cluster ## the drain and the fault story in full, 100,000 req
 simulate: setup ## a simulated day: the scaling policy beside HPA, Knative, fixed fleets and an oracle (about 20 s)
 	@$(NODE) operator/bin/corelane.mjs simulate --out docs/benchmarks
 
+bench/peers/node_modules/.package-lock.json: bench/peers/package.json bench/peers/package-lock.json
+	@cd bench/peers && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2
+	@touch $@
+
+bench-faults: build bench/peers/node_modules/.package-lock.json ## faults, side by side with peers (25 min on a quiet machine); BENCH=corelane,cluster SCENARIOS=kill,chain for a part
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
+	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/faults.ts
+
+bench-fleet: build ## pods that share their work, side by side with peers (30 min on a quiet machine); BENCH=corelane LOADS=0.8 for a part
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
+	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/fleet.ts
+
 demo: build cluster ## a React page on three nodes: 1,000 renders, and a table
 	@$(ENGINE); $(TOOLS); \
 	 images=$$(e2e/images.sh --load); export $$images; \
@@ -78,4 +92,4 @@ down: ## remove the cluster and test containers, stop the engine; keep what was 
 
 clean: ## remove all that the other targets created, caches included
 	@e2e/cluster/clean.sh
-	@rm -rf node_modules operator/dist examples/storefront/node_modules
+	@rm -rf node_modules operator/dist examples/storefront/node_modules bench/peers/node_modules

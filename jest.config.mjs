@@ -23,6 +23,7 @@ export default {
         '<rootDir>/operator/test/unit/**/*.test.ts',
         '<rootDir>/examples/**/*.test.mjs',
         '<rootDir>/e2e/load/*.test.mjs',
+        '<rootDir>/bench/test/*.test.ts',
       ],
     },
     {

@@ -52,16 +52,31 @@ core.register_task(function()
   core.log(core.notice, 'draining')
 end)
 
-core.register_fetches('corelane_draining', function()
+-- Global: pooling.lua wants to know as well.
+function corelane_draining()
   return draining_since_ms ~= nil
-end)
+end
+core.register_fetches('corelane_draining', corelane_draining)
 
--- Holds a request until a worker is up, or for the queue time-out; txn.waited_ms tells how long it was.
+-- Holds a request until a worker is up, or for the queue time-out; txn.waited_ms tells how long it was. Where pods
+-- share their work another pod may have it meanwhile (txn.peer), but for one that has come from there.
 core.register_action('wait_for_worker', { 'http-req' }, function(txn)
   local begin_ms = now_ms()
-  while workers_up() == 0 and now_ms() - begin_ms < settings['queue-timeout-ms'] do core.msleep(POLL_MS) end
+  local may_leave = corelane_find_peer and not txn.f:req_fhdr('X-Corelane-Handed-Over')
+  while workers_up() == 0 and now_ms() - begin_ms < settings['queue-timeout-ms'] do
+    local peer = may_leave and corelane_find_peer()
+    if peer then
+      txn:set_var('txn.peer', peer)
+      break
+    end
+    core.msleep(POLL_MS)
+  end
   txn:set_var('txn.waited_ms', now_ms() - begin_ms)
 end)
+
+local function in_progress(frontend)
+  return tonumber(core.frontends[frontend]:get_stats().scur)
+end
 
 local function drained()
   if not draining_since_ms then return false end
@@ -69,7 +84,8 @@ local function drained()
   if elapsed_ms < settings['drain-delay-ms'] then return false end
   if elapsed_ms >= settings['drain-delay-ms'] + settings['drain-timeout-ms'] then return true end
   -- A request whose body is still arriving is in nginx only; and while nginx accepts there may be a next one.
-  return exists(NGINX_STOPPED_MARK) and tonumber(core.frontends['front']:get_stats().scur) == 0
+  if not exists(NGINX_STOPPED_MARK) or in_progress('front') > 0 then return false end
+  return not core.frontends['peers'] or in_progress('peers') == 0
 end
 
 -- Holds a preStop hook until the pod has drained, which drain.timeout bounds. Bounded even where nothing drains:

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /** Label of all containers that these tests make. Its value begins with the process id of the run. */
-const LABEL = 'corelane.test';
+export const LABEL = 'corelane.test';
 export const RUN_ID = `${process.pid}-${randomBytes(3).toString('hex')}`;
 
 export const SIDECAR_IMAGE = process.env.CORELANE_SIDECAR_IMAGE ?? 'corelane.local/sidecar:dev';
@@ -32,6 +32,13 @@ export function start(...args: string[]): Promise<string> {
   return docker('run', '--detach', '--label', `${LABEL}=${RUN_ID}`, ...args);
 }
 
+/** Makes a network of this run, with an address range of its own, and gives its name. */
+export async function networkForTest(): Promise<string> {
+  const name = `corelane-test-${RUN_ID}-${randomBytes(3).toString('hex')}`;
+  await docker('network', 'create', '--label', `${LABEL}=${RUN_ID}`, name);
+  return name;
+}
+
 /** Runs a command in a container of the sidecar image; rejects when it fails. */
 export function runSidecar(mounts: string[], ...command: string[]): Promise<string> {
   const options = ['--rm', '--network', 'none', '--label', `${LABEL}=${RUN_ID}`, ...RESTRICTED];
@@ -51,6 +58,17 @@ export async function prepare(): Promise<void> {
   const lines = await docker('ps', '--all', '--filter', `label=${LABEL}`, '--format', `{{.ID}} {{.Label "${LABEL}"}}`);
   const stale = lines.split('\n').filter((line) => /^\w+ [0-9]+-/.test(line) && !alive(line.split(' ')[1] ?? ''));
   if (stale.length > 0) await docker('rm', '--force', ...stale.map((line) => line.split(' ')[0] ?? ''));
+  const networks = await docker('network', 'ls', '--filter', `label=${LABEL}`, '--format', '{{.Name}}');
+  for (const name of networks.split('\n').filter((line) => line && !alive(line.split('-')[2] ?? '')))
+    await docker('network', 'rm', name).catch(() => {}); // somebody else was faster
+}
+
+/** Removes all containers of this run. */
+export async function removeAll(): Promise<void> {
+  const ids = await docker('ps', '--all', '--quiet', '--filter', `label=${LABEL}=${RUN_ID}`);
+  if (ids) await docker('rm', '--force', '--volumes', ...ids.split('\n'));
+  const networks = await docker('network', 'ls', '--quiet', '--filter', `label=${LABEL}=${RUN_ID}`);
+  if (networks) await docker('network', 'rm', ...networks.split('\n'));
 }
 
 function alive(runId: string): boolean {

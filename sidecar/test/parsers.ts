@@ -6,7 +6,7 @@ import { runSidecar } from './docker.ts';
 
 /** Names the files that a parser complains about, and says what it said. A warning of HAProxy counts. */
 const CHECK = `
-  export CORELANE_ANY_ADDRESS='*' CORELANE_FRONT=unix@/run/corelane/front.sock
+  export HOSTNAME=pod CORELANE_ANY_ADDRESS='*' CORELANE_FRONT=unix@/run/corelane/front.sock
   check() {
     file=$1; shift
     "$@" "$file" >/tmp/said 2>&1 || { echo "$file"; cat /tmp/said; }

@@ -16,7 +16,7 @@ import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, runSidecar, SIDECAR_IMAG
 import { CURRENT_MUTANT, mutated } from './mutants/mutants.ts';
 
 const APPS = fileURLToPath(new URL('apps', import.meta.url));
-const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats];
+const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats, PORTS.peers];
 /** Generous: other work may keep the machine busy. */
 const WAIT_MS = 30_000;
 /** No request takes as long, so that what hangs fails instead. */
@@ -32,12 +32,30 @@ export interface Answer {
 /** What runs in a worker container. */
 export interface WorkerOptions {
   image?: string;
-  /** The container's command, /app being the folder of worker.mjs. */
+  /** What is mounted as /app. */
+  folder?: string;
+  /** The container's command. */
   command?: string[];
   env?: Record<string, string>;
 }
 
-const WORKER: Required<WorkerOptions> = { image: NODE_IMAGE, command: ['node', '/app/worker.mjs'], env: {} };
+export interface PodOptions {
+  workers?: boolean;
+  /** Docker network of the fleet. */
+  network?: string;
+  /** Revision of the pod template. */
+  revision?: string;
+}
+
+/** Stands for the DNS name of the headless Service. */
+const PEERS_HOST = 'peers.corelane.test';
+
+const WORKER: Required<WorkerOptions> = {
+  image: NODE_IMAGE,
+  folder: APPS,
+  command: ['node', '/app/worker.mjs'],
+  env: {},
+};
 
 /** What worker.mjs has noted. */
 export interface WorkerEvent {
@@ -83,10 +101,12 @@ export class Pod {
   nginx = '';
   readonly workers: string[] = [];
   #holder = '';
+  readonly #options: PodOptions;
   readonly #folder: string;
   readonly #ports = new Map<number, number>();
 
-  private constructor(input: Partial<RenderServiceSpecInput>) {
+  private constructor(input: Partial<RenderServiceSpecInput>, options: PodOptions) {
+    this.#options = options;
     const template = { spec: { containers: [{ name: 'worker', image: NODE_IMAGE }] } };
     this.spec = renderServiceSpec.parse({ template, ...input });
     this.#folder = mkdtempSync(join(tmpdir(), 'corelane-pod-'));
@@ -94,13 +114,16 @@ export class Pod {
     this.run = this.#open('run');
   }
 
-  /** Starts a pod; `workers: false` leaves out the workers, for `startWorkers` later. */
+  /**
+   * Starts a pod; `workers: false` leaves out the workers, for `startWorkers` later. With a `network` of Docker its peers
+   * are the pods of the same network: all have the name that stands for the headless Service.
+   */
   static async start(
     input: Partial<RenderServiceSpecInput> = {},
-    { workers = true, ...worker }: WorkerOptions & { workers?: boolean } = {},
+    { workers = true, network, revision, ...worker }: WorkerOptions & PodOptions = {},
   ): Promise<Pod> {
     await prepare();
-    const pod = new Pod(input);
+    const pod = new Pod(input, { network, revision });
     try {
       await pod.#startProxies();
       if (workers) await pod.startWorkers(worker);
@@ -122,14 +145,14 @@ export class Pod {
 
   /** Starts all workers as the plan has them. */
   async startWorkers(options: WorkerOptions = {}): Promise<void> {
-    const { image, command, env } = { ...WORKER, ...options };
+    const { image, folder, command, env } = { ...WORKER, ...options };
     const events = this.#open('events');
     const runtime = await this.#copyRuntime();
     const own = Object.entries({ EVENTS: '/events/lines', ...env }).map(([name, value]) => ({ name, value }));
     for (const container of workerContainers(this.spec, { name: 'worker', image, env: own })) {
       const [entrypoint = '', ...args] = command;
       const worker = await start(
-        ...['--network', `container:${this.#holder}`, '--volume', `${events}:/events`, '--volume', `${APPS}:/app:ro`],
+        ...['--network', this.network, '--volume', `${events}:/events`, '--volume', `${folder}:/app:ro`],
         ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...runtime],
         ...(container.env ?? []).flatMap(({ name, value }) => ['--env', `${name}=${value}`]),
         ...['--entrypoint', entrypoint, image, ...args],
@@ -147,10 +170,14 @@ export class Pod {
     return ['--volume', `${folder}:/corelane:ro`];
   }
 
+  /** Where the workers write their notes. */
+  get notesFile(): string {
+    return join(this.#folder, 'events', 'lines');
+  }
+
   /** Everything that the workers have noted so far, in order. */
   events(filter: Partial<WorkerEvent> = {}): WorkerEvent[] {
-    const file = join(this.#folder, 'events', 'lines');
-    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+    const lines = existsSync(this.notesFile) ? readFileSync(this.notesFile, 'utf8').split('\n').filter(Boolean) : [];
     const wanted = Object.entries(filter);
     return lines
       .map((line) => JSON.parse(line) as WorkerEvent)
@@ -160,6 +187,16 @@ export class Pod {
   /** Waits until a worker has begun with request `id`. */
   async begun(id: string): Promise<WorkerEvent> {
     return until(`a worker begins ${id}`, () => this.events({ event: 'begin', id })[0]);
+  }
+
+  /** The container that holds the pod's network. */
+  get holder(): string {
+    return this.#holder;
+  }
+
+  /** The pod's network, for another container that is to be in it. */
+  get network(): string {
+    return `container:${this.#holder}`;
   }
 
   /** Local port that leads to `port` of the pod. */
@@ -200,6 +237,13 @@ export class Pod {
     const { body } = await this.get('/metrics', { port: PORTS.stats });
     const found = body.split('\n').find((text) => text.startsWith(`${line} `));
     return Number(found?.split(' ')[1] ?? Number.NaN);
+  }
+
+  /** Requests that peers have taken from this pod. */
+  async handedOver(): Promise<number> {
+    const { body } = await this.get('/metrics', { port: PORTS.stats });
+    const lines = body.match(/^haproxy_server_sessions_total\{proxy="line",server="borrowed-[0-9]+"\} [0-9]+$/gm) ?? [];
+    return lines.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0);
   }
 
   /** Whether HAProxy gives requests to a worker. */
@@ -292,14 +336,17 @@ export class Pod {
       writeFileSync(join(config, file), CURRENT_MUTANT ? mutated(CURRENT_MUTANT, file, text) : text);
     const publish = PUBLISHED.flatMap((port) => ['--publish', `127.0.0.1::${port}`]);
     // Ends by itself should nobody be left to remove it.
-    this.#holder = await start(...publish, '--init', '--entrypoint', 'sleep', SIDECAR_IMAGE, '1800');
+    const { network, revision = 'r1' } = this.#options;
+    const joined = network ? ['--network', network, '--network-alias', PEERS_HOST] : [];
+    this.#holder = await start(...publish, ...joined, '--init', '--entrypoint', 'sleep', SIDECAR_IMAGE, '1800');
     for (const line of (await docker('port', this.#holder)).split('\n')) {
       const [, inside, outside] = /^([0-9]+)\/tcp -> 127\.0\.0\.1:([0-9]+)$/.exec(line) ?? [];
       if (inside) this.#ports.set(Number(inside), Number(outside));
     }
     const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
-    const options = ['--network', `container:${this.#holder}`, ...RESTRICTED, ...shared];
-    this.haproxy = await start(...options, SIDECAR_IMAGE, 'haproxy');
+    const options = ['--network', this.network, ...RESTRICTED, ...shared];
+    const peers = ['--env', `CORELANE_PEERS=${PEERS_HOST}`, '--env', `CORELANE_REVISION=${revision}`];
+    this.haproxy = await start(...options, ...peers, SIDECAR_IMAGE, 'haproxy');
     this.nginx = await start(...options, '--tmpfs', '/tmp:mode=1777', SIDECAR_IMAGE, 'nginx');
   }
 }

@@ -3,7 +3,13 @@
  * and `Stalled` follow kstatus, so that Flux, Argo CD and `kubectl wait` understand them.
  */
 
-export type ConditionType = 'Ready' | 'Reconciling' | 'Stalled' | 'WorkersHealthy' | 'ScalingActive';
+export type ConditionType =
+  | 'Ready'
+  | 'Reconciling'
+  | 'Stalled'
+  | 'WorkersHealthy'
+  | 'CapacityAvailable'
+  | 'ScalingActive';
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** A condition without its times; `mergeConditions` adds them. */
@@ -67,6 +73,18 @@ export const workersHealthy = {
   yes: () => draft('WorkersHealthy', 'True', 'WorkersUp', 'no worker restarts in a loop'),
   crashLoop: (message: string) => draft('WorkersHealthy', 'False', 'CrashLoop', message),
   unknown: (message: string) => draft('WorkersHealthy', 'Unknown', 'NotSampled', message),
+};
+
+/** Whether any pod can take another request, now or in its queue. */
+export const capacityAvailable = {
+  yes: () => draft('CapacityAvailable', 'True', 'RoomLeft', 'a worker or a place in a queue is free'),
+  no: () =>
+    draft(
+      'CapacityAvailable',
+      'False',
+      'FleetFull',
+      'every worker of every pod is busy and every queue is at least half full; when they are full requests are answered 503 queue-full. Add pods or workers, or let scaling do it',
+    ),
 };
 
 export type StalledReason =

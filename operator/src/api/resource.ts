@@ -5,7 +5,10 @@ import { API_VERSION, KIND, NAME_LENGTH_MAX } from './names.ts';
 import { type RenderServiceSpec, renderServiceSpec } from './spec.ts';
 
 const condition = z.strictObject({
-  type: z.string().max(316).describe('Ready, Reconciling, Stalled, WorkersHealthy or ScalingActive.'),
+  type: z
+    .string()
+    .max(316)
+    .describe('Ready, Reconciling, Stalled, WorkersHealthy, CapacityAvailable or ScalingActive.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   reason: z.string().max(1024).describe('Reason in one word, for programs.'),
   message: z.string().max(32_768).describe('What is the matter and what to do about it.'),
@@ -60,7 +63,7 @@ export const renderServiceStatus = z
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
         description:
-          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy; ScalingActive where scaling is set.',
+          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable; ScalingActive where scaling is set.',
       }),
   })
   .describe('Observed state.');

@@ -158,6 +158,39 @@ const sidecar = z
   .prefault({})
   .describe('The two proxy containers that Corelane adds to each pod.');
 
+const readiness = z
+  .strictObject({
+    shedWhenFull: z
+      .boolean()
+      .default(true)
+      .describe(
+        'Whether a pod whose queue has been full for 2 seconds leaves the Service while another pod has room. When the whole fleet is full, every pod stays.',
+      ),
+  })
+  .prefault({})
+  .describe('When a pod gets new connections: a worker is up, the pod does not drain, and the queue rule below.');
+
+const pooling = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe('Whether a request that finds no free worker in its pod may be rendered by another pod that has one.'),
+    maxAsks: z
+      .int()
+      .min(1)
+      .max(16)
+      .default(4)
+      .describe('Random pods that are asked at once for a free worker. A pod asks again as long as requests wait.'),
+    maxPeers: z.int().min(1).max(256).default(64).describe('Pods that a pod knows; in a larger fleet a random subset.'),
+    acrossRevisions: z
+      .boolean()
+      .default(false)
+      .describe('Whether old and new pods of a rollout share work, so that a page may come from either revision.'),
+  })
+  .prefault({})
+  .describe('Pods share their work: ask before you queue (docs/pooling.md).');
+
 const watchdog = z
   .strictObject({
     stallTimeout: duration({ min: '500ms', max: '10m' })
@@ -275,6 +308,8 @@ const specShape = z.strictObject({
   keepAlive,
   service,
   sidecar,
+  readiness,
+  pooling,
   watchdog,
   runtime,
   rollout,

@@ -1,6 +1,8 @@
 /** What the samples of its pods say about a RenderService as a whole. */
-import { type ConditionDraft, workersHealthy } from '../api/conditions.ts';
+import { type ConditionDraft, capacityAvailable, workersHealthy } from '../api/conditions.ts';
+import type { RenderServiceSpec } from '../api/spec.ts';
 import type { KubeObject } from '../kube/types.ts';
+import type { PodSample } from './pod-sample.ts';
 import type { PodSampler } from './pod-sampler.ts';
 
 /** Figures that change all the time and mean nothing on their own: not worth a write each. */
@@ -15,16 +17,22 @@ export interface Fleet {
   /** Undefined when no pod has told any. */
   figures?: FleetFigures;
   condition: ConditionDraft;
+  /** CapacityAvailable; undefined when no pod has told anything. */
+  capacity?: ConditionDraft;
 }
+
+/** What a pod can take. */
+export type Capacity = Pick<RenderServiceSpec, 'concurrency' | 'queue'>;
 
 /** Names in a message; the others are counted. */
 const NAMED_MAX = 3;
 
 /**
  * @param pods of one RenderService, without those that are on their way out
+ * @param spec of the RenderService, if it is a valid one
  * @returns undefined as long as nothing is known, because this process has only just begun to ask
  */
-export function observeFleet(pods: KubeObject[], sampler: PodSampler): Fleet | undefined {
+export function observeFleet(pods: KubeObject[], sampler: PodSampler, spec?: Capacity): Fleet | undefined {
   if (!sampler.hasRound) return undefined;
   const sampled = pods.flatMap((pod) => {
     const sample = sampler.of(pod);
@@ -48,7 +56,15 @@ export function observeFleet(pods: KubeObject[], sampler: PodSampler): Fleet | u
       down: workers.filter(({ up }) => !up).length,
     },
     condition: loops.length > 0 ? workersHealthy.crashLoop(named(loops)) : workersHealthy.yes(),
+    ...(spec && {
+      capacity: sampled.some(({ sample }) => hasRoom(sample, spec)) ? capacityAvailable.yes() : capacityAvailable.no(),
+    }),
   };
+}
+
+/** As the pods themselves see it (sidecar/haproxy/pooling.lua): a free worker, or a queue that is not half full. */
+function hasRoom({ workers, queue: waiting }: PodSample, { concurrency, queue }: Capacity): boolean {
+  return workers.some(({ up, busy }) => up && busy < concurrency) || 2 * waiting < queue.maxLength;
 }
 
 function whyUnknown(pods: KubeObject[], sampler: PodSampler): string {

@@ -34,13 +34,15 @@ export interface PodSample {
 /** Of the 100 kB that HAProxy could tell only these. */
 const METRICS = [
   'haproxy_server_status',
+  'haproxy_server_connection_errors_total',
   'haproxy_server_current_sessions',
   'haproxy_server_check_up_down_total',
   'haproxy_backend_current_queue',
   'haproxy_backend_connection_errors_total',
   'haproxy_frontend_intercepted_requests_total',
 ];
-const HAPROXY_PAGE = `/metrics?metrics=${METRICS.join(',')}`;
+/** Servers in maintenance are places for peers that do not exist. */
+const HAPROXY_PAGE = `/metrics?no-maint&metrics=${METRICS.join(',')}`;
 
 /**
  * Asks one pod: one request, and one more for each worker that is down, has been down since the last time, or was in a
@@ -80,9 +82,12 @@ function haproxySample(page: Exposition): PodSample {
       page.sum('haproxy_backend_current_queue', { proxy: 'line' }) +
       page.sum('haproxy_backend_current_queue', { proxy: 'workers' }) +
       page.sum('haproxy_server_current_sessions', { proxy: 'workers', server: 'waiting-room' }),
-    // The only thing that the entrance answers by itself; the only error that a place in line can end with.
+    // The only thing that the entrance answers by itself.
     queueFullTotal: page.sum('haproxy_frontend_intercepted_requests_total', { proxy: 'front' }),
-    queueTimeoutTotal: page.sum('haproxy_backend_connection_errors_total', { proxy: 'line' }),
+    // A place in line can end with no other error, but for peers that could not be reached (they are servers of line).
+    queueTimeoutTotal:
+      page.sum('haproxy_backend_connection_errors_total', { proxy: 'line' }) -
+      page.sum('haproxy_server_connection_errors_total', { proxy: 'line' }),
   };
 }
 

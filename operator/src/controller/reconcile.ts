@@ -174,9 +174,11 @@ export class Reconciler {
     const { namespace, name } = resource.metadata;
     const key = `${namespace}/${name}`;
     const pods = cluster.podsOf(namespace, name);
-    const fleet = observeFleet(pods, sampler);
+    const parsed = parseRenderService(resource);
+    const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined);
+    const observed = [fleet?.condition, fleet?.capacity].filter((draft) => draft !== undefined);
     const scaling = scalingOf(resource.metadata.uid);
-    const drafts = [...rollout, ...(fleet ? [fleet.condition] : []), ...scalingCondition(resource, scaling)];
+    const drafts = [...rollout, ...observed, ...scalingCondition(resource, scaling)];
     const time = now()
       .toISOString()
       .replace(/\.\d+Z$/, 'Z');
@@ -192,8 +194,8 @@ export class Reconciler {
     const wrote = await writeStatus(cluster, resource, status);
     if (!wrote) return {};
     onWrite('status', key);
-    const event = transitionEvent(resource, drafts);
-    if (event) await recordEvent(cluster.rest, instance, resource.metadata, event);
+    const events = [transitionEvent(resource, drafts), capacityEvent(resource, drafts, now())];
+    for (const event of events) if (event) await recordEvent(cluster.rest, instance, resource.metadata, event);
     return {};
   }
 }
@@ -219,4 +221,15 @@ function transitionEvent(resource: RenderServiceResource, drafts: ConditionDraft
     ({ type, status, reason }) => type === 'Ready' && status === 'True' && reason === 'AllPodsReady',
   );
   return up && { type: 'Normal', reason: up.reason, action: 'Reconcile', note: up.message };
+}
+
+/** An event when the fleet becomes full, and one that tells for how long it was. */
+function capacityEvent(resource: RenderServiceResource, drafts: ConditionDraft[], now: Date): EventDraft | undefined {
+  const next = drafts.find(({ type }) => type === 'CapacityAvailable');
+  const before = resource.status?.conditions?.find(({ type }) => type === 'CapacityAvailable');
+  if (!next || next.status === (before?.status ?? 'True')) return undefined;
+  const { reason, message } = next;
+  if (next.status === 'False') return { type: 'Warning', reason, action: 'Observe', note: message };
+  const seconds = Math.round((now.getTime() - Date.parse(before?.lastTransitionTime ?? '')) / 1000);
+  return { type: 'Normal', reason, action: 'Observe', note: `the fleet was full for about ${seconds} s; ${message}` };
 }

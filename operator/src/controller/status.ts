@@ -49,6 +49,9 @@ export function rolloutConditions(
   return progressing(problem ? `${counts}; ${problem}` : counts, wanted > 0 && availableReplicas >= wanted);
 }
 
+/** Conditions that come from the pods' own figures. */
+const FLEET_CONDITIONS: string[] = ['WorkersHealthy', 'CapacityAvailable'];
+
 /**
  * The whole status. `deployment` may be missing when nothing could be applied yet; without a `fleet` what status says
  * about the pods' own figures stays.
@@ -67,8 +70,8 @@ export function computeStatus(
   const { total, ready: running } = countWorkers(pods);
   const { figures } = fleet ?? {};
   const conditions = mergeConditions(before?.conditions ?? [], drafts, generation, now);
-  const health = before?.conditions?.find(({ type }) => type === 'WorkersHealthy');
-  if (!fleet && health) conditions.push(health);
+  const observed = before?.conditions?.filter(({ type }) => FLEET_CONDITIONS.includes(type)) ?? [];
+  if (!fleet) conditions.push(...observed);
   return {
     observedGeneration: generation,
     replicas,

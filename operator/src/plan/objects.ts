@@ -30,6 +30,11 @@ export function peersName({ metadata }: RenderService): string {
   return `${metadata.name}-peers`;
 }
 
+/** DNS name of that Service but for the cluster's domain, which only a pod knows. */
+export function peersHost(renderService: RenderService): string {
+  return `${peersName(renderService)}.${renderService.metadata.namespace}.svc`;
+}
+
 /** The labels that select the pods of a RenderService. A selector is immutable, so this never grows. */
 export function selectorLabels({ metadata }: RenderService): Record<string, string> {
   return { [LABEL_RENDER_SERVICE]: metadata.name };

@@ -4,7 +4,7 @@ import { ANNOTATION_CONFIG, LABEL_INSTANCE, LABEL_MANAGED_BY, LABEL_NAME, MANAGE
 import type { RenderService } from '../api/resource.ts';
 import { durationMs } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
-import { selectorLabels } from './objects.ts';
+import { peersHost, selectorLabels } from './objects.ts';
 import { proxyContainers, proxyVolumes, type SidecarImage } from './proxies.ts';
 import { runtimeContainers, runtimeVolumes } from './runtime.ts';
 import { workerContainers, workerTemplate } from './workers.ts';
@@ -50,7 +50,7 @@ export function podTemplate(
       initContainers: [
         ...(user.initContainers ?? []),
         ...runtimeContainers(spec, sidecar),
-        ...proxyContainers(spec, sidecar),
+        ...proxyContainers(spec, peersHost(renderService), sidecar),
       ],
       containers: user.containers.flatMap((container) => expand(spec, container)),
       volumes: [...(user.volumes ?? []), ...runtimeVolumes(spec), ...proxyVolumes(configMapName)],

@@ -35,11 +35,22 @@ export function proxyVolumes(configMapName: string): V1Volume[] {
   ];
 }
 
-/** HAProxy first: kubelet stops native sidecars in reverse order, so nginx goes before the proxy behind it. */
-export function proxyContainers(spec: RenderServiceSpec, sidecar: SidecarImage): V1Container[] {
+/**
+ * HAProxy first: kubelet stops native sidecars in reverse order, so nginx goes before the proxy behind it.
+ * @param peersHost name of the headless Service, without the cluster's domain
+ */
+export function proxyContainers(spec: RenderServiceSpec, peersHost: string, sidecar: SidecarImage): V1Container[] {
   return [
     {
       ...common(HAPROXY_CONTAINER, spec.sidecar.haproxy, sidecar),
+      env: [
+        { name: 'CORELANE_PEERS', value: peersHost },
+        // One ReplicaSet is one revision: it changes with anything in the pod template.
+        {
+          name: 'CORELANE_REVISION',
+          valueFrom: { fieldRef: { fieldPath: "metadata.labels['pod-template-hash']" } },
+        },
+      ],
       ports: [
         { name: 'health', containerPort: PORTS.health, protocol: 'TCP' },
         { name: 'stats', containerPort: PORTS.stats, protocol: 'TCP' },

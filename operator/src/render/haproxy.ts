@@ -4,13 +4,18 @@ import { whole, word } from './safe.ts';
 
 const RUN = '/run/corelane';
 
+/** By this a pod knows its like. */
+const REVISION_HEADER = `http-request set-header X-Corelane-Revision "\${CORELANE_REVISION}"`;
+
+type Pooling = NonNullable<DataPlaneModel['pooling']>;
+
 /**
  * The whole haproxy.cfg.
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderHaproxy(model: DataPlaneModel): string {
   const entrance = [global(model), defaults(model), front(model), line(model), slots(model)];
-  const sections = [...entrance, workers(model), waitingRoom(), workersUp(model)];
+  const sections = [...entrance, workers(model), waitingRoom(model), workersUp(model), ...peers(model)];
   return `${[...sections, health(model), stats(model), ...workerRuntimes(model)].join('\n\n')}\n`;
 }
 
@@ -18,7 +23,7 @@ function ms(value: number, what: string): string {
   return `${whole(value, what)}ms`;
 }
 
-function global({ connections, drain, queue }: DataPlaneModel): string {
+function global({ connections, drain, pooling, ports, queue }: DataPlaneModel): string {
   const lua = [
     `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
     `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,
@@ -34,7 +39,31 @@ global
   hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}
   log stdout format raw daemon notice
   stats socket ${RUN}/haproxy.sock mode 600 level admin
-  lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}`;
+  lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}${pooling ? `\n${poolingGlobals(pooling, ports, queue)}` : ''}`;
+}
+
+function poolingGlobals(
+  { acrossRevisions, asksMax, borrowedMax, shed }: Pooling,
+  ports: DataPlaneModel['ports'],
+  queue: DataPlaneModel['queue'],
+): string {
+  const lua = [
+    `asks-max=${whole(asksMax, 'pooling.maxAsks')}`,
+    `queue-length-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
+    `shed=${shed ? 1 : 0}`,
+    `port=${whole(ports.peers, 'port')}`,
+    `hand-over=${borrowedMax > 0 ? 1 : 0}`,
+    `revision="\${CORELANE_REVISION}"`,
+  ];
+  return `  # The entry point and the pod set these; the defaults let the file be checked elsewhere.
+  presetenv CORELANE_NAMESERVER 127.0.0.1
+  presetenv CORELANE_PEERS peers.invalid
+  ${acrossRevisions ? 'setenv CORELANE_REVISION any' : 'presetenv CORELANE_REVISION none'}
+  lua-load /usr/share/corelane/haproxy/pooling.lua ${lua.join(' ')}
+  # How a pod asks another one. A dead one costs no more than this, once.
+  httpclient.timeout.connect 200ms
+  httpclient.retries 0
+  httpclient.resolvers.disabled on`;
 }
 
 function defaults({ queue, timeouts }: DataPlaneModel): string {
@@ -77,14 +106,15 @@ function front(model: DataPlaneModel): string {
   http-error ${errorReply(400, 'bad-request')}
 ${errorReplies(model)}
   http-request del-header X-Corelane-Waits
+  http-request del-header X-Corelane-Handed-Over
   # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
   http-request set-var(txn.waiting) queue(workers)
   http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)
-  acl no_slot be_conn_free(line) le 0
+  acl no_slot srv_conn_free(line/slots) le 0
   acl no_slot be_conn_free(workers) le 0
   acl queue_full queue(line),add(txn.waiting),add(txn.in_waiting_room) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full
-  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
+${handsOver(model) ? `  ${REVISION_HEADER}\n  http-request lua.ask_peers if no_slot\n` : ''}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
   http-after-response set-var(txn.in_line_ms) req.timer.queue
   http-after-response set-header X-Corelane-Queue-Ms %[res.hdr(X-Corelane-Queue-Ms),add(txn.in_line_ms)] if { res.hdr(X-Corelane-Queue-Ms) -m found }
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ res.hdr(X-Corelane-Queue-Ms) -m found }
@@ -100,18 +130,88 @@ function line(model: DataPlaneModel): string {
 backend line
   option abortonclose
   timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
-  server slots unix@${RUN}/slots.sock maxconn ${whole(places, 'slots')}`;
+${borrowed(model)}  server slots unix@${RUN}/slots.sock maxconn ${whole(places, 'slots')}${borrowedServers(model)}`;
+}
+
+function handsOver({ pooling }: DataPlaneModel): boolean {
+  return pooling !== undefined && pooling.borrowedMax > 0;
+}
+
+function borrowed(model: DataPlaneModel): string {
+  if (!handsOver(model)) return '';
+  return `  # Home first; then whom pooling.lua has opened for one request, each the slot of a peer. Weight 0 is closed.
+  balance first
+`;
+}
+
+function borrowedServers({ pooling }: DataPlaneModel): string {
+  const count = whole(pooling?.borrowedMax ?? 0, 'borrowed slots');
+  return Array.from(
+    { length: Number(count) },
+    (_unused, index) => `\n  server borrowed-${index} 127.0.0.1:9 maxconn 1 weight 0`,
+  ).join('');
+}
+
+/** The entrance for requests and questions of other pods, and the list of those. */
+function peers(model: DataPlaneModel): string[] {
+  const { pooling, ports, workers, concurrency } = model;
+  if (!pooling) return [];
+  const list = `# Never used for traffic: the addresses of the headless Service, for pooling.lua. Over TCP, because 500 of them do not fit
+# into a datagram; an answer that is missing (DNS restarts) does not empty the list.
+resolvers cluster
+  nameserver dns "tcp@\${CORELANE_NAMESERVER}:53"
+  accepted_payload_size 65535
+  timeout resolve 1s
+  timeout retry 1s
+  hold valid 1s
+  hold obsolete 0s
+  hold nx 0s
+  hold timeout 60s
+  hold refused 60s
+  hold other 60s
+
+backend peers
+  server-template peer- ${whole(pooling.peersMax, 'pooling.maxPeers')} "\${CORELANE_PEERS}:${whole(ports.peers, 'port')}" resolvers cluster resolve-prefer ipv4 init-addr none`;
+  const entrance = `frontend peers
+  ${bindAny(ports.peers)}
+  timeout http-request 5s
+  timeout http-keep-alive 30s
+  http-request return status 200 content-type text/plain lf-string %[lua.corelane_answer] if { req.hdr(X-Corelane-Ask) -m found }
+`;
+  if (!handsOver(model)) return [list, `${entrance}  http-request return status 404`];
+  return [
+    list,
+    `${entrance}  # Whoever does not know this pod's revision has not asked.
+  http-request return status 403 content-type text/plain string "not a peer" unless { req.hdr(X-Corelane-Revision) -m str "\${CORELANE_REVISION}" }
+  http-request add-header X-Corelane-Handed-Over 1
+  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
+${errorReplies(model)}
+  # Check and assignment are one step: one thread, and nothing between them waits.
+  use_backend line if { lua.corelane_slot_kept -m bool }
+  default_backend late`,
+    `# No worker of this pod is up, and a peer keeps a slot for the request in the waiting room.
+backend elsewhere
+  timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
+  ${REVISION_HEADER}
+  http-request set-dst var(txn.peer)
+  server peer 0.0.0.0:${whole(ports.peers, 'port')}`,
+    `# The slot that was kept has gone to somebody else in the last millisecond. The request waits for the next worker here:
+# it must not travel on.
+backend late
+  option abortonclose
+  timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
+  server slots unix@${RUN}/slots.sock maxconn ${whole(workers.length * concurrency, 'slots')}`,
+  ];
 }
 
 /** Second stage: one slot per worker, which only the end of its render frees (single flight). */
 function slots(model: DataPlaneModel): string {
   return `frontend slots
   bind unix@${RUN}/slots.sock mode 600 backlog 4096
-${errorReplies(model)}
+${errorReplies(model)}${handsOver(model) ? '\n  http-request del-header X-Corelane-Revision' : ''}
   # The waiting room has set its own.
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }
-  http-after-response set-header X-Corelane-Render-Ms %Tr if !{ srv_name waiting-room }
-  http-after-response set-header X-Corelane-Worker %[srv_name] if !{ srv_name waiting-room } { srv_name -m found }
+${aboutWorker()}
   default_backend workers`;
 }
 
@@ -120,9 +220,12 @@ function workers(model: DataPlaneModel): string {
   const afterWaiting = ms(model.timeouts.workerAfterWaitingMs, 'timeouts.render');
   return `backend workers
   balance ${word(model.balance, 'balance')}
+  # All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.
+  retries ${whole(model.workers.length + 3, 'retries')}
   http-request set-timeout server ${afterWaiting} if { nbsrv(workers-up) eq 0 }
   # Only the proxies may say who made an error, or that a request has waited.
   http-response del-header X-Corelane-Error if !{ srv_name waiting-room }
+  http-response del-header X-Corelane-Pod if !{ srv_name waiting-room }
   # No worker is up: the request waits instead of failing. Stands before default-server, because its health check
   # would travel through the waiting room into a worker.
   server waiting-room unix@${RUN}/waiting-room.sock backup
@@ -151,21 +254,27 @@ function serverLine({ name, port, runtimePort }: WorkerModel): string {
   return `  server ${word(name, 'worker name')} 127.0.0.1:${whole(port, 'worker port')}${agent}`;
 }
 
-function waitingRoom(): string {
+/** Names the worker whose response it is, and its time. Whoever stands between has passed on what it got. */
+function aboutWorker(): string {
+  return `  http-after-response set-header X-Corelane-Render-Ms %Tr if { srv_name -m beg worker- }
+  http-after-response set-header X-Corelane-Worker %[srv_name] if { srv_name -m beg worker- }`;
+}
+
+function waitingRoom(model: DataPlaneModel): string {
+  const leaves = handsOver(model);
   return `frontend waiting-room
   bind unix@${RUN}/waiting-room.sock mode 600 backlog 4096
   http-request return ${errorReply(503, 'no-worker', 1)} if { req.hdr_cnt(X-Corelane-Waits) ge 8 }
   http-request add-header X-Corelane-Waits 1
   http-request set-var(txn.waited_ms) int(0)
   http-request lua.wait_for_worker
-  http-request return ${errorReply(503, 'no-worker', 1)} if { nbsrv(workers-up) eq 0 }
+  http-request return ${errorReply(503, 'no-worker', 1)} if { nbsrv(workers-up) eq 0 }${leaves ? ' !{ var(txn.peer) -m found }' : ''}
   http-error ${errorReply(503, 'queue-timeout', 1)}
   http-error ${errorReply(504, 'render-timeout')}
   errorfile 502 /dev/null
   http-after-response set-header X-Corelane-Queue-Ms %[req.timer.queue,add(txn.waited_ms)] if !{ srv_name waiting-room }
-  http-after-response set-header X-Corelane-Render-Ms %Tr if !{ srv_name waiting-room }
-  http-after-response set-header X-Corelane-Worker %[srv_name] if !{ srv_name waiting-room } { srv_name -m found }
-  default_backend workers`;
+${aboutWorker()}
+${leaves ? '  use_backend elsewhere if { var(txn.peer) -m found }\n' : ''}  default_backend workers`;
 }
 
 function workersUp(model: DataPlaneModel): string {
@@ -183,7 +292,7 @@ function bindAny(port: number): string {
   return `bind "\${CORELANE_ANY_ADDRESS}:${whole(port, 'port')}" v4v6`;
 }
 
-function health({ ports }: DataPlaneModel): string {
+function health({ pooling, ports }: DataPlaneModel): string {
   const text = (status: number, body: string) =>
     `http-request return status ${status} content-type text/plain string ${body}`;
   return `frontend health
@@ -195,7 +304,7 @@ function health({ ports }: DataPlaneModel): string {
   ${text(200, 'ok')} if { path /livez }
   ${text(503, 'draining')} if { path /readyz } { lua.corelane_draining -m bool }
   ${text(503, 'no-worker')} if { path /readyz } { nbsrv(workers-up) eq 0 }
-  ${text(200, 'ok')} if { path /readyz }
+${pooling?.shed ? `  ${text(503, 'queue-full')} if { path /readyz } { lua.corelane_shed -m bool }\n` : ''}  ${text(200, 'ok')} if { path /readyz }
   http-request lua.wait_for_drain if { path /wait-for-drain }
   ${text(503, 'not-draining')} if { path /wait-for-drain } !{ lua.corelane_draining -m bool }
   ${text(200, 'drained')} if { path /wait-for-drain }

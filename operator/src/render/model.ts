@@ -41,10 +41,23 @@ export interface DataPlaneModel {
   body: { sizeBytesMax: number; memoryBytes: number };
   response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
   drain: { delayMs: number; timeoutMs: number };
+  /** How pods help each other, unless they do not even look at each other. */
+  pooling?: {
+    /** Peers that a request without a free slot asks at once. */
+    asksMax: number;
+    /** Peers that a pod knows. */
+    peersMax: number;
+    /** Requests that peers may have of this pod at a time; 0: none is handed over. */
+    borrowedMax: number;
+    /** Whether a pod of another revision may be asked. */
+    acrossRevisions: boolean;
+    /** Whether a pod with a full queue leaves the Service while others have room. */
+    shed: boolean;
+  };
   pingPath: string;
   /** Seconds that a refused client is asked to wait. */
   retryAfterSeconds: number;
-  ports: { http: number; health: number; stats: number };
+  ports: { http: number; health: number; stats: number; peers: number };
   connections: { nginxMax: number; haproxyFilesMax: number };
 }
 
@@ -60,6 +73,9 @@ const RESPONSE_BUFFERS_MIN = 4;
 const NGINX_CONNECTIONS_MAX = 20_000;
 /** As many as nginx can ask for, and as many again for the waiting room, health and statistics. */
 const HAPROXY_CONNECTIONS_MAX = 20_000;
+
+/** A client that sticks to one pod can keep this many workers of others busy. Each is a server of HAProxy (some kB). */
+const BORROWED_MAX = 32;
 
 /** A safe method (RFC 9110) asks for nothing to be changed. TRACE is one too, but nginx refuses it. */
 const REPLAY: Record<RenderServiceSpec['replay'], DataPlaneModel['replay']> = {
@@ -95,12 +111,26 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
       fileBytesMax: sizeBytes(spec.buffering.response.maxFileSize),
     },
     drain: { delayMs: durationMs(spec.drain.delay), timeoutMs: durationMs(spec.drain.timeout) },
+    ...pooling(spec),
     pingPath: spec.ping.path,
     retryAfterSeconds: 1,
-    ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats },
+    ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
     connections: {
       nginxMax: NGINX_CONNECTIONS_MAX,
       haproxyFilesMax: 2 * HAPROXY_CONNECTIONS_MAX,
+    },
+  };
+}
+
+function pooling({ pooling, readiness }: RenderServiceSpec): Pick<DataPlaneModel, 'pooling'> {
+  if (!pooling.enabled && !readiness.shedWhenFull) return {};
+  return {
+    pooling: {
+      asksMax: pooling.maxAsks,
+      peersMax: pooling.maxPeers,
+      borrowedMax: pooling.enabled ? BORROWED_MAX : 0,
+      acrossRevisions: pooling.acrossRevisions,
+      shed: readiness.shedWhenFull,
     },
   };
 }

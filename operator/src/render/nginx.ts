@@ -109,6 +109,7 @@ function logging(): string {
     '"status":$status',
     '"error":"$sent_http_x_corelane_error"',
     '"worker":"$corelane_log_worker"',
+    '"pod":"$corelane_log_pod"',
     '"queueMs":$corelane_log_queue_ms',
     '"renderMs":$corelane_log_render_ms',
     '"totalSeconds":$request_time',
@@ -125,6 +126,10 @@ function logging(): string {
   }
   map $upstream_http_x_corelane_worker $corelane_log_worker {
     "~^worker-[0-9]+$" $upstream_http_x_corelane_worker;
+  }
+  # Empty: this one. Else the peer whose worker it was.
+  map $upstream_http_x_corelane_pod $corelane_log_pod {
+    "~^[a-z0-9.-]{1,253}$" $upstream_http_x_corelane_pod;
   }
   map $upstream_http_x_corelane_queue_ms $corelane_log_queue_ms {
     default null;
@@ -164,6 +169,7 @@ function proxying({ response, timeouts }: DataPlaneModel): string {
   proxy_hide_header X-Corelane-Queue-Ms;
   proxy_hide_header X-Corelane-Render-Ms;
   proxy_hide_header X-Corelane-Worker;
+  proxy_hide_header X-Corelane-Pod;
 
   # HAProxy sees a request when all of its body is here, and gets rid of a response as fast as it can be written.
   proxy_request_buffering on;

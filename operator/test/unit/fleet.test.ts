@@ -73,6 +73,27 @@ describe('the condition WorkersHealthy', () => {
   });
 });
 
+describe('the condition CapacityAvailable', () => {
+  const spec = { concurrency: 1, queue: { maxLength: 10, timeout: '10s' } };
+  const busy = [0, 1].map((index) => ({ name: `worker-${index}`, ...up, busy: 1 }));
+  const full = sample({ workers: busy, queue: 5 });
+  const statusOf = (samples: Record<string, PodSample>) => observeFleet(pods, sampler(samples), spec)?.capacity?.status;
+
+  test('is False only when no pod has a free worker or half a queue', () => {
+    expect(statusOf({ a: full, b: full })).toBe('False');
+    expect(statusOf({ a: full, b: { ...full, queue: 4 } })).toBe('True');
+    expect(statusOf({ a: full, b: { ...full, workers: [{ ...up, name: 'worker-0' }] } })).toBe('True');
+  });
+
+  test('a worker that is down is no capacity', () => {
+    expect(statusOf({ a: full, b: { ...full, workers: [{ ...up, name: 'worker-0', up: false }] } })).toBe('False');
+  });
+
+  test('is not there as long as no pod has told anything', () => {
+    expect(observeFleet(pods, sampler({}, { a: 'time-out' }), spec)?.capacity).toBeUndefined();
+  });
+});
+
 describe('figures', () => {
   test('are sums over the pods, and a worker that is down is not ready', () => {
     const a = sample({ queue: 3, workers: [{ ...up, name: 'worker-0', busy: 1 }, crashing] });

@@ -20,7 +20,7 @@ let inFlight = 0;
 function note(event) {
   appendFileSync(
     EVENTS,
-    `${JSON.stringify({ worker: Number(WORKER_INDEX), pid: process.pid, at: Date.now(), ...event })}\n`,
+    `${JSON.stringify({ worker: Number(WORKER_INDEX), pid: process.pid, at: performance.timeOrigin + performance.now(), ...event })}\n`,
   );
 }
 

@@ -3,11 +3,17 @@
  * docs/testing.md explains the invariants I1 to I7.
  */
 
-export type MutantFile = 'haproxy.cfg' | 'nginx.conf' | 'corelane.lua' | 'corelane-drain' | 'corelane-entrypoint';
+export type MutantFile =
+  | 'haproxy.cfg'
+  | 'nginx.conf'
+  | 'corelane.lua'
+  | 'pooling.lua'
+  | 'corelane-drain'
+  | 'corelane-entrypoint';
 
 export interface Mutant {
   name: string;
-  breaks: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'drain' | 'readiness';
+  breaks: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'drain' | 'readiness' | 'pooling';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];
@@ -74,10 +80,16 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     name: 'no second try after a refused connection',
     breaks: 'I2',
     edits: [
-      [/retries 3/g, 'retries 0'],
+      [/retries [0-9]+/g, 'retries 0'],
       [/ {2}option redispatch 1\n/g, REMOVED],
     ],
     caughtBy: 'workers: dead before HAProxy knows',
+  },
+  {
+    name: 'three tries, whatever the number of workers',
+    breaks: 'I2',
+    edits: [[/retries [4-9]/g, 'retries 3']],
+    caughtBy: 'workers: many workers are dead',
   },
   {
     name: 'no waiting room',
@@ -400,10 +412,98 @@ const scripts: Mutant[] = [
 
 const inFile = (file: MutantFile) => (mutant: Omit<Mutant, 'file'>) => ({ ...mutant, file });
 
+const pooling: Mutant[] = [
+  {
+    name: 'nobody is asked when a request arrives, nor later',
+    breaks: 'pooling',
+    file: 'pooling.lua',
+    edits: [[/ == 'yes' then\n {6}borrow/g, " == 'never' then\n      borrow"]],
+    caughtBy: 'pooling: what finds no slot at home',
+  },
+  {
+    name: 'who waits is not asked for again',
+    breaks: 'pooling',
+    file: 'pooling.lua',
+    edits: [[/core\.msleep\(pause_ms\)/g, 'core.msleep(3600000)']],
+    caughtBy: 'pooling: a worker that becomes free elsewhere',
+  },
+  {
+    name: 'a borrowed slot stays open',
+    breaks: 'pooling',
+    file: 'pooling.lua',
+    edits: [[/set_weight\('0'\)/g, "set_weight('1')"]],
+    caughtBy: 'pooling: what has been handed over never travels on',
+  },
+  {
+    name: 'the entrance of peers does not look for a free slot',
+    breaks: 'pooling',
+    file: 'haproxy.cfg',
+    edits: [[/use_backend line if \{ lua\.corelane_slot_kept -m bool \}/g, 'use_backend line']],
+    caughtBy: 'pooling: what has been handed over never travels on',
+  },
+  {
+    name: 'peers come first',
+    breaks: 'pooling',
+    file: 'haproxy.cfg',
+    edits: [[/(borrowed-[0-9]+ [0-9.:]+ maxconn 1) weight 0/g, '$1 weight 1']],
+    caughtBy: 'pooling: nothing is handed over while there is a free slot at home',
+  },
+  {
+    name: 'any revision is a peer',
+    breaks: 'pooling',
+    file: 'pooling.lua',
+    edits: [[/ and header\('x-corelane-revision'\) == revision/g, REMOVED]],
+    caughtBy: 'pooling: pods of another revision',
+  },
+  {
+    name: 'the entrance of peers lets everybody in',
+    breaks: 'pooling',
+    file: 'haproxy.cfg',
+    edits: [[/^ *http-request return status 403.*\n/gm, REMOVED]],
+    caughtBy: 'pooling: pods of another revision',
+  },
+  {
+    name: 'a pod that drains says yes',
+    breaks: 'pooling',
+    file: 'pooling.lua',
+    edits: [[/corelane_draining\(\) or /g, REMOVED]],
+    caughtBy: 'pooling: a new pod is found',
+  },
+  {
+    name: 'nobody watches the peers that have requests of ours',
+    breaks: 'I2',
+    file: 'pooling.lua',
+    edits: [[/slot\.server:shut_sess\(\)/g, 'local _ = slot']],
+    caughtBy: 'pooling: a frozen peer',
+  },
+  {
+    name: 'a pod without a worker keeps its requests',
+    breaks: 'pooling',
+    file: 'corelane.lua',
+    edits: [[/local peer = may_leave and/g, 'local peer = false and']],
+    caughtBy: 'pooling: requests of a pod without a worker',
+  },
+  {
+    name: 'a full pod leaves even if all are full',
+    breaks: 'readiness',
+    file: 'pooling.lua',
+    edits: [[/is_full and now_ms\(\) - room_seen_at <= ROOM_MS/g, 'is_full']],
+    caughtBy: 'pooling: a fleet that is full everywhere',
+  },
+  {
+    name: 'a full pod stays although others have room',
+    breaks: 'readiness',
+    file: 'haproxy.cfg',
+    edits: [[/^.*lua\.corelane_shed.*\n/gm, REMOVED]],
+    caughtBy: 'pooling: a pod with a full queue leaves',
+  },
+];
+
 export const mutants: Mutant[] = [
   ...haproxy.map(inFile('haproxy.cfg')),
   ...nginx.map(inFile('nginx.conf')),
   ...lua.map(inFile('corelane.lua')),
+  ...pooling,
   ...scripts,
 ];
 

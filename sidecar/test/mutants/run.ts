@@ -23,6 +23,7 @@ const MUTANT_IMAGE = `corelane.local/mutant:${process.pid}`;
 /** Where the files that are not made from a spec stand in the repository, and in the image. */
 const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: string]>> = {
   'corelane.lua': ['sidecar/haproxy/corelane.lua', '/usr/share/corelane/haproxy/corelane.lua'],
+  'pooling.lua': ['sidecar/haproxy/pooling.lua', '/usr/share/corelane/haproxy/pooling.lua'],
   'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
   'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
 };

@@ -1,0 +1,170 @@
+/**
+ * The client of the benches. Reads a plan (see lib/load.ts) from standard input, sends its requests, prints a line
+ * `phase N` when each phase begins and at the end one JSON line with what has become of every request.
+ *
+ * Plain sockets and bodies that are made once: on a machine that runs the servers as well the client must not be what
+ * is measured.
+ */
+import net from 'node:net';
+import { text } from 'node:stream/consumers';
+
+const plan = JSON.parse(await text(process.stdin));
+const records = [];
+const body = Buffer.alloc(plan.bodyBytes, 'x');
+/** Parts of a slow body. */
+const TRICKLE_PARTS = 50;
+
+function nowMs() {
+  return performance.timeOrigin + performance.now();
+}
+
+function headOf(id, { path, target = 0 }, group) {
+  const { host, port } = plan.targets[target];
+  const method = body.length > 0 ? `POST` : `GET`;
+  const length = body.length > 0 ? `Content-Length: ${body.length}\r\n` : '';
+  const connection = group.keepAlive ? 'keep-alive' : 'close';
+  return `${method} ${path.replace('{id}', id)} HTTP/1.1\r\nHost: ${host}:${port}\r\nConnection: ${connection}\r\n${length}\r\n`;
+}
+
+/** Reads one response; `done(status)` when it is whole. */
+class Response {
+  #head = '';
+  #left = Number.POSITIVE_INFINITY;
+  status = 0;
+
+  /** Whether the response is whole. */
+  take(chunk) {
+    if (this.status > 0) this.#left -= chunk.length;
+    else this.#takeHead(chunk);
+    return this.#left <= 0;
+  }
+
+  #takeHead(chunk) {
+    this.#head += chunk.toString('latin1');
+    const end = this.#head.indexOf('\r\n\r\n');
+    if (end < 0) return;
+    this.status = Number(this.#head.slice(9, 12));
+    const length = /\r\ncontent-length: *([0-9]+)/i.exec(this.#head.slice(0, end));
+    if (length) this.#left = Number(length[1]) - (this.#head.length - end - 4);
+  }
+
+  /** A response without a length ends with its connection. */
+  get isWholeAtEnd() {
+    return this.status > 0 && this.#left === Number.POSITIVE_INFINITY;
+  }
+}
+
+function trickle(socket, overMs) {
+  const part = Math.ceil(body.length / TRICKLE_PARTS);
+  let sent = 0;
+  const timer = setInterval(() => {
+    socket.write(body.subarray(sent, sent + part));
+    sent += part;
+    if (sent >= body.length) clearInterval(timer);
+  }, overMs / TRICKLE_PARTS);
+  return timer;
+}
+
+/** One request over `kept` or a new connection; gives what became of it. */
+function exchange(id, request, group, kept) {
+  return new Promise((resolve) => {
+    const began = nowMs();
+    const response = new Response();
+    const socket = kept ?? net.connect(plan.targets[request.target ?? 0]);
+    socket.setNoDelay(true);
+    const timers = [];
+    const finish = (error, isReusable = false) => {
+      for (const timer of timers) clearTimeout(timer);
+      for (const event of ['data', 'end', 'error', 'close']) socket.removeAllListeners(event);
+      socket.on('error', () => {});
+      if (!isReusable) socket.destroy();
+      const { status } = response;
+      const record = { group: group.name, id, at: began, ms: nowMs() - began, status, ...(error && { error }) };
+      resolve({ record, socket: isReusable ? socket : undefined });
+    };
+    const ended = (error) => finish(response.isWholeAtEnd ? undefined : error);
+    socket.on('data', (chunk) => response.take(chunk) && finish(undefined, group.keepAlive));
+    socket.on('end', () => ended('closed'));
+    socket.on('error', ({ code }) => ended(code));
+    socket.on('close', () => ended('closed'));
+    timers.push(setTimeout(finish, plan.timeoutMs, 'timeout'));
+    if (request.abortAfterMs) timers.push(setTimeout(finish, request.abortAfterMs, 'aborted'));
+    socket.cork();
+    socket.write(headOf(id, request, group), 'latin1');
+    if (request.bodyOverMs) timers.push(trickle(socket, request.bodyOverMs));
+    else if (body.length > 0) socket.write(body);
+    socket.uncork();
+  });
+}
+
+/** Closed loop: `concurrency` clients, each of which waits for its answer before it asks again. */
+async function runClosed(group) {
+  const endMs = nowMs() + group.seconds * 1_000;
+  let next = 0;
+  const client = async () => {
+    let socket;
+    while (next < group.count && nowMs() < endMs) {
+      const number = next++;
+      const request = group.requests[number % group.requests.length];
+      const result = await exchange(`${group.name}-${number}`, request, group, socket);
+      socket = result.socket;
+      records.push(result.record);
+    }
+    socket?.destroy();
+  };
+  await Promise.all(Array.from({ length: group.concurrency }, client));
+}
+
+/** Targets that are ready, by number; looked at every so often. */
+class ReadyTargets {
+  #ready = [...plan.targets.keys()];
+  #timer;
+
+  constructor({ port, queueLengthMax, everyMs }) {
+    const look = async () => {
+      const checks = plan.targets.map(async ({ host }) => {
+        const page = await fetch(`http://${host}:${port}/metrics?metrics=haproxy_backend_current_queue`);
+        const [, length] = /^haproxy_backend_current_queue\{proxy="line"\} ([0-9]+)$/m.exec(await page.text()) ?? [];
+        return Number(length) < queueLengthMax;
+      });
+      const isReady = await Promise.all(checks);
+      this.#ready = [...plan.targets.keys()].filter((target) => isReady[target]);
+    };
+    this.#timer = setInterval(look, everyMs);
+  }
+
+  /** Undefined when a Service would have no endpoints. */
+  pick(choice) {
+    return this.#ready[Math.floor(choice * this.#ready.length)];
+  }
+
+  stop() {
+    clearInterval(this.#timer);
+  }
+}
+
+/** Open loop: each request at its time, whatever has become of the others. */
+async function runOpen(group) {
+  const beganMs = nowMs();
+  const running = [];
+  const targets = group.readiness && new ReadyTargets(group.readiness);
+  for (const [number, request] of group.requests.entries()) {
+    const waitMs = beganMs + request.atMs - nowMs();
+    if (waitMs > 1) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const id = `${group.name}-${number}`;
+    if (targets) request.target = targets.pick(request.choice);
+    if (targets && request.target === undefined) {
+      records.push({ group: group.name, id, at: nowMs(), ms: 0, status: 0, error: 'no endpoints' });
+      continue;
+    }
+    running.push(exchange(id, request, group).then(({ record }) => records.push(record)));
+  }
+  await Promise.all(running);
+  targets?.stop();
+}
+
+for (const [number, groups] of plan.phases.entries()) {
+  console.log(`phase ${number}`);
+  await Promise.all(groups.map((group) => (group.concurrency ? runClosed(group) : runOpen(group))));
+}
+console.log(JSON.stringify(records));

@@ -1,0 +1,85 @@
+/** Plans for the client (inside/client.mjs), and running one in a container. */
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { LABEL, NODE_IMAGE, RUN_ID } from '../../sidecar/test/docker.ts';
+import { INSIDE } from './inside.ts';
+
+export interface Target {
+  host: string;
+  port: number;
+}
+
+export interface PlannedRequest {
+  /** `{id}` stands for the request's name. */
+  path: string;
+  /** Number of the target, 0 unless given. */
+  target?: number;
+  /** Uniform in [0, 1): which of the targets that are ready. */
+  choice?: number;
+  /** Open loop: when, in milliseconds after the phase began. */
+  atMs?: number;
+  /** The client leaves by then. */
+  abortAfterMs?: number;
+  /** The body arrives little by little over this time. */
+  bodyOverMs?: number;
+}
+
+/** A readiness check as kubelet and the Service would do it: what is not ready gets no new requests. */
+export interface Readiness {
+  /** Where HAProxy tells its figures. */
+  port: number;
+  /** A pod with so many waiting requests is not ready. */
+  queueLengthMax: number;
+  everyMs: number;
+}
+
+/** Requests that are sent in one way. They are named `GROUP-0`, `GROUP-1` ... */
+export interface Group {
+  name: string;
+  /** Closed loop: this many clients, each of which waits for its answer; `requests` are taken in turn, over and over. */
+  concurrency?: number;
+  /** Closed loop: it ends after so many requests or seconds. */
+  count?: number;
+  seconds?: number;
+  keepAlive?: boolean;
+  /** Open loop: for requests with a `choice`. */
+  readiness?: Readiness;
+  requests: PlannedRequest[];
+}
+
+export interface Plan {
+  targets: Target[];
+  bodyBytes: number;
+  timeoutMs: number;
+  /** One after the other; the groups of a phase at once. */
+  phases: Group[][];
+}
+
+/** What became of a request. */
+export interface Record {
+  group: string;
+  id: string;
+  /** Milliseconds of the wall clock when it was sent. */
+  at: number;
+  ms: number;
+  /** 0 when no response has begun. */
+  status: number;
+  error?: string;
+}
+
+/** Runs the client in the network `network`; `onPhase` is called when a phase begins. */
+export async function runLoad(network: string, plan: Plan, onPhase: (phase: number) => void = () => {}) {
+  const options = ['run', '--rm', '--interactive', '--init', '--label', `${LABEL}=${RUN_ID}`, '--network', network];
+  const command = ['--volume', `${INSIDE}:/bench:ro`, '--entrypoint', 'node', NODE_IMAGE, '/bench/client.mjs'];
+  const client = spawn('docker', [...options, ...command], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const ended = new Promise<number | null>((resolve) => client.once('exit', resolve));
+  client.stdin.end(JSON.stringify(plan));
+  let records: Record[] | undefined;
+  for await (const line of createInterface({ input: client.stdout })) {
+    if (line.startsWith('phase ')) onPhase(Number(line.slice(6)));
+    else records = JSON.parse(line) as Record[];
+  }
+  const code = await ended;
+  if (!records) throw new Error(`the load client ended with ${code} and told nothing`);
+  return records;
+}

@@ -1,0 +1,52 @@
+/** nginx with `least_conn` in front of the workers, without HAProxy: what many begin with. */
+import { InOneContainer } from './in-one-container.ts';
+
+const PORT = 9000;
+const FIRST_WORKER_PORT = 9002;
+
+/** What both configurations with nginx share; the paths because the root file system is read-only. */
+export function nginxConf(http: string): string {
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((path) => `  ${path}_temp_path /tmp/${path};`);
+  return `worker_processes 1;
+pid /tmp/nginx.pid;
+error_log /tmp/error.log crit;
+events { worker_connections 4096; }
+http {
+${paths.join('\n')}
+  access_log off;
+  client_max_body_size 10m;
+  client_body_buffer_size 256k;
+  proxy_http_version 1.1;
+  proxy_set_header Connection close;
+  proxy_read_timeout 60s;
+${http}
+}
+`;
+}
+
+export const NGINX_COMMAND = ['nginx', '-e', '/tmp/error.log', '-c', '/config/nginx.conf', '-g', 'daemon off;'];
+
+/** Ports of the workers of launcher.mjs in mode `processes`. */
+export function workerPorts(workers: number): number[] {
+  return Array.from({ length: workers }, (_unused, worker) => FIRST_WORKER_PORT + worker);
+}
+
+export function startNginx(workers: number): Promise<InOneContainer> {
+  const servers = workerPorts(workers).map((port) => `    server 127.0.0.1:${port};`);
+  const conf = nginxConf(`  upstream workers {
+    least_conn;
+${servers.join('\n')}
+  }
+  server {
+    listen ${PORT} backlog=4096;
+    location / { proxy_pass http://workers; }
+  }`);
+  return InOneContainer.start({
+    name: 'nginx',
+    workers,
+    command: ['node', '/bench/launcher.mjs', 'processes', String(workers)],
+    env: { PORT: String(FIRST_WORKER_PORT) },
+    port: PORT,
+    proxies: [{ command: NGINX_COMMAND, files: { 'nginx.conf': conf } }],
+  });
+}

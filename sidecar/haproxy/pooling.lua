@@ -1,0 +1,287 @@
+-- Pods share their work: a request that finds no free slot here waits in backend "line" as ever, and meanwhile this pod
+-- asks others, a random one at a time, for a free slot. One that says yes keeps the slot for a moment; the server
+-- "borrowed-N" of "line" gets its address and takes exactly one request, the one that has waited longest.
+-- docs/pooling.md tells why it is done like this. Arguments (haproxy.cfg, lua-load): key=value.
+
+-- How soon a waiting pod asks again after a round without success, and how slow it becomes while all refuse.
+local ASK_AGAIN_MS_MIN = 5
+local ASK_AGAIN_MS_MAX = 25
+-- The same where there is nobody to ask.
+local ALONE_MS = 200
+-- Rounds of first asks at the same time; more arrivals than this are covered by those, for each hands over the oldest.
+local ROUNDS_MAX = 8
+-- A round that was refused by all holds off the next one for so long: a bound for what a full fleet spends on asking.
+local HOLD_OFF_MS = 10
+-- An answer takes half a millisecond. A dead or frozen peer costs this once, and is then left alone for a while.
+local ANSWER_MS_MAX = 200
+local SHUN_MS_MIN = 1000
+local SHUN_MS_MAX = 30000
+-- A promised slot that nobody has taken by then is free again.
+local PROMISE_MS = 20
+-- A peer that has some of our requests and does not answer this often in a row has lost them.
+local PULSE_MS = 300
+local PULSES_MISSED_MAX = 3
+-- Readiness: the queue has been full for so long; another pod had room at most so long ago.
+local SAMPLE_MS = 250
+local FULL_MS = 2000
+local ROOM_MS = 5000
+
+local settings = {}
+for _, argument in ipairs({ ... }) do
+  local key, value = argument:match('^([%w-]+)=(%g+)$')
+  if not key then error('pooling.lua: argument "' .. argument .. '" is not key=value') end
+  settings[key] = key == 'revision' and value or tonumber(value)
+end
+for _, key in ipairs({ 'asks-max', 'hand-over', 'port', 'queue-length-max', 'revision', 'shed' }) do
+  if not settings[key] then error('pooling.lua: argument ' .. key .. ' is missing') end
+end
+
+-- Tells this process from all others: the headless Service names this pod as well.
+math.randomseed(core.now().usec, core.now().sec)
+local identity = string.format('%08x%08x', math.random(0, 0xffffffff), math.random(0, 0xffffffff))
+local revision = settings['revision']
+
+local function now_ms()
+  local now = core.now()
+  return now.sec * 1000 + now.usec // 1000
+end
+
+---- Peers ----
+
+local peers = {} -- by address: { shunned_until, shun_ms, is_self }
+local candidates, candidates_at = {}, -math.huge
+
+-- Addresses that DNS has now, but for our own and those that did not answer of late.
+local function known_peers()
+  local now = now_ms()
+  if now - candidates_at < 100 then return candidates end
+  candidates, candidates_at = {}, now
+  local seen = {}
+  for _, server in pairs(core.backends['peers'].servers) do
+    local address = server:get_addr():match('^(.*):%d+$')
+    if address and address ~= '0.0.0.0' and address ~= '::' then
+      local peer = peers[address] or { address = address, shunned_until = 0, shun_ms = SHUN_MS_MIN }
+      seen[address] = peer
+      if not peer.is_self and now >= peer.shunned_until then candidates[#candidates + 1] = peer end
+    end
+  end
+  peers = seen
+  return candidates
+end
+
+local function shun(peer)
+  peer.shunned_until = now_ms() + peer.shun_ms
+  peer.shun_ms = math.min(2 * peer.shun_ms, SHUN_MS_MAX)
+  candidates_at = -math.huge
+end
+
+local room_seen_at = -math.huge
+
+-- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full", or nil if it does not answer.
+local function ask(peer, what)
+  local host = peer.address
+  if host:find(':', 1, true) then host = '[' .. host .. ']' end
+  local reply = core.httpclient():get({
+    url = 'http://' .. host .. ':' .. settings['port'] .. '/',
+    headers = { ['x-corelane-ask'] = { what }, ['x-corelane-from'] = { identity }, ['x-corelane-revision'] = { revision } },
+    timeout = ANSWER_MS_MAX,
+  })
+  local answer = reply and reply.status == 200 and reply.body or nil
+  if answer == 'self' then
+    peer.is_self = true
+    candidates_at = -math.huge
+  elseif answer then
+    peer.shun_ms = SHUN_MS_MIN
+  else
+    shun(peer)
+  end
+  if answer == 'yes' or answer == 'room' then room_seen_at = now_ms() end
+  return answer
+end
+
+---- Borrowing ----
+
+local borrowed = {} -- { server, peer, missed }
+local line, slots
+local wake = core.queue()
+
+local function waiting()
+  return line:get_stats().qcur or 0
+end
+
+-- A server that nobody uses, if possible one that has this peer's address already.
+local function unused_slot(peer)
+  local unused
+  for _, slot in ipairs(borrowed) do
+    if slot.server:get_cur_sess() == 0 then
+      if slot.peer == peer then return slot end
+      unused = unused or slot
+    end
+  end
+  return unused
+end
+
+-- Hands the oldest waiting request over to a peer that keeps a slot for it.
+local function borrow(peer)
+  local slot = unused_slot(peer)
+  if not slot then return end
+  if slot.peer ~= peer then slot.server:set_addr(peer.address, settings['port']) end
+  slot.peer, slot.missed = peer, 0
+  -- Weight 0 keeps a server out. maxconn, set to what it is, makes HAProxy look into the queue; it takes one.
+  slot.server:set_weight('1')
+  slot.server:set_maxconn(1)
+  slot.server:set_weight('0')
+end
+
+-- Asks up to `count` random peers, one after the other. True when one had a slot.
+local function ask_round(count)
+  local list = { table.unpack(known_peers()) }
+  for _ = 1, count do
+    if #list == 0 then return false end
+    local peer = table.remove(list, math.random(#list))
+    if ask(peer, 'slot') == 'yes' then
+      borrow(peer)
+      return true
+    end
+  end
+  return false
+end
+
+local rounds = 0
+local refused_at = -math.huge
+
+-- A request is about to wait. The request itself goes on at once: by the time of the answer it stands in line.
+core.register_action('ask_peers', { 'http-req' }, function()
+  if wake:size() == 0 then wake:push(true) end
+  if rounds >= ROUNDS_MAX or now_ms() - refused_at < HOLD_OFF_MS then return end
+  rounds = rounds + 1
+  core.register_task(function()
+    local ok, found = pcall(ask_round, settings['asks-max'])
+    rounds = rounds - 1
+    if ok and not found then refused_at = now_ms() end
+  end)
+end)
+
+-- For the waiting room, where requests stand while no worker of this pod is up: address of a peer that keeps a slot.
+if settings['hand-over'] == 1 then
+  function corelane_find_peer()
+    local list = known_peers()
+    local peer = list[1] and list[math.random(#list)]
+    return peer and ask(peer, 'slot') == 'yes' and peer.address
+  end
+end
+
+local function ask_again()
+  local pause_ms = ASK_AGAIN_MS_MIN
+  while true do
+    if waiting() == 0 then
+      wake:pop_wait()
+      pause_ms = ASK_AGAIN_MS_MIN
+    end
+    core.msleep(pause_ms)
+    if ask_round(1) then pause_ms = ASK_AGAIN_MS_MIN else pause_ms = math.min(pause_ms * 3 // 2, ASK_AGAIN_MS_MAX) end
+    if #known_peers() == 0 then pause_ms = ALONE_MS end
+  end
+end
+
+-- A peer that freezes or is cut off with our requests would keep them for timeouts.render. Their connections are closed
+-- instead: nginx then does what it does for a worker that dies (`replay`).
+local function watch_borrowed()
+  while true do
+    core.msleep(PULSE_MS)
+    local answers = {}
+    for _, slot in ipairs(borrowed) do
+      if slot.server:get_cur_sess() > 0 then
+        local address = slot.peer.address
+        if answers[address] == nil then answers[address] = ask(slot.peer, 'pulse') or false end
+        slot.missed = answers[address] and 0 or slot.missed + 1
+        if slot.missed >= PULSES_MISSED_MAX then slot.server:shut_sess() end
+      end
+    end
+  end
+end
+
+---- Answering ----
+
+local promises = {} -- times at which they end, in order
+
+local function promised()
+  local now = now_ms()
+  while promises[1] and promises[1] <= now do table.remove(promises, 1) end
+  return #promises
+end
+
+local function queue_length(fetches)
+  return fetches:queue('line') + fetches:queue('workers') + fetches:fe_conn('waiting-room')
+end
+
+local function free_slots(fetches)
+  return math.min(slots:get_maxconn() - slots:get_cur_sess(), fetches:be_conn_free('workers'))
+end
+
+core.register_fetches('corelane_answer', function(txn)
+  local fetches, headers = txn.f, txn.http:req_get_headers()
+  local function header(name) return headers[name] and headers[name][0] end
+  if header('x-corelane-from') == identity then return 'self' end
+  if corelane_draining() or fetches:nbsrv('workers-up') == 0 then return 'full' end
+  local free = free_slots(fetches)
+  if header('x-corelane-ask') == 'slot' and header('x-corelane-revision') == revision and free > promised() then
+    promises[#promises + 1] = now_ms() + PROMISE_MS
+    return 'yes'
+  end
+  if free > 0 or 2 * queue_length(fetches) < settings['queue-length-max'] then return 'room' end
+  return 'full'
+end)
+
+-- A request comes from a peer. Whether it finds the slot that was kept for it.
+core.register_fetches('corelane_slot_kept', function(txn)
+  if promised() > 0 then table.remove(promises, 1) end
+  return free_slots(txn.f) > 0
+end)
+
+---- Readiness ----
+
+local full_since = nil
+local is_full = false
+
+local function sample_queue()
+  local length_max = settings['queue-length-max']
+  while true do
+    core.msleep(SAMPLE_MS)
+    local length = waiting() + (core.backends['workers']:get_stats().qcur or 0)
+      + (core.frontends['waiting-room']:get_stats().scur or 0)
+    local now = now_ms()
+    if length >= length_max and length > 0 then
+      full_since = full_since or now
+      if now - full_since >= FULL_MS then is_full = true end
+    else
+      full_since = nil
+      if 2 * length <= length_max then is_full = false end
+    end
+    -- Only a pod that is in trouble needs to know how the others are.
+    if is_full and now - room_seen_at > 1000 then
+      local list = known_peers()
+      if #list > 0 then ask(list[math.random(#list)], 'look') end
+    end
+  end
+end
+
+-- Whether new connections had better go to another pod. Never when no other is known to have room: a fleet that is full
+-- everywhere stays ready everywhere.
+core.register_fetches('corelane_shed', function()
+  return is_full and now_ms() - room_seen_at <= ROOM_MS
+end)
+
+core.register_init(function()
+  line = core.backends['line']
+  slots = line.servers['slots']
+end)
+core.register_task(function()
+  for name, server in pairs(line.servers) do
+    if name:match('^borrowed%-') then borrowed[#borrowed + 1] = { server = server, missed = 0 } end
+  end
+  if settings['hand-over'] ~= 1 then return end
+  core.register_task(watch_borrowed)
+  ask_again()
+end)
+if settings['shed'] == 1 then core.register_task(sample_queue) end

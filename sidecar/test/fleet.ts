@@ -1,0 +1,61 @@
+/** Several pods in a network of their own, where they find each other by DNS as through the headless Service. */
+
+import { PORTS } from '../../operator/src/api/names.ts';
+import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
+import { docker, networkForTest } from './docker.ts';
+import { Pod, type PodOptions, until, type WorkerOptions } from './pod.ts';
+
+export class Fleet {
+  readonly pods: Pod[];
+  /** Docker network of the pods. */
+  readonly network: string;
+
+  private constructor(network: string, pods: Pod[]) {
+    this.network = network;
+    this.pods = pods;
+  }
+
+  /** Starts `count` pods, and waits until each knows all others. */
+  static async start(
+    count: number,
+    input: Partial<RenderServiceSpecInput>,
+    options: WorkerOptions & PodOptions = {},
+  ): Promise<Fleet> {
+    const network = await networkForTest();
+    const fleet = new Fleet(network, []);
+    try {
+      await Promise.all(Array.from({ length: count }, () => fleet.add(input, options)));
+      await fleet.untilAllKnown();
+    } catch (error) {
+      await fleet.stop();
+      throw error;
+    }
+    return fleet;
+  }
+
+  /** One more pod. */
+  async add(input: Partial<RenderServiceSpecInput>, options: WorkerOptions & PodOptions = {}): Promise<Pod> {
+    const pod = await Pod.start(input, { ...options, network: this.network });
+    this.pods.push(pod);
+    return pod;
+  }
+
+  /** Waits until DNS has told every pod about every other one. */
+  async untilAllKnown(): Promise<void> {
+    for (const pod of this.pods) {
+      await until('the pod knows its peers', async () => (await knownPeers(pod)) >= this.pods.length);
+    }
+  }
+
+  /** Removes everything. */
+  async stop(): Promise<void> {
+    await Promise.all(this.pods.map((pod) => pod.stop()));
+    await docker('network', 'rm', this.network);
+  }
+}
+
+/** Addresses that a pod has from DNS, its own among them. */
+export async function knownPeers(pod: Pod): Promise<number> {
+  const { body } = await pod.get('/metrics', { port: PORTS.stats });
+  return body.split('\n').filter((line) => /^haproxy_server_status\{proxy="peers",.*state="UP"\} 1$/.test(line)).length;
+}

@@ -1,0 +1,235 @@
+/** Pods share their work: who renders what, and what happens when the other pod goes away in the middle of it. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { jest } from '@jest/globals';
+import { PORTS } from '../../operator/src/api/names.ts';
+import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
+import { docker } from './docker.ts';
+import { Fleet, knownPeers } from './fleet.ts';
+import { type Answer, type Pod, until } from './pod.ts';
+
+jest.setTimeout(120_000);
+
+let fleet: Fleet;
+afterEach(() => fleet?.stop());
+
+const patient: Partial<RenderServiceSpecInput> = { queue: { timeout: '60s' } };
+
+/** How often a request was handed over before a worker got it, as the worker saw it. */
+function hops({ body }: Answer): number {
+  const value = JSON.parse(body).headers['x-corelane-handed-over'];
+  return value === undefined ? 0 : value.split(',').length;
+}
+
+function begunIn(pod: Pod): string[] {
+  return pod.events({ event: 'begin' }).map(({ id }) => id ?? '');
+}
+
+function many(count: number, send: (id: string) => Promise<Answer>, name = 'r'): Promise<Answer[]> {
+  return Promise.all(Array.from({ length: count }, (_unused, index) => send(`${name}${index}`)));
+}
+
+/** Lines of the access log but for those that waited for the start. */
+async function rendered(pod: Pod): Promise<Record<string, unknown>[]> {
+  return (await pod.accessLog()).filter(({ uri }) => uri !== pod.spec.ping.path);
+}
+
+async function isReady(pod: Pod): Promise<boolean> {
+  return (await pod.get('/readyz', { port: PORTS.health })).status === 200;
+}
+
+test('what finds no slot at home is rendered by pods that have one, once, as if it had come to them', async () => {
+  fleet = await Fleet.start(3, { ...patient, workersPerPod: 2 });
+  const [home, ...others] = fleet.pods as [Pod, ...Pod[]];
+  const headers = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'X-Request-ID': 'same' };
+  const answers = await many(6, (id) => home.get(`/?ms=3000&id=${id}`, { headers }));
+  expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200));
+  expect(fleet.pods.map((pod) => begunIn(pod).length)).toEqual([2, 2, 2]);
+  expect(answers.map(hops).sort()).toEqual([0, 0, 1, 1, 1, 1]);
+  const seen = answers.map(({ body }) => JSON.parse(body).headers);
+  for (const name of ['traceparent', 'x-request-id', 'x-forwarded-for', 'host'])
+    expect(new Set(seen.map((all) => all[name])).size).toBe(1);
+  for (const { headers: sent } of answers) expect(Object.keys(sent).join()).not.toContain('corelane');
+
+  const log = await until('all are in the log', async () => {
+    const lines = await rendered(home);
+    return lines.length >= 6 ? lines : undefined;
+  });
+  expect(log).toHaveLength(6);
+  expect(log.filter(({ pod }) => pod === '')).toHaveLength(2);
+  expect(new Set(log.map(({ pod, worker }) => `${pod} ${worker}`)).size).toBe(6);
+  for (const pod of others) expect(await rendered(pod)).toEqual([]);
+});
+
+test('nothing is handed over while there is a free slot at home', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 2 });
+  const [home, other] = fleet.pods as [Pod, Pod];
+  for (let round = 0; round < 20; round += 1) await many(2, (id) => home.get(`/?ms=5&id=${id}-${round}`));
+  expect(begunIn(home)).toHaveLength(40);
+  expect(begunIn(other)).toEqual([]);
+});
+
+test('a large body arrives whole, and no worker ever has two', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 });
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const body = Buffer.alloc(3 * 1024 * 1024, 'x');
+  const answers = await many(8, (id) => home.get(`/?ms=100&id=${id}`, { method: 'POST', body }));
+  expect(answers.map((answer) => JSON.parse(answer.body).bytes)).toEqual(Array(8).fill(body.length));
+  expect(begunIn(other).length).toBeGreaterThan(0);
+  for (const pod of fleet.pods) for (const { inFlight } of pod.events({ event: 'begin' })) expect(inFlight).toBe(1);
+});
+
+test('a worker that becomes free elsewhere takes what has waited longest', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 });
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const long = home.get('/?ms=6000&id=long');
+  await home.begun('long');
+  const short = other.get('/?ms=1000&id=short');
+  await other.begun('short');
+  const waiting: Promise<Answer>[] = [];
+  for (const id of ['first', 'second', 'third']) {
+    waiting.push(home.get(`/?ms=10&id=${id}`));
+    await home.queued(waiting.length);
+  }
+  await Promise.all([...waiting, short]);
+  expect(begunIn(other)).toEqual(['short', 'first', 'second', 'third']);
+  await long;
+});
+
+test('requests of a pod without a worker go to its peers', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 });
+  const [home, other] = fleet.pods as [Pod, Pod];
+  await docker('rm', '--force', home.workers[0] as string);
+  const answers = await many(4, (id) => home.get(`/?ms=20&id=${id}`));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(answers.map(hops)).toEqual([1, 1, 1, 1]);
+  expect(begunIn(other)).toHaveLength(4);
+});
+
+test('pods of another revision share nothing, unless they are told to', async () => {
+  fleet = await Fleet.start(1, { ...patient, workersPerPod: 1 }, { revision: 'old' });
+  const [home] = fleet.pods as [Pod];
+  const other = await fleet.add({ ...patient, workersPerPod: 1 }, { revision: 'new' });
+  await fleet.untilAllKnown();
+  await many(3, (id) => home.get(`/?ms=200&id=${id}`));
+  expect(begunIn(other)).toEqual([]);
+  const stray = await other.get('/', { port: PORTS.peers, headers: { 'X-Corelane-Revision': 'old' } });
+  expect(stray.status).toBe(403);
+  await fleet.stop();
+
+  const mixed = { ...patient, workersPerPod: 1, pooling: { acrossRevisions: true } };
+  fleet = await Fleet.start(1, mixed, { revision: 'old' });
+  const newer = await fleet.add(mixed, { revision: 'new' });
+  await fleet.untilAllKnown();
+  await many(4, (id) => (fleet.pods[0] as Pod).get(`/?ms=200&id=${id}`));
+  expect(begunIn(newer).length).toBeGreaterThan(0);
+});
+
+test('pooling.enabled: false keeps everything at home', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 1, pooling: { enabled: false } });
+  const [home, other] = fleet.pods as [Pod, Pod];
+  await many(3, (id) => home.get(`/?ms=200&id=${id}`));
+  expect(begunIn(other)).toEqual([]);
+});
+
+test('a new pod is found and a pod that drains is left alone, though it hands over its own queue', async () => {
+  fleet = await Fleet.start(1, { ...patient, workersPerPod: 1 });
+  const [home] = fleet.pods as [Pod];
+  const waiting = many(3, (id) => home.get(`/?ms=8000&id=${id}`));
+  await home.queued(2);
+  const second = await fleet.add({ ...patient, workersPerPod: 1 });
+  await until('the new pod takes one', () => begunIn(second).length > 0);
+
+  await docker('exec', home.haproxy, 'touch', '/run/corelane/draining');
+  await until('it drains', async () => !(await isReady(home)));
+  const more = many(3, (id) => second.get(`/?ms=10&id=${id}`), 'more');
+  await Promise.all([waiting, more]);
+  expect(begunIn(home).some((id) => id.startsWith('more'))).toBe(false);
+});
+
+/** Many at once, from everywhere, so that slots which were promised are gone again and again. */
+test('what has been handed over never travels on', async () => {
+  fleet = await Fleet.start(3, { ...patient, workersPerPod: 1 });
+  const answers = await Promise.all(
+    fleet.pods.map((pod, index) => many(40, (id) => pod.get(`/?ms=${5 + index}&id=${id}`), `p${index}-`)),
+  );
+  expect(Math.max(...answers.flat().map(hops))).toBe(1);
+  expect(answers.flat().every(({ status }) => status === 200)).toBe(true);
+});
+
+describe('a peer that goes away in the middle of hand-overs', () => {
+  type Act = (peer: Pod) => Promise<unknown>;
+  const nothing: Act = async () => {};
+  const faults: [string, Act, Act][] = [
+    ['killed', (peer) => docker('kill', peer.haproxy), nothing],
+    ['frozen', (peer) => docker('pause', peer.haproxy), (peer) => docker('unpause', peer.haproxy)],
+    ['cut-off', cutOff, nothing],
+  ];
+
+  // Nobody can know whether a request has begun in a pod that does not answer any more: a POST is not sent again.
+  test.each(faults)('a %s peer costs no GET, and no POST but those that it had', async (_name, fault, undo) => {
+    fleet = await Fleet.start(3, { ...patient, workersPerPod: 2 });
+    const [home, peer] = fleet.pods as [Pod, Pod];
+    const body = Buffer.alloc(100_000, 'x');
+    const answers = many(80, async (id) => {
+      const number = Number(id.slice(1));
+      // One after the other, so that hand-overs happen all the time.
+      await new Promise((resolve) => setTimeout(resolve, 25 * number));
+      return home.get(`/?ms=150&id=${id}`, number % 2 === 0 ? {} : { method: 'POST', body });
+    });
+    await until('the peer has rendered some', () => peer.events({ event: 'end' }).length > 3);
+    await fault(peer);
+    const failed = (await answers).flatMap(({ status }, number) => (status === 200 ? [] : [number]));
+    await undo(peer);
+    expect(failed.filter((number) => number % 2 === 0)).toEqual([]);
+    expect(failed.length).toBeLessThanOrEqual(peer.spec.workersPerPod);
+    const posts = fleet.pods.flatMap(begunIn).filter((id) => Number(id.slice(1)) % 2 === 1);
+    expect(new Set(posts).size).toBe(posts.length);
+  });
+});
+
+/** Drops every packet from and to other pods; the published ports go on working for the test itself. */
+async function cutOff(peer: Pod): Promise<void> {
+  const pid = await docker('inspect', '--format', '{{.State.Pid}}', peer.holder);
+  for (const chain of ['INPUT', 'OUTPUT']) {
+    await promisify(execFile)(
+      'nsenter',
+      [`--net=/proc/${pid}/ns/net`, 'iptables', '-I', chain, '!', '-i', 'lo', '-j', 'DROP'].map((word) =>
+        chain === 'OUTPUT' && word === '-i' ? '-o' : word,
+      ),
+    );
+  }
+}
+
+describe('readiness', () => {
+  const small: Partial<RenderServiceSpecInput> = { workersPerPod: 1, queue: { maxLength: 2, timeout: '60s' } };
+
+  test('a fleet that is full everywhere stays ready everywhere', async () => {
+    fleet = await Fleet.start(2, small);
+    const busy = Promise.all(
+      fleet.pods.map((pod, index) => many(3, (id) => pod.get(`/?ms=4000&id=${id}`), `p${index}-`)),
+    );
+    for (const pod of fleet.pods) await pod.queued(2);
+    // It takes two seconds of a full queue; what must not happen can only be looked for a while.
+    const end = Date.now() + 3500;
+    while (Date.now() < end) {
+      for (const pod of fleet.pods) expect(await isReady(pod)).toBe(true);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    await busy;
+  });
+
+  test('a pod with a full queue leaves while another has room, and comes back', async () => {
+    fleet = await Fleet.start(1, small, { revision: 'old' });
+    const [home] = fleet.pods as [Pod];
+    const other = await fleet.add(small, { revision: 'new' });
+    await fleet.untilAllKnown();
+    expect(await knownPeers(home)).toBe(2);
+    const busy = many(3, (id) => home.get(`/?ms=4000&id=${id}`));
+    await until('it is not ready', async () => !(await isReady(home)));
+    expect((await home.get('/readyz', { port: PORTS.health })).body).toBe('queue-full');
+    expect(await isReady(other)).toBe(true);
+    await until('it is ready again', () => isReady(home));
+    expect((await busy).map(({ status }) => status)).toEqual([200, 200, 200]);
+  });
+});
