@@ -222,7 +222,6 @@ test('every decision stands in an Event, with its numbers', async () => {
 
 /** CPU, pods and decisions over the time of the story. */
 function picture(): string {
-  const endS = timeline.at(-1)?.atS ?? 1;
   const line = (name: string, color: string, value: (point: (typeof timeline)[number]) => number) => ({
     name,
     color,
@@ -232,6 +231,7 @@ function picture(): string {
     (Date.parse(time) - startedMs) / 1000,
     `${from} → ${to}`,
   ]);
+  const endS = 5 + Math.max(...timeline.map(({ atS }) => atS), ...events.map(([atS]) => atS));
   const [blue, , orange] = COLORS as [string, string, string];
   const ticks = Array.from({ length: Math.floor(endS / 30) + 1 }, (_unused, index): [number, string] => [
     30 * index,
