@@ -83,7 +83,7 @@ export const capacityAvailable = {
       'CapacityAvailable',
       'False',
       'FleetFull',
-      'every worker of every pod is busy and every queue is at least half full; when they are full requests are answered 503 queue-full. Add pods or workers, or let scaling do it',
+      'every worker of every pod is busy and every queue is nearly full; when they are full requests are answered 503 queue-full. Add pods or workers, or let scaling do it',
     ),
 };
 

@@ -175,7 +175,9 @@ export class Reconciler {
     const key = `${namespace}/${name}`;
     const pods = cluster.podsOf(namespace, name);
     const parsed = parseRenderService(resource);
-    const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined);
+    const capacity = resource.status?.conditions?.find(({ type }) => type === 'CapacityAvailable');
+    const wasFull = capacity?.status === 'False';
+    const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined, wasFull);
     const observed = [fleet?.condition, fleet?.capacity].filter((draft) => draft !== undefined);
     const scaling = scalingOf(resource.metadata.uid);
     const drafts = [...rollout, ...observed, ...scalingCondition(resource, scaling)];
