@@ -140,7 +140,7 @@ test('pooling.enabled: false keeps everything at home, and takes nothing from a 
 test('a new pod is found and takes what waits', async () => {
   fleet = await Fleet.start(1, { ...patient, workersPerPod: 1 });
   const [home] = fleet.pods as [Pod];
-  const waiting = many(3, (id) => home.get(`/?ms=8000&id=${id}`));
+  const waiting = many(3, (id) => home.get(`/?ms=5000&id=${id}`));
   await home.queued(2);
   const second = await fleet.add({ ...patient, workersPerPod: 1 });
   await until('the new pod takes one', () => begunIn(second).length > 0);
@@ -262,7 +262,7 @@ describe('readiness', () => {
     const other = await fleet.add(small, { revision: 'new' });
     await fleet.untilAllKnown();
     expect(await knownPeers(home)).toBe(2);
-    const busy = many(3, (id) => home.get(`/?ms=8000&id=${id}`));
+    const busy = many(3, (id) => home.get(`/?ms=5000&id=${id}`));
     const answer = await until('it is not ready', async () => {
       const readiness = await home.get('/readyz', { port: PORTS.health });
       return readiness.status === 503 ? readiness : undefined;
