@@ -97,7 +97,8 @@ function readPolicy(file: string | undefined): Resource {
   if (file === undefined) return { scaling: checked({ maxReplicas: 100 }) };
   const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
   const resource = documents.find((one) => one?.kind === 'RenderService')?.spec ?? documents[0]?.spec ?? documents[0];
-  if (!resource?.scaling) throw new UsageError(`${file} has no "scaling"`);
+  if (!resource?.scaling)
+    throw new UsageError(`${file} has no "scaling"; write a RenderService, or "scaling: { maxReplicas: 20 }"`);
   return { ...resource, scaling: checked(resource.scaling) };
 }
 
