@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images cluster generate verify format test test-mutants e2e bench-drain bench-faults bench-fleet bench-runtime demo down clean tools-path
+.PHONY: help setup build images cluster generate verify format test test-mutants e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -61,6 +61,9 @@ e2e: build cluster ## the stories on the kind cluster
 bench-drain: build cluster ## the drain and the fault story in full, 100,000 requests (about 25 min)
 	@BENCH=full e2e/ci/test.sh e2e -- --testPathPatterns 'stories/(drain|faults)' || failed=1; \
 	 $(NODE) e2e/bench/drain.ts && exit $${failed:-0}
+
+simulate: setup ## a simulated day: the scaling policy beside HPA, Knative, fixed fleets and an oracle (about 20 s)
+	@$(NODE) operator/bin/corelane.mjs simulate --out docs/benchmarks
 
 bench/peers/node_modules/.package-lock.json: bench/peers/package.json bench/peers/package-lock.json
 	@cd bench/peers && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2

@@ -6,7 +6,6 @@
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { prepare, removeAll } from '../sidecar/test/docker.ts';
 import { until } from '../sidecar/test/pod.ts';
 import { CHAIN_SECONDS, measureChain } from './faults/chain.ts';
 import { MIXED_SECONDS, measureMixed } from './faults/mixed.ts';
@@ -15,6 +14,7 @@ import { run, runScenario } from './faults/run.ts';
 import { SCENARIOS, type Scenario, WORKERS } from './faults/scenarios.ts';
 import { chosen } from './lib/choice.ts';
 import { Progress } from './lib/progress.ts';
+import { runBench } from './lib/run-bench.ts';
 import { SYSTEMS, type SystemKind } from './systems/index.ts';
 import type { System } from './systems/system.ts';
 
@@ -94,18 +94,9 @@ function write(report: Report): void {
   writeFileSync(`${DOCS}/faults.svg`, picture(report));
 }
 
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.once(signal, () => {
-    process.stderr.write(`\n${signal}: removing containers ...\n`);
-    removeAll().finally(() => process.exit(130));
-  });
-}
-try {
-  await prepare();
+await runBench(async () => {
   const report = await measure();
   if (isWhole) write(report);
   console.log(markdown(report));
   console.log(lastLine(report));
-} finally {
-  await removeAll();
-}
+});

@@ -5,7 +5,6 @@
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { prepare, removeAll } from '../sidecar/test/docker.ts';
 import { until } from '../sidecar/test/pod.ts';
 import { type Arrival, arrivals } from './fleet/arrivals.ts';
 import { type FleetReport, lastLine, markdown, type Point, picture } from './fleet/report.ts';
@@ -15,6 +14,7 @@ import { fifoResponseMs } from './lib/fifo.ts';
 import { type Group, runLoad } from './lib/load.ts';
 import { outcomeOf } from './lib/outcome.ts';
 import { Progress } from './lib/progress.ts';
+import { runBench } from './lib/run-bench.ts';
 import { summarize } from './lib/stats.ts';
 
 const DOCS = fileURLToPath(new URL('../docs/benchmarks', import.meta.url));
@@ -123,14 +123,7 @@ async function measure(): Promise<FleetReport> {
   return { machine, secondsPerPoint: SECONDS, points };
 }
 
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.once(signal, () => {
-    process.stderr.write(`\n${signal}: removing containers ...\n`);
-    removeAll().finally(() => process.exit(130));
-  });
-}
-try {
-  await prepare();
+await runBench(async () => {
   const report = await measure();
   if (isWhole) {
     writeFileSync(`${DOCS}/fleet.json`, `${JSON.stringify(report, null, 1)}\n`);
@@ -139,6 +132,4 @@ try {
   }
   console.log(markdown(report));
   console.log(lastLine(report));
-} finally {
-  await removeAll();
-}
+});

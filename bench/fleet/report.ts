@@ -67,7 +67,7 @@ export function markdown({ points, machine, secondsPerPoint }: FleetReport): str
   });
   const where = `${machine.cpus} CPUs, Linux ${machine.kernel}, Node ${machine.node}, load average ${machine.loadBefore.toFixed(1)} before`;
   const intro = `Poisson arrivals at a random pod, lognormal renders (mean 100 ms, cv 1) that block without burning CPU; ${secondsPerPoint} s a point; times in ms.`;
-  return ['# Fleet: pods that share their work, beside peers', `${intro} ${where}.`, ...tables].join('\n\n') + '\n';
+  return `${['# Fleet: pods that share their work, beside peers', `${intro} ${where}.`, ...tables].join('\n\n')}\n`;
 }
 
 /** p99 over load, for the first shape. */

@@ -2,7 +2,6 @@
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { Fleet } from '../../sidecar/test/fleet.ts';
-import { until } from '../../sidecar/test/pod.ts';
 import { INSIDE } from '../lib/inside.ts';
 import type { Readiness, Target } from '../lib/load.ts';
 import { type Note, Notes } from '../lib/notes.ts';
@@ -36,8 +35,6 @@ async function startPods(pods: number, workersPerPod: number, pooled: boolean): 
   const spec = { ...SPEC, workersPerPod, pooling: { enabled: pooled } };
   const fleet = await Fleet.start(pods, spec, { folder: INSIDE });
   const sources = fleet.pods.map((pod) => new Notes(pod.notesFile));
-  for (const pod of fleet.pods)
-    for (let worker = 0; worker < workersPerPod; worker += 1) await until('up', () => pod.isUp(worker));
   return {
     network: fleet.network,
     targets: await Promise.all(

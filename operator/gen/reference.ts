@@ -32,6 +32,7 @@ function defaultOf(node: Schema): string {
 }
 
 function rows(node: Schema, path: string): Row[] {
+  if (node.type === 'array') return rows(node.items as Schema, `${path}[]`);
   return Object.entries(node.properties ?? {}).flatMap(([name, child]) => {
     const here = path === '' ? name : `${path}.${name}`;
     const own = {

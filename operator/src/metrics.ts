@@ -50,6 +50,18 @@ export function createMetrics() {
       labelNames: ['result'],
       registers,
     }),
+    scalingUtilization: new Gauge({
+      name: 'corelane_scaling_utilization_ratio',
+      help: 'Per-core CPU or occupancy over the window of additions, as the last decision saw it.',
+      labelNames: ['namespace', 'name'],
+      registers,
+    }),
+    scalingDecisions: new Counter({
+      name: 'corelane_scaling_decisions_total',
+      help: 'Changes of the number of pods, by direction and reason.',
+      labelNames: ['namespace', 'name', 'direction', 'reason'],
+      registers,
+    }),
     leader: new Gauge({
       name: 'corelane_operator_leader',
       help: '1 while this process is the leader.',

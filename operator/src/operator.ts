@@ -1,6 +1,7 @@
 /** The operator as a whole: caches, leader election, queue. `main.ts` gives it an environment and signals. */
 import type { Logger } from 'pino';
 import { LABEL_RENDER_SERVICE } from './api/names.ts';
+import { Autoscaler } from './controller/autoscaler.ts';
 import { Cluster } from './controller/cluster.ts';
 import type { Stall } from './controller/pod-sample.ts';
 import { PodSampler } from './controller/pod-sampler.ts';
@@ -31,6 +32,7 @@ export class Operator {
   readonly #stop = new AbortController();
   readonly #election: LeaderElection;
   readonly #sampler: PodSampler;
+  readonly #autoscaler: Autoscaler;
   #queue: WorkQueue | undefined;
   #synced = false;
 
@@ -52,6 +54,23 @@ export class Operator {
         this.#queue?.add(`${metadata.namespace}/${metadata.labels?.[LABEL_RENDER_SERVICE] ?? ''}`),
       onResult: (result) => metrics.podSamples.inc({ result }),
       onStalls: (pod, stalls) => void this.#reportStalls(pod, stalls),
+    });
+    this.#autoscaler = new Autoscaler({
+      cluster: this.#cluster,
+      sampleOf: (pod) => this.#sampler.of(pod),
+      instance: settings.CORELANE_POD_NAME,
+      periodMs: settings.CORELANE_SCALING_PERIOD_SECONDS * 1000,
+      onChange: (key) => this.#queue?.add(key),
+      onDecision: (key, { from, to, reason, message }) => {
+        const direction = to > from ? 'up' : 'down';
+        metrics.scalingDecisions.inc({ ...labelsOf(key), direction, reason });
+        log.info({ key, from, to, reason, message }, 'scaled');
+      },
+      onUtilization: (key, ratio) => {
+        if (ratio === undefined) metrics.scalingUtilization.remove(labelsOf(key));
+        else metrics.scalingUtilization.set(labelsOf(key), ratio);
+      },
+      onError: (key, error) => log.warn({ key, err: error }, 'scaling failed; trying again in the next round'),
     });
     this.#election = new LeaderElection({
       rest: new Rest(config, observe),
@@ -87,6 +106,7 @@ export class Operator {
     }
     const result = this.#stop.signal.aborted ? 'stopped' : 'lost';
     this.#sampler.stop();
+    await this.#autoscaler.stop();
     await this.#queue?.stop();
     // Only now: nobody else may write before the last reconcile here is done.
     if (result === 'stopped') await this.#election.release();
@@ -118,6 +138,7 @@ export class Operator {
     const reconciler = new Reconciler({
       cluster: this.#cluster,
       sampler: this.#sampler,
+      scalingOf: (uid) => this.#autoscaler.viewOf(uid),
       sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
       instance: settings.CORELANE_POD_NAME,
       now: () => new Date(),
@@ -147,9 +168,15 @@ export class Operator {
     };
     enqueueAll();
     this.#sampler.start();
+    this.#autoscaler.start();
     // A process that has lost the lead must end, and a timer would keep it.
     setInterval(enqueueAll, RESYNC_MS).unref();
   }
+}
+
+function labelsOf(key: string): { namespace: string; name: string } {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name };
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -21,6 +21,13 @@ const schema = z.object({
     .max(64)
     .default(4)
     .describe('RenderServices worked on at a time.'),
+  CORELANE_SCALING_PERIOD_SECONDS: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(45)
+    .default(15)
+    .describe('How often RenderServices with scaling are looked at.'),
   CORELANE_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')

@@ -18,8 +18,12 @@ local SHUN_MS_MIN = 1000
 local SHUN_MS_MAX = 30000
 -- A promised slot that nobody has taken by then is free again.
 local PROMISE_MS = 20
--- A peer that has some of our requests and does not answer this often in a row has lost them.
+-- A server whose request has not got as far as its connection yet looks unused.
+local OPENED_MS = 20
+-- A peer that has some of our requests and does not answer this often in a row has lost them. The limit is longer than
+-- that for a slot: a pod that is only short of CPU must not lose its renders.
 local PULSE_MS = 300
+local PULSE_ANSWER_MS_MAX = 500
 local PULSES_MISSED_MAX = 3
 -- Readiness: the queue has been full for so long; another pod had room at most so long ago.
 local SAMPLE_MS = 250
@@ -38,7 +42,7 @@ end
 
 -- Tells this process from all others: the headless Service names this pod as well.
 math.randomseed(core.now().usec, core.now().sec)
-local identity = string.format('%08x%08x', math.random(0, 0xffffffff), math.random(0, 0xffffffff))
+local identity = string.format('%s-%08x', os.getenv('HOSTNAME') or '', math.random(0, 0xffffffff))
 local revision = settings['revision']
 
 local function now_ms()
@@ -78,13 +82,13 @@ end
 local room_seen_at = -math.huge
 
 -- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full", or nil if it does not answer.
-local function ask(peer, what)
+local function ask(peer, what, answer_ms_max)
   local host = peer.address
   if host:find(':', 1, true) then host = '[' .. host .. ']' end
   local reply = core.httpclient():get({
     url = 'http://' .. host .. ':' .. settings['port'] .. '/',
     headers = { ['x-corelane-ask'] = { what }, ['x-corelane-from'] = { identity }, ['x-corelane-revision'] = { revision } },
-    timeout = ANSWER_MS_MAX,
+    timeout = answer_ms_max or ANSWER_MS_MAX,
   })
   local answer = reply and reply.status == 200 and reply.body or nil
   if answer == 'self' then
@@ -101,7 +105,7 @@ end
 
 ---- Borrowing ----
 
-local borrowed = {} -- { server, peer, missed }
+local borrowed = {} -- { server, peer, opened_at, missed }
 local line, slots
 local wake = core.queue()
 
@@ -112,8 +116,9 @@ end
 -- A server that nobody uses, if possible one that has this peer's address already.
 local function unused_slot(peer)
   local unused
+  local now = now_ms()
   for _, slot in ipairs(borrowed) do
-    if slot.server:get_cur_sess() == 0 then
+    if slot.server:get_cur_sess() == 0 and now - slot.opened_at >= OPENED_MS then
       if slot.peer == peer then return slot end
       unused = unused or slot
     end
@@ -125,8 +130,9 @@ end
 local function borrow(peer)
   local slot = unused_slot(peer)
   if not slot then return end
+  -- HAProxy applies an address a moment later, but before the request that is handed over now connects.
   if slot.peer ~= peer then slot.server:set_addr(peer.address, settings['port']) end
-  slot.peer, slot.missed = peer, 0
+  slot.peer, slot.opened_at, slot.missed = peer, now_ms(), 0
   -- Weight 0 keeps a server out. maxconn, set to what it is, makes HAProxy look into the queue; it takes one.
   slot.server:set_weight('1')
   slot.server:set_maxconn(1)
@@ -165,40 +171,72 @@ end)
 -- For the waiting room, where requests stand while no worker of this pod is up: address of a peer that keeps a slot.
 if settings['hand-over'] == 1 then
   function corelane_find_peer()
+    if now_ms() - refused_at < HOLD_OFF_MS then return nil end
     local list = known_peers()
     local peer = list[1] and list[math.random(#list)]
-    return peer and ask(peer, 'slot') == 'yes' and peer.address
+    if peer and ask(peer, 'slot') == 'yes' then return peer.address end
+    refused_at = now_ms()
   end
 end
 
-local function ask_again()
-  local pause_ms = ASK_AGAIN_MS_MIN
-  while true do
-    if waiting() == 0 then
-      wake:pop_wait()
-      pause_ms = ASK_AGAIN_MS_MIN
+-- Runs `work` again and again. An error in it (HAProxy is out of some resource) must not end what it does for ever.
+local function forever(work)
+  core.register_task(function()
+    while true do
+      local ok, message = pcall(work)
+      if not ok then
+        core.log(core.warning, 'pooling: ' .. tostring(message))
+        core.msleep(1000)
+      end
     end
-    core.msleep(pause_ms)
-    if ask_round(1) then pause_ms = ASK_AGAIN_MS_MIN else pause_ms = math.min(pause_ms * 3 // 2, ASK_AGAIN_MS_MAX) end
-    if #known_peers() == 0 then pause_ms = ALONE_MS end
+  end)
+end
+
+local pause_ms = ASK_AGAIN_MS_MIN
+
+local function ask_again()
+  if waiting() == 0 then
+    wake:pop_wait()
+    pause_ms = ASK_AGAIN_MS_MIN
+  end
+  core.msleep(pause_ms)
+  if ask_round(1) then pause_ms = ASK_AGAIN_MS_MIN else pause_ms = math.min(pause_ms * 3 // 2, ASK_AGAIN_MS_MAX) end
+  if #known_peers() == 0 then pause_ms = ALONE_MS end
+end
+
+local function feel_pulse(peer, slots_of_peer)
+  local answers = ask(peer, 'pulse', PULSE_ANSWER_MS_MAX) ~= nil
+  for _, slot in ipairs(slots_of_peer) do
+    if slot.peer == peer and slot.server:get_cur_sess() > 0 then
+      slot.missed = answers and 0 or slot.missed + 1
+      if slot.missed >= PULSES_MISSED_MAX then slot.server:shut_sess() end
+    end
   end
 end
 
 -- A peer that freezes or is cut off with our requests would keep them for timeouts.render. Their connections are closed
--- instead: nginx then does what it does for a worker that dies (`replay`).
+-- instead: nginx then does what it does for a worker that dies (`replay`). All at the same time: a node may die with
+-- several peers.
 local function watch_borrowed()
-  while true do
-    core.msleep(PULSE_MS)
-    local answers = {}
-    for _, slot in ipairs(borrowed) do
-      if slot.server:get_cur_sess() > 0 then
-        local address = slot.peer.address
-        if answers[address] == nil then answers[address] = ask(slot.peer, 'pulse') or false end
-        slot.missed = answers[address] and 0 or slot.missed + 1
-        if slot.missed >= PULSES_MISSED_MAX then slot.server:shut_sess() end
-      end
+  core.msleep(PULSE_MS)
+  local by_peer = {}
+  for _, slot in ipairs(borrowed) do
+    if slot.server:get_cur_sess() > 0 then
+      by_peer[slot.peer] = by_peer[slot.peer] or {}
+      table.insert(by_peer[slot.peer], slot)
     end
   end
+  for peer, slots_of_peer in pairs(by_peer) do
+    if not peer.pulse_felt then
+      peer.pulse_felt = true
+      core.register_task(function()
+        pcall(feel_pulse, peer, slots_of_peer)
+        peer.pulse_felt = false
+      end)
+    end
+  end
+  -- A request can come into the queue without an arrival: one that could not be handed over is put back.
+  if wake:size() == 0 and waiting() > 0 then wake:push(true) end
 end
 
 ---- Answering ----
@@ -212,11 +250,16 @@ local function promised()
 end
 
 local function queue_length(fetches)
-  return fetches:queue('line') + fetches:queue('workers') + fetches:fe_conn('waiting-room')
+  local late = settings['hand-over'] == 1 and fetches:queue('late') or 0
+  return fetches:queue('line') + late + fetches:queue('workers') + fetches:fe_conn('waiting-room')
 end
 
+-- Not what `slots` has connections for: a request that has just left the queue is not connected yet, and to count its
+-- slot as free would make the next one wait in line, from where it could be handed over a second time.
 local function free_slots(fetches)
-  return math.min(slots:get_maxconn() - slots:get_cur_sess(), fetches:be_conn_free('workers'))
+  local taken = fetches:be_conn('line') - fetches:queue('line')
+  for _, slot in ipairs(borrowed) do taken = taken - slot.server:get_cur_sess() end
+  return math.min(slots:get_maxconn() - taken, fetches:be_conn_free('workers'))
 end
 
 core.register_fetches('corelane_answer', function(txn)
@@ -225,7 +268,8 @@ core.register_fetches('corelane_answer', function(txn)
   if header('x-corelane-from') == identity then return 'self' end
   if corelane_draining() or fetches:nbsrv('workers-up') == 0 then return 'full' end
   local free = free_slots(fetches)
-  if header('x-corelane-ask') == 'slot' and header('x-corelane-revision') == revision and free > promised() then
+  local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == revision
+  if is_peer and header('x-corelane-ask') == 'slot' and free > promised() then
     promises[#promises + 1] = now_ms() + PROMISE_MS
     return 'yes'
   end
@@ -245,24 +289,22 @@ local full_since = nil
 local is_full = false
 
 local function sample_queue()
+  core.msleep(SAMPLE_MS)
   local length_max = settings['queue-length-max']
-  while true do
-    core.msleep(SAMPLE_MS)
-    local length = waiting() + (core.backends['workers']:get_stats().qcur or 0)
-      + (core.frontends['waiting-room']:get_stats().scur or 0)
-    local now = now_ms()
-    if length >= length_max and length > 0 then
-      full_since = full_since or now
-      if now - full_since >= FULL_MS then is_full = true end
-    else
-      full_since = nil
-      if 2 * length <= length_max then is_full = false end
-    end
-    -- Only a pod that is in trouble needs to know how the others are.
-    if is_full and now - room_seen_at > 1000 then
-      local list = known_peers()
-      if #list > 0 then ask(list[math.random(#list)], 'look') end
-    end
+  local length = waiting() + (core.backends['workers']:get_stats().qcur or 0)
+    + (core.frontends['waiting-room']:get_stats().scur or 0)
+  local now = now_ms()
+  if length >= length_max and length > 0 then
+    full_since = full_since or now
+    if now - full_since >= FULL_MS then is_full = true end
+  else
+    full_since = nil
+    if 2 * length <= length_max then is_full = false end
+  end
+  -- Only a pod that is in trouble needs to know how the others are.
+  if is_full and now - room_seen_at > 1000 then
+    local list = known_peers()
+    if #list > 0 then ask(list[math.random(#list)], 'look') end
   end
 end
 
@@ -278,10 +320,10 @@ core.register_init(function()
 end)
 core.register_task(function()
   for name, server in pairs(line.servers) do
-    if name:match('^borrowed%-') then borrowed[#borrowed + 1] = { server = server, missed = 0 } end
+    if name:match('^borrowed%-') then borrowed[#borrowed + 1] = { server = server, opened_at = -math.huge, missed = 0 } end
   end
   if settings['hand-over'] ~= 1 then return end
-  core.register_task(watch_borrowed)
-  ask_again()
+  forever(ask_again)
+  forever(watch_borrowed)
 end)
-if settings['shed'] == 1 then core.register_task(sample_queue) end
+if settings['shed'] == 1 then forever(sample_queue) end

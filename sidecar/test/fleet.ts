@@ -37,6 +37,7 @@ export class Fleet {
   async add(input: Partial<RenderServiceSpecInput>, options: WorkerOptions & PodOptions = {}): Promise<Pod> {
     const pod = await Pod.start(input, { ...options, network: this.network });
     this.pods.push(pod);
+    for (const worker of pod.workers.keys()) await until('all workers are up', () => pod.isUp(worker));
     return pod;
   }
 

@@ -3,7 +3,13 @@
  * and `Stalled` follow kstatus, so that Flux, Argo CD and `kubectl wait` understand them.
  */
 
-export type ConditionType = 'Ready' | 'Reconciling' | 'Stalled' | 'WorkersHealthy' | 'CapacityAvailable';
+export type ConditionType =
+  | 'Ready'
+  | 'Reconciling'
+  | 'Stalled'
+  | 'WorkersHealthy'
+  | 'CapacityAvailable'
+  | 'ScalingActive';
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
 /** A condition without its times; `mergeConditions` adds them. */
@@ -78,7 +84,7 @@ export const capacityAvailable = {
       'CapacityAvailable',
       'False',
       'FleetFull',
-      'every worker of every pod is busy and every queue is at least half full; when they are full requests are answered 503 queue-full. Add pods or workers, or let scaling do it',
+      'every worker of every pod is busy and every queue is nearly full; when they are full requests are answered 503 queue-full. Add pods or workers, or let scaling do it',
     ),
 };
 
@@ -99,6 +105,21 @@ export function stalled(reason: StalledReason, message: string, available: numbe
     draft('Reconciling', 'False', reason, meanwhile),
     draft('Stalled', 'True', reason, meanwhile),
   ];
+}
+
+/** Why the operator scales, or does not. */
+export type ScalingReason =
+  | 'Measuring' // it adds and removes pods as the thresholds say
+  | 'AtMaximum' // more pods are wanted than are allowed
+  | 'FillingWindow' // it has not measured for long enough, after a restart of the operator, say
+  | 'NoMetrics'
+  | 'Paused'
+  | 'ScaledToZero';
+
+/** Only on a RenderService with `scaling`. */
+export function scalingActive(reason: ScalingReason, message: string): ConditionDraft {
+  const status = { Measuring: 'True', AtMaximum: 'True', FillingWindow: 'Unknown' } as const;
+  return draft('ScalingActive', status[reason as keyof typeof status] ?? 'False', reason, message);
 }
 
 /**

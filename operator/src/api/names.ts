@@ -23,6 +23,9 @@ export const ANNOTATION_APPLIED_HASH = `${GROUP}/applied-hash`;
 /** ConfigMap that a pod template was rendered for; tells which ConfigMaps are still needed. */
 export const ANNOTATION_CONFIG = `${GROUP}/config`;
 
+/** Set by users on a RenderService: "true", "up" or "down". */
+export const ANNOTATION_SCALING_PAUSED = `${GROUP}/scaling-paused`;
+
 /** Name of the container in the user's template that becomes the workers. */
 export const WORKER_CONTAINER = 'worker';
 export const NGINX_CONTAINER = 'nginx';

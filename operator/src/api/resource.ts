@@ -5,13 +5,25 @@ import { API_VERSION, KIND, NAME_LENGTH_MAX } from './names.ts';
 import { type RenderServiceSpec, renderServiceSpec } from './spec.ts';
 
 const condition = z.strictObject({
-  type: z.string().max(316).describe('Ready, Reconciling, Stalled, WorkersHealthy or CapacityAvailable.'),
+  type: z
+    .string()
+    .max(316)
+    .describe('Ready, Reconciling, Stalled, WorkersHealthy, CapacityAvailable or ScalingActive.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   reason: z.string().max(1024).describe('Reason in one word, for programs.'),
   message: z.string().max(32_768).describe('What is the matter and what to do about it.'),
   lastTransitionTime: z.string().meta({ format: 'date-time', description: 'When the status last changed.' }),
   observedGeneration: z.int().min(0).describe('Generation of the spec that this speaks about.'),
 });
+
+const scalingDecision = z.strictObject({
+  time: z.string().meta({ format: 'date-time', description: 'When the number of pods was changed.' }),
+  from: z.int().min(0).describe('Pods before.'),
+  to: z.int().min(0).describe('Pods after.'),
+  reason: z.string().max(64).describe('AboveThreshold, BelowThreshold, QueueFull or OutsideBounds.'),
+  message: z.string().max(1024).describe('The numbers that it was decided on.'),
+});
+export type ScalingDecision = z.output<typeof scalingDecision>;
 
 export const renderServiceStatus = z
   .strictObject({
@@ -32,6 +44,17 @@ export const renderServiceStatus = z
       .strictObject({ length: z.int().describe('Requests that wait for a worker, when the pods were last asked.') })
       .optional()
       .describe('Queues of all pods. Written at most twice a minute, if nothing else changes.'),
+    scaling: z
+      .strictObject({
+        utilizationPercent: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('Per-core CPU (or occupancy) over the window of scaleUp; renewed when it has moved by 5 points.'),
+        lastDecision: scalingDecision.optional().describe('The last change of the number of pods.'),
+      })
+      .optional()
+      .describe('What scaling has measured and done.'),
     conditions: z
       .array(condition)
       .max(16)
@@ -39,7 +62,8 @@ export const renderServiceStatus = z
       .meta({
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
-        description: 'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable.',
+        description:
+          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable; ScalingActive where scaling is set.',
       }),
   })
   .describe('Observed state.');
@@ -67,6 +91,7 @@ export interface ResourceMetadata {
   generation: number;
   resourceVersion: string;
   deletionTimestamp?: string;
+  annotations?: Record<string, string>;
 }
 
 /** A RenderService as it comes from the API server: the spec is not yet checked. */

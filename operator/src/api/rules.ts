@@ -14,6 +14,7 @@ import {
   WORKER_CONTAINER,
 } from './names.ts';
 import { DURATION_PATTERN, durationMs, quantityOf, sizeBytes } from './scalars.ts';
+import { scalingRules } from './scaling-rules.ts';
 import type { RenderServiceSpec } from './spec.ts';
 
 /** One rule: `cel` and `holds` say the same thing. */
@@ -188,4 +189,5 @@ export const specRules: SpecRule[] = [
     cel: "!(string(self.rollout.rolling.maxSurge) in ['0', '0%'] && string(self.rollout.rolling.maxUnavailable) in ['0', '0%'])",
     holds: ({ rollout: { rolling } }) => !(isZero(rolling.maxSurge) && isZero(rolling.maxUnavailable)),
   },
+  ...scalingRules,
 ];

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { WORKERS_PER_POD_MAX } from './names.ts';
 import { specRules } from './rules.ts';
 import { duration, intOrPercent, quantity, requestTarget, size, urlPath } from './scalars.ts';
+import { scaling } from './scaling.ts';
 
 /** Marks the node that the generator replaces by Kubernetes' own PodTemplateSpec schema. */
 export const POD_TEMPLATE_MARK = 'x-corelane-pod-template';
@@ -326,7 +327,10 @@ const specShape = z.strictObject({
     .min(0)
     .max(10_000)
     .default(2)
-    .describe('Pods. kubectl scale, an HPA or KEDA set it through the scale subresource.'),
+    .describe(
+      'Pods. kubectl scale, an HPA or KEDA set it through the scale subresource; with scaling set, the operator does.',
+    ),
+  scaling,
   template: podTemplate,
   balance: z
     .enum(['first', 'roundrobin', 'leastconn'])

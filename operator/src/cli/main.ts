@@ -18,6 +18,8 @@ export interface Command {
 /** Commands by name. Each is loaded only when it is used: some bring the Kubernetes client along (0.6 s). */
 const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {
   profile: () => import('./profile.ts'),
+  simulate: () => import('./simulate.ts'),
+  plan: () => import('./plan.ts'),
 };
 
 /** Exit code for arguments that cannot be used, as in sysexits.h. */

@@ -3,6 +3,7 @@ import { ANNOTATION_CONFIG, LABEL_RENDER_SERVICE } from '../api/names.ts';
 import type { RenderServiceResource } from '../api/resource.ts';
 import { Informer } from '../kube/informer.ts';
 import { type Kind, kinds } from '../kube/kinds.ts';
+import { cpuCores } from '../kube/pod-metrics.ts';
 import type { Rest } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { PodStatus } from './pods.ts';
@@ -93,7 +94,7 @@ function withoutManagedFields(object: KubeObject): KubeObject {
 }
 
 /** Of a pod only what status needs: a fleet of 10,000 pods must fit into the operator's memory. */
-function reducePod({ apiVersion, kind, metadata, status }: KubeObject): KubeObject {
+function reducePod({ apiVersion, kind, metadata, spec, status }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, labels, ownerReferences, deletionTimestamp } = metadata;
   const { phase, podIP, conditions, initContainerStatuses, containerStatuses } = (status ?? {}) as PodStatus;
   const reduce = (containers: PodStatus['containerStatuses']) =>
@@ -101,6 +102,7 @@ function reducePod({ apiVersion, kind, metadata, status }: KubeObject): KubeObje
       name: container,
       ready,
       ...(state?.waiting && { state: { waiting: state.waiting } }),
+      ...(state?.running?.startedAt && { state: { running: { startedAt: state.running.startedAt } } }),
     }));
   return {
     apiVersion,
@@ -113,7 +115,20 @@ function reducePod({ apiVersion, kind, metadata, status }: KubeObject): KubeObje
       initContainerStatuses: reduce(initContainerStatuses),
       containerStatuses: reduce(containerStatuses),
     },
+    workerCores: workerCores(spec as PodSpec | undefined),
   };
+}
+
+interface PodSpec {
+  containers?: { name: string; resources?: { requests?: { cpu?: string } } }[];
+}
+
+/** CPU request of each worker container: what its usage is measured against. */
+function workerCores(spec: PodSpec | undefined): Record<string, number> {
+  const workers = (spec?.containers ?? []).filter(({ name }) => /^worker-[0-9]+$/.test(name));
+  return Object.fromEntries(
+    workers.map(({ name, resources }) => [name, cpuCores(resources?.requests?.cpu) ?? 0] as const),
+  );
 }
 
 /** Of a ReplicaSet only which ConfigMap its pods mount. */

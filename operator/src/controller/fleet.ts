@@ -30,9 +30,15 @@ const NAMED_MAX = 3;
 /**
  * @param pods of one RenderService, without those that are on their way out
  * @param spec of the RenderService, if it is a valid one
+ * @param wasFull what status says so far
  * @returns undefined as long as nothing is known, because this process has only just begun to ask
  */
-export function observeFleet(pods: KubeObject[], sampler: PodSampler, spec?: Capacity): Fleet | undefined {
+export function observeFleet(
+  pods: KubeObject[],
+  sampler: PodSampler,
+  spec?: Capacity,
+  wasFull = false,
+): Fleet | undefined {
   if (!sampler.hasRound) return undefined;
   const sampled = pods.flatMap((pod) => {
     const sample = sampler.of(pod);
@@ -57,14 +63,23 @@ export function observeFleet(pods: KubeObject[], sampler: PodSampler, spec?: Cap
     },
     condition: loops.length > 0 ? workersHealthy.crashLoop(named(loops)) : withoutLoops(workers),
     ...(spec && {
-      capacity: sampled.some(({ sample }) => hasRoom(sample, spec)) ? capacityAvailable.yes() : capacityAvailable.no(),
+      capacity: sampled.some(({ sample }) => hasRoom(sample, spec, wasFull))
+        ? capacityAvailable.yes()
+        : capacityAvailable.no(),
     }),
   };
 }
 
-/** As the pods themselves see it (sidecar/haproxy/pooling.lua): a free worker, or a queue that is not half full. */
-function hasRoom({ workers, queue: waiting }: PodSample, { concurrency, queue }: Capacity): boolean {
-  return workers.some(({ up, busy }) => up && busy < concurrency) || 2 * waiting < queue.maxLength;
+/** Share of a queue's limit at which it counts as full, and below which it counts as empty enough again. */
+const FULL = 0.9;
+const ROOM = 0.5;
+
+/** A free worker, or a worker and a place in the queue; with hysteresis, or a fleet at the limit would flap. */
+function hasRoom({ workers, queue: waiting }: PodSample, { concurrency, queue }: Capacity, wasFull: boolean): boolean {
+  const up = workers.filter((worker) => worker.up);
+  return (
+    up.some(({ busy }) => busy < concurrency) || (up.length > 0 && waiting < (wasFull ? ROOM : FULL) * queue.maxLength)
+  );
 }
 
 function withoutLoops(workers: WorkerSample[]): ConditionDraft {

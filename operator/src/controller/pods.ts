@@ -4,7 +4,7 @@ import type { KubeObject } from '../kube/types.ts';
 interface ContainerStatus {
   name: string;
   ready: boolean;
-  state?: { waiting?: { reason?: string; message?: string } };
+  state?: { waiting?: { reason?: string; message?: string }; running?: { startedAt?: string | null } };
 }
 
 /** The part of a pod's status that the operator keeps. */

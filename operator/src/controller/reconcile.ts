@@ -3,17 +3,24 @@
  * from an event. Errors that a change by the user must cure become `Stalled`; all others are the queue's to retry.
  */
 import { type ConditionDraft, retrying, type StalledReason, stalled } from '../api/conditions.ts';
-import { parseRenderService, type RenderService, type RenderServiceResource } from '../api/resource.ts';
+import {
+  parseRenderService,
+  type RenderService,
+  type RenderServiceResource,
+  type RenderServiceStatus,
+} from '../api/resource.ts';
 import { apply, assertOwned, difference, NotOwnedError, readLive } from '../kube/apply.ts';
 import { type EventDraft, recordEvent } from '../kube/events.ts';
 import { ApiError } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { desiredObjects, type PlannedObject, type SidecarImage } from '../plan/index.ts';
+import type { ScalingView } from './autoscaler.ts';
 import type { Cluster } from './cluster.ts';
 import { observeFleet } from './fleet.ts';
 import type { PodSampler } from './pod-sampler.ts';
 import { prune, superfluous } from './prune.ts';
 import type { Outcome } from './queue.ts';
+import { scalingCondition, scalingStatus } from './scaling-status.ts';
 import {
   availablePods,
   computeStatus,
@@ -36,6 +43,8 @@ export interface ReconcilerOptions {
   cluster: Cluster;
   sidecar: SidecarImage;
   sampler: PodSampler;
+  /** What scaling has to say about a RenderService, by its uid. */
+  scalingOf: (uid: string) => ScalingView | undefined;
   /** Name of this process in events. */
   instance: string;
   now: () => Date;
@@ -161,18 +170,24 @@ export class Reconciler {
     deployment: KubeObject | undefined,
     rollout: ConditionDraft[],
   ): Promise<Outcome> {
-    const { cluster, sampler, instance, now, onWrite } = this.#options;
+    const { cluster, sampler, instance, now, onWrite, scalingOf } = this.#options;
     const { namespace, name } = resource.metadata;
     const key = `${namespace}/${name}`;
     const pods = cluster.podsOf(namespace, name);
     const parsed = parseRenderService(resource);
-    const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined);
+    const capacity = resource.status?.conditions?.find(({ type }) => type === 'CapacityAvailable');
+    const wasFull = capacity?.status === 'False';
+    const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined, wasFull);
     const observed = [fleet?.condition, fleet?.capacity].filter((draft) => draft !== undefined);
-    const drafts = [...rollout, ...observed];
+    const scaling = scalingOf(resource.metadata.uid);
+    const drafts = [...rollout, ...observed, ...scalingCondition(resource, scaling)];
     const time = now()
       .toISOString()
       .replace(/\.\d+Z$/, 'Z');
-    const status = computeStatus(resource, deployment, pods, drafts, time, fleet);
+    const status = {
+      ...computeStatus(resource, deployment, pods, drafts, time, fleet),
+      scaling: scalingStatus(resource, scaling),
+    } as RenderServiceStatus;
     if (!isUnchanged(status, resource) && differsInFiguresOnly(status, resource.status)) {
       const waitMs = (this.#figuresAtMs.get(key) ?? Number.NEGATIVE_INFINITY) + FIGURES_MS - performance.now();
       if (waitMs > 0) return { requeueAfterMs: waitMs };

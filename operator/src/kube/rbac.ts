@@ -17,7 +17,7 @@ export const rules: Record<'namespaced' | 'ownNamespace', PolicyRule[]> = {
   /** In every namespace with RenderServices: a ClusterRole, or a Role in the one namespace. */
   namespaced: [
     { apiGroups: [GROUP], resources: [PLURAL], verbs: ['get', 'list', 'watch'] },
-    { apiGroups: [GROUP], resources: [`${PLURAL}/status`], verbs: ['patch'] },
+    { apiGroups: [GROUP], resources: [`${PLURAL}/status`, `${PLURAL}/scale`], verbs: ['patch'] },
     // blockOwnerDeletion in an owner reference needs it where OwnerReferencesPermissionEnforcement is on
     { apiGroups: [GROUP], resources: [`${PLURAL}/finalizers`], verbs: ['update'] },
     { apiGroups: [''], resources: ['configmaps'], verbs: [...OWNED, 'delete'] },
@@ -26,6 +26,7 @@ export const rules: Record<'namespaced' | 'ownNamespace', PolicyRule[]> = {
     { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...OWNED, 'delete'] },
     { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['list', 'watch'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
+    { apiGroups: ['metrics.k8s.io'], resources: ['pods'], verbs: ['list'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },
   ],
   /** In the operator's own namespace: leader election. */

@@ -7,6 +7,9 @@ const RUN = '/run/corelane';
 /** By this a pod knows its like. */
 const REVISION_HEADER = `http-request set-header X-Corelane-Revision "\${CORELANE_REVISION}"`;
 
+/** Of this RenderService: an address may have belonged to a pod of another one a second ago. */
+const ANY_REVISION = `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`;
+
 type Pooling = NonNullable<DataPlaneModel['pooling']>;
 
 /**
@@ -58,7 +61,7 @@ function poolingGlobals(
   return `  # The entry point and the pod set these; the defaults let the file be checked elsewhere.
   presetenv CORELANE_NAMESERVER 127.0.0.1
   presetenv CORELANE_PEERS peers.invalid
-  ${acrossRevisions ? 'setenv CORELANE_REVISION any' : 'presetenv CORELANE_REVISION none'}
+  ${acrossRevisions ? ANY_REVISION : 'presetenv CORELANE_REVISION none'}
   lua-load /usr/share/corelane/haproxy/pooling.lua ${lua.join(' ')}
   # How a pod asks another one. A dead one costs no more than this, once.
   httpclient.timeout.connect 200ms
@@ -105,8 +108,8 @@ function front(model: DataPlaneModel): string {
   bind "\${CORELANE_FRONT}" backlog 4096
   http-error ${errorReply(400, 'bad-request')}
 ${errorReplies(model)}
-  http-request del-header X-Corelane-Waits
-  http-request del-header X-Corelane-Handed-Over
+  # Nobody outside speaks for the proxies, nor to those of other pods.
+  http-request del-header X-Corelane- -m beg
   # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
   http-request set-var(txn.waiting) queue(workers)
   http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)
@@ -175,7 +178,8 @@ backend peers
   const entrance = `frontend peers
   ${bindAny(ports.peers)}
   timeout http-request 5s
-  timeout http-keep-alive 30s
+  # An idle connection would look like a request in progress to a drain.
+  option httpclose
   http-request return status 200 content-type text/plain lf-string %[lua.corelane_answer] if { req.hdr(X-Corelane-Ask) -m found }
 `;
   if (!handsOver(model)) return [list, `${entrance}  http-request return status 404`];
@@ -186,6 +190,7 @@ backend peers
   http-request add-header X-Corelane-Handed-Over 1
   http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
 ${errorReplies(model)}
+  http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if { queue(late) ge ${whole(model.queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }
   # Check and assignment are one step: one thread, and nothing between them waits.
   use_backend line if { lua.corelane_slot_kept -m bool }
   default_backend late`,

@@ -166,9 +166,10 @@ function leaves(node: Schema, path: string[]): { path: string[]; node: Schema }[
 const specSchema = resourceSchema().properties?.spec as Schema;
 const fields = leaves(specSchema, ['spec']);
 
-/** A RenderService with `value` at `path`. */
+/** A RenderService with `value` at `path`, and with what is required beside it: rules are only asked where that is there. */
 function resourceWith(path: string[], value: unknown): Json {
-  const spec = path.slice(1).reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as object;
+  const spec = path.slice(1).reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Json;
+  if (spec.scaling) spec.scaling = { maxReplicas: 10, ...spec.scaling };
   return renderService(world.namespace, 'shop', spec);
 }
 
@@ -222,10 +223,10 @@ describe('every number', () => {
 
 const notMaps = fields.filter(({ node }) => node.type !== 'object');
 
-test.each(notMaps.map(({ path, node }) => [path.join('.'), path, node.type === 'array'] as const))(
+test.each(notMaps.map(({ path, node }) => [path.join('.'), path, node] as const))(
   '%s refuses another type',
-  async (_name, path, isArray) => {
-    await expectRefused(path, isArray ? 'a' : ['a']);
+  async (_name, path, node) => {
+    await expectRefused(path, node.type === 'array' ? 'a' : ['a']);
     await expectRefused(path, {});
   },
 );

@@ -18,6 +18,9 @@ const container = (fields: object) => ({ template: podTemplate(fields) });
 const pod = (fields: object) => ({ template: podTemplate({}, fields) });
 const podMetadata = (metadata: object) => ({ template: { ...podTemplate(), metadata } });
 const worker = { name: 'worker', image: 'app:1' };
+const scaling = (fields: object) => ({ scaling: { maxReplicas: 10, ...fields } });
+const steps = (...pairs: [abovePercent: number, addReplicas: number][]) =>
+  scaling({ cpu: { scaleUp: { steps: pairs.map(([abovePercent, addReplicas]) => ({ abovePercent, addReplicas })) } } });
 const twoContainers = (one: object, other: object) => pod({ containers: [one, other] });
 
 export const badResources: BadResource[] = [
@@ -101,6 +104,29 @@ export const badResources: BadResource[] = [
     spec: { buffering: { request: { memory: '16Mi', maxSize: '1Mi' } } },
   },
   { what: 'rollout that cannot begin', spec: { rollout: { rolling: { maxSurge: 0, maxUnavailable: '0%' } } } },
+
+  // Scaling
+  { what: 'scaling without a maximum', spec: { scaling: { minReplicas: 2 } } },
+  { what: 'minimum above the maximum', spec: { scaling: { minReplicas: 5, maxReplicas: 4 } } },
+  { what: 'minimum 0', spec: scaling({ minReplicas: 0 }) },
+  { what: 'misspelt field of scaling', spec: scaling({ cpu: { scaleUp: { above: 20 } } }) },
+  { what: 'thresholds in the wrong order', spec: scaling({ cpu: { scaleDown: { belowPercent: 30 } } }) },
+  { what: 'thresholds that touch', spec: scaling({ occupancy: { scaleDown: { belowPercent: 60 } } }) },
+  { what: 'threshold 0', spec: scaling({ cpu: { scaleUp: { abovePercent: 0 } } }) },
+  { what: 'occupancy above 100 %', spec: scaling({ occupancy: { scaleUp: { abovePercent: 101 } } }) },
+  { what: 'two signals', spec: scaling({ cpu: {}, occupancy: {} }) },
+  { what: 'statistic that is none', spec: scaling({ cpu: { statistic: 'p99' } }) },
+  { what: 'window shorter than a reading', spec: scaling({ cpu: { scaleUp: { window: '5s' } } }) },
+  { what: 'cooldown without a unit', spec: scaling({ cpu: { scaleDown: { cooldown: '60' } } }) },
+  { what: 'step that adds nothing', spec: scaling({ queue: { addReplicas: 0 } }) },
+  { what: 'two steps at one threshold', spec: steps([50, 10], [50, 12]) },
+  { what: 'step below the first one', spec: steps([10, 10]) },
+  { what: 'higher step that adds fewer pods', spec: steps([50, 10], [80, 8]) },
+  { what: 'higher step that adds as many as the first', spec: steps([50, 3]) },
+  {
+    what: 'overlapping steps of occupancy',
+    spec: scaling({ occupancy: { scaleUp: { steps: [{ abovePercent: 60, addReplicas: 10 }] } } }),
+  },
 
   // The pod template
   { what: 'no container', spec: pod({ containers: [] }) },
@@ -211,5 +237,9 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
     spec: { warmup: { path: '/p?a=1&b=2', requests: 5 }, runtime: { recycle: { memory: '400Mi', age: '24h' } } },
   },
   { what: 'no runtime', spec: { runtime: { instrument: false } } },
+  { what: 'scaling with a maximum only', spec: scaling({}) },
+  { what: 'scaling to one size', spec: scaling({ minReplicas: 10 }) },
+  { what: 'steps in any order', spec: steps([80, 20], [50, 10]) },
+  { what: 'scaling on occupancy', spec: scaling({ occupancy: {}, warmUp: '0s', queue: { enabled: false } }) },
   { what: 'labels and annotations', spec: podMetadata({ labels: { app: 'shop' }, annotations: { 'a/b': 'c' } }) },
 ];

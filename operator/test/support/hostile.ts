@@ -90,6 +90,8 @@ export function hostileResource(seed: number, index: number): RenderServiceResou
   const spec = made && typeof made === 'object' && !Array.isArray(made) ? withWorker(made, maker) : made;
   // Two random durations mostly break the rule between them, and refused resources say nothing about rendering.
   if (random.chance(0.7)) delete (spec as { watchdog?: unknown } | null)?.watchdog;
+  // Likewise thresholds, and nothing of them is rendered.
+  if (random.chance(0.9)) delete (spec as { scaling?: unknown } | null)?.scaling;
   // Mistakes elsewhere would hide whether this one is noticed.
   if (maker.hostility === 0 && random.chance(0.8)) poisonOne(spec as Record<string, unknown>, random);
   const name = random.chance(maker.hostility) ? `a${random.pick(PAYLOADS)}` : 'shop';

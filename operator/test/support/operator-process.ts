@@ -22,6 +22,8 @@ export interface OperatorSettings {
   podNamespace: string;
   /** The only namespace to work in; all when left out. */
   namespace?: string;
+  /** How often it looks at RenderServices with scaling. */
+  scalingPeriodSeconds?: number;
 }
 
 /** One sample of a metric. */
@@ -72,6 +74,7 @@ export class OperatorProcess {
         CORELANE_POD_NAMESPACE: settings.podNamespace,
         CORELANE_NAMESPACE: settings.namespace ?? '',
         CORELANE_HTTP_PORT: String(port),
+        CORELANE_SCALING_PERIOD_SECONDS: String(settings.scalingPeriodSeconds ?? ''),
       },
     });
     return new OperatorProcess(child, port, settings.podName);

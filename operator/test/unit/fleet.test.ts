@@ -86,13 +86,24 @@ describe('the condition WorkersHealthy', () => {
 describe('the condition CapacityAvailable', () => {
   const spec = { concurrency: 1, queue: { maxLength: 10, timeout: '10s' } };
   const busy = [0, 1].map((index) => ({ name: `worker-${index}`, ...up, busy: 1 }));
-  const full = sample({ workers: busy, queue: 5 });
-  const statusOf = (samples: Record<string, PodSample>) => observeFleet(pods, sampler(samples), spec)?.capacity?.status;
+  const full = sample({ workers: busy, queue: 9 });
+  const statusOf = (samples: Record<string, PodSample>, wasFull = false) =>
+    observeFleet(pods, sampler(samples), spec, wasFull)?.capacity?.status;
 
-  test('is False only when no pod has a free worker or half a queue', () => {
+  test('is False only when no pod has a free worker or a place in its queue', () => {
     expect(statusOf({ a: full, b: full })).toBe('False');
-    expect(statusOf({ a: full, b: { ...full, queue: 4 } })).toBe('True');
+    expect(statusOf({ a: full, b: { ...full, queue: 8 } })).toBe('True');
     expect(statusOf({ a: full, b: { ...full, workers: [{ ...up, name: 'worker-0' }] } })).toBe('True');
+  });
+
+  test('stays False until some queue is less than half full', () => {
+    expect(statusOf({ a: full, b: { ...full, queue: 5 } }, true)).toBe('False');
+    expect(statusOf({ a: full, b: { ...full, queue: 4 } }, true)).toBe('True');
+  });
+
+  test('is False when every worker is down, however short the queue', () => {
+    const dead = sample({ workers: [{ ...up, name: 'worker-0', up: false }] });
+    expect(statusOf({ a: dead, b: dead })).toBe('False');
   });
 
   test('a worker that is down is no capacity', () => {

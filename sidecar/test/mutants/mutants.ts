@@ -452,7 +452,7 @@ const pooling: Mutant[] = [
     name: 'any revision is a peer',
     breaks: 'pooling',
     file: 'pooling.lua',
-    edits: [[/ and header\('x-corelane-revision'\) == revision/g, REMOVED]],
+    edits: [[/header\('x-corelane-revision'\) == revision/g, 'true']],
     caughtBy: 'pooling: pods of another revision',
   },
   {
@@ -467,7 +467,7 @@ const pooling: Mutant[] = [
     breaks: 'pooling',
     file: 'pooling.lua',
     edits: [[/corelane_draining\(\) or /g, REMOVED]],
-    caughtBy: 'pooling: a new pod is found',
+    caughtBy: 'pooling: a pod that drains takes nothing',
   },
   {
     name: 'nobody watches the peers that have requests of ours',

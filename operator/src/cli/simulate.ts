@@ -1,0 +1,110 @@
+/** `corelane simulate`: a scaling policy and its peers through a day of traffic. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { parseAllDocuments } from 'yaml';
+import { durationMs } from '../api/scalars.ts';
+import { type ScalingSpec, scaling } from '../api/scaling.ts';
+import { policyOf } from '../autoscale/policy.ts';
+import { compare, type Scenario } from '../simulate/compare.ts';
+import { json, markdown, scenarioText, summaryLine, svg, textTable, verdicts } from '../simulate/report.ts';
+import { generatedDay, parseTrace } from '../simulate/trace.ts';
+import type { Command } from './main.ts';
+import { numberOf, objectiveOf, secondsOf, wholeOf } from './options.ts';
+import { UsageError } from './usage.ts';
+
+const help = `
+Usage: corelane simulate [OPTIONS]
+
+Drives a simulated fleet through a day with the operator's own recommender, and beside it an HPA, Knative's autoscaler,
+two fixed fleets and an oracle. The same seed gives the same numbers.
+
+  -f, --file FILE      RenderService, or only its "scaling", as YAML; otherwise the default policy
+      --trace FILE     CSV with lines of "seconds,rps"; otherwise a generated day with a flash crowd
+      --peak-rps N     traffic at the evening peak of the generated day (160)
+      --render TIME    mean time of one render (80ms)
+      --cv N           standard deviation of renders over their mean (1)
+      --slo pNN=TIME   objective (p99=500ms)
+      --start TIME     from the decision to a pod that takes requests (20s)
+      --workers N      workers per pod (4, or as in the file)
+      --seed N         (1)
+      --out DIRECTORY  writes simulate.svg, simulate.json and simulate.md there
+`;
+
+export const command: Command = {
+  summary: 'drive a scaling policy and its peers through a day of traffic',
+  help,
+  run(args) {
+    const { values } = parseArgs({
+      args,
+      options: {
+        file: { type: 'string', short: 'f' },
+        trace: { type: 'string' },
+        'peak-rps': { type: 'string', default: '160' },
+        render: { type: 'string', default: '80ms' },
+        cv: { type: 'string', default: '1' },
+        slo: { type: 'string', default: 'p99=500ms' },
+        start: { type: 'string', default: '20s' },
+        workers: { type: 'string' },
+        seed: { type: 'string', default: '1' },
+        out: { type: 'string' },
+      },
+    });
+    const seed = wholeOf('seed', values.seed, { min: 0, max: 2 ** 31 });
+    const resource = readPolicy(values.file);
+    const workers = values.workers ?? String(resource.workersPerPod ?? 4);
+    const scenario: Scenario = {
+      trace: values.trace
+        ? parseTrace(readFileSync(values.trace, 'utf8'))
+        : generatedDay(numberOf('peak-rps', values['peak-rps'], { min: 0.1, max: 5_000 }), seed),
+      model: {
+        workersPerPod: wholeOf('workers', workers, { min: 1, max: 64 }),
+        renderMeanS: secondsOf('render', values.render),
+        renderCv: numberOf('cv', values.cv, { min: 0, max: 10 }),
+        startS: secondsOf('start', values.start),
+        warmFactor: 3,
+        warmS: 20,
+        warmCpu: 0.5,
+        queueLengthPerPod: resource.queue?.maxLength ?? 100,
+        queueTimeoutS: durationMs(resource.queue?.timeout ?? '10s') / 1000,
+      },
+      objective: objectiveOf(values.slo),
+      seed,
+      policy: policyOf(resource.scaling),
+    };
+    console.log(`${scenarioText(scenario)}\n`);
+    const comparison = compare(scenario);
+    console.log(`${textTable(comparison)}\n\n${verdicts(comparison, scenario).join('\n')}\n`);
+    if (values.out !== undefined) {
+      mkdirSync(values.out, { recursive: true });
+      const files = { 'simulate.svg': svg, 'simulate.json': json, 'simulate.md': markdown };
+      for (const [name, make] of Object.entries(files))
+        writeFileSync(join(values.out, name), make(comparison, scenario));
+    }
+    console.log(summaryLine(comparison));
+    return 0;
+  },
+};
+
+interface Resource {
+  workersPerPod?: number;
+  queue?: { maxLength?: number; timeout?: string };
+  scaling: ScalingSpec;
+}
+
+/** The parts of a RenderService that matter here. */
+function readPolicy(file: string | undefined): Resource {
+  if (file === undefined) return { scaling: checked({ maxReplicas: 100 }) };
+  const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
+  const resource = documents.find((one) => one?.kind === 'RenderService')?.spec ?? documents[0]?.spec ?? documents[0];
+  if (!resource?.scaling)
+    throw new UsageError(`${file} has no "scaling"; write a RenderService, or "scaling: { maxReplicas: 20 }"`);
+  return { ...resource, scaling: checked(resource.scaling) };
+}
+
+function checked(value: unknown): ScalingSpec {
+  const parsed = scaling.safeParse(value);
+  if (parsed.success && parsed.data) return parsed.data;
+  const issues = parsed.error?.issues.map(({ path, message }) => `scaling.${path.join('.')}: ${message}`);
+  throw new UsageError(issues?.join('; ') ?? 'no scaling');
+}

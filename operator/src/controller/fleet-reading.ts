@@ -1,0 +1,42 @@
+/** A fleet as the recommender wants to see it: pods from the cache, CPU from the Metrics API, the rest from the pods. */
+import type { PodReading } from '../autoscale/measure.ts';
+import type { PodMetrics } from '../kube/pod-metrics.ts';
+import type { KubeObject } from '../kube/types.ts';
+import type { PodSample } from './pod-sample.ts';
+import type { PodStatus } from './pods.ts';
+
+export interface ReadingSources {
+  /** Undefined when the Metrics API was not asked or has not answered. */
+  metrics: ReadonlyMap<string, PodMetrics> | undefined;
+  sampleOf: (pod: KubeObject) => PodSample | undefined;
+  /** Requests that one worker takes at a time. */
+  concurrency: number;
+  /** By the wall clock, as the times in pods are. */
+  wallMs: number;
+}
+
+/** Reading of one pod. Only worker containers count: a proxy that is busy is no reason for more workers. */
+export function podReading(pod: KubeObject, { metrics, sampleOf, concurrency, wallMs }: ReadingSources): PodReading {
+  const { conditions = [], containerStatuses = [] } = (pod.status ?? {}) as PodStatus;
+  const is = (wanted: string, value: string) =>
+    conditions.some(({ type, status }) => type === wanted && status === value);
+  const own = metrics?.get(pod.metadata.name);
+  const sample = sampleOf(pod);
+  const workers = Object.entries((pod.workerCores ?? {}) as Record<string, number>).map(([name, cores]) => {
+    const startedAt = containerStatuses.find((container) => container.name === name)?.state?.running?.startedAt;
+    const used = own?.coresByContainer.get(name);
+    const busy = sample?.workers.find((worker) => worker.name === name)?.busy;
+    return {
+      ageMs: startedAt ? wallMs - Date.parse(startedAt) : Number.POSITIVE_INFINITY,
+      cpu: used === undefined || !(cores > 0) ? undefined : used / cores,
+      occupancy: busy === undefined ? undefined : busy / concurrency,
+    };
+  });
+  return {
+    name: pod.metadata.uid ?? pod.metadata.name,
+    state: is('Ready', 'True') ? 'ready' : is('PodScheduled', 'False') ? 'stuck' : 'starting',
+    workers,
+    takenMs: own?.takenMs,
+    refusedTotal: sample && sample.queueFullTotal + sample.queueTimeoutTotal,
+  };
+}

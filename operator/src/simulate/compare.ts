@@ -1,0 +1,105 @@
+/** The policies side by side through the same day. */
+import { type ScalingSpec, scaling } from '../api/scaling.ts';
+import { type Policy, policyOf } from '../autoscale/policy.ts';
+import type { FleetModel } from './fleet.ts';
+import { type Objective, workersFor } from './queueing.ts';
+import { type Result, run } from './run.ts';
+import { corelane } from './scalers/corelane.ts';
+import { hpa } from './scalers/hpa.ts';
+import { kpa } from './scalers/kpa.ts';
+import { fixed, oracle } from './scalers/others.ts';
+import { clamp, type Scaler } from './scalers/scaler.ts';
+import { peakBetween, steepestRise, type Trace } from './trace.ts';
+
+export interface Scenario {
+  trace: Trace;
+  model: FleetModel;
+  objective: Objective;
+  seed: number;
+  policy: Policy;
+}
+
+/** Knows what comes for as long as a pod takes to come and to be warm. */
+const ORACLE_AHEAD_S = 180;
+
+/** Pods that hold the objective at a rate, by the queueing model. */
+export function podsFor({ model, objective }: Pick<Scenario, 'model' | 'objective'>, rps: number): number | undefined {
+  const load = { rps, renderMeanS: model.renderMeanS, renderCv: model.renderCv };
+  const workers = workersFor(load, objective);
+  return workers && Math.ceil(workers / model.workersPerPod);
+}
+
+/** Pods at which per-core CPU (or occupancy) at the day's peak stands at the policy's threshold: the same head-room, always. */
+function podsByRule({ trace, model, policy }: Scenario): number {
+  const offered = peakBetween(trace, 0, Number.MAX_SAFE_INTEGER) * model.renderMeanS;
+  return Math.ceil(offered / (policy.up.steps[0]?.above ?? 1) / model.workersPerPod);
+}
+
+/** What is compared with what; the results come in this order. */
+export interface Comparison {
+  results: Result[];
+  /** The policy, and what it is measured against. */
+  policy: Result;
+  fixedByRule: Result;
+  fixedPlanned: Result;
+  hpa: Result;
+}
+
+/**
+ * Runs the policy, its peers and its bounds.
+ * @throws Error when no fleet can hold the objective
+ */
+export function compare(scenario: Scenario): Comparison {
+  const { trace, model, policy } = scenario;
+  const planned = podsFor(scenario, peakBetween(trace, 0, Number.MAX_SAFE_INTEGER));
+  if (planned === undefined) throw new Error('no fleet holds this objective: a render alone takes too long');
+  const byRule = podsByRule(scenario);
+  const bounds = { min: policy.minReplicas, max: policy.maxReplicas };
+  const need = (rps: number) => podsFor(scenario, rps) as number;
+  const { atS, rps } = steepestRise(trace);
+  const rise = { atS, pods: need(rps) };
+  // The day begins with the pods that it would have if yesterday had been like today.
+  const offered = (trace.rps[0] as number) * model.renderMeanS;
+  const steady = (utilization: number) => clamp(Math.ceil(offered / utilization / model.workersPerPod), bounds);
+  const play = (scaler: Scaler, begin: number) => run(scaler, { ...scenario, begin, rise });
+  const own = play(
+    corelane(policyName(policy), policy, model.workersPerPod),
+    steady((policy.up.steps[0]?.above ?? 1) * 0.875),
+  );
+  const others = [
+    ...(policy.signal === 'cpu'
+      ? [play(corelane(policyName(OCCUPANCY), { ...OCCUPANCY, ...limits(policy) }, model.workersPerPod), steady(0.5))]
+      : []),
+  ];
+  const hpaResult = play(hpa('HPA 70 %', { ...bounds, target: 0.7 }), steady(0.7));
+  const fixedByRule = play(fixed(`fixed fleet, same head-room`, byRule), byRule);
+  const fixedPlanned = play(fixed('fixed fleet, smallest', planned), planned);
+  return {
+    results: [
+      own,
+      ...others,
+      hpaResult,
+      play(kpa('Knative KPA', bounds, model.workersPerPod), steady(0.7)),
+      fixedByRule,
+      fixedPlanned,
+      play(oracle('oracle', trace, need, ORACLE_AHEAD_S, bounds), need(trace.rps[0] as number)),
+    ],
+    policy: own,
+    fixedByRule,
+    fixedPlanned,
+    hpa: hpaResult,
+  };
+}
+
+/** `spec.scaling.occupancy` with its defaults, to show what another signal makes of the same day. */
+const OCCUPANCY = policyOf(scaling.parse({ maxReplicas: 1, occupancy: {} }) as ScalingSpec);
+
+function limits({ minReplicas, maxReplicas }: Policy) {
+  return { minReplicas, maxReplicas };
+}
+
+export function policyName({ signal, up, down }: Policy): string {
+  const first = up.steps[0];
+  const what = signal === 'cpu' ? 'CPU' : 'occupancy';
+  return `Corelane, ${what} ${Math.round((first?.above ?? 0) * 100)}/${Math.round(down.below * 100)}`;
+}

@@ -1,0 +1,44 @@
+/** The operator's own recommender, the very function that runs in the cluster. */
+import { type Memory, measure, type PodReading, type Sample } from '../../autoscale/measure.ts';
+import type { Policy } from '../../autoscale/policy.ts';
+import { recommend, type State } from '../../autoscale/recommend.ts';
+import type { PodView, Scaler, View } from './scaler.ts';
+
+export function corelane(name: string, policy: Policy, workersPerPod: number): Scaler {
+  const keptMs = Math.max(policy.up.windowMs, policy.down.windowMs) + 60_000;
+  const state: State = {};
+  let samples: Sample[] = [];
+  let memory: Memory = new Map();
+  return {
+    name,
+    periodS: 15,
+    offsetS: 5,
+    step(view) {
+      const now = view.nowS * 1000;
+      const look = measure(readings(view, policy, workersPerPod), policy, now, memory);
+      memory = look.memory;
+      samples = [...samples.filter(({ atMs }) => atMs > now - keptMs), look.sample];
+      const { replicas } = recommend(samples, view.replicas, policy, now, state);
+      if (replicas > view.replicas) state.lastUpMs = now;
+      if (replicas < view.replicas) state.lastDownMs = now;
+      return replicas;
+    },
+  };
+}
+
+function readings({ pods, refusedTotal, concurrency }: View, { signal }: Policy, workersPerPod: number): PodReading[] {
+  const ready = pods.filter(({ readyForS }) => readyForS >= 0).length;
+  const occupancy = Math.min(1, concurrency / Math.max(1, ready * workersPerPod));
+  return pods.map((pod, index) => ({
+    name: pod.name,
+    state: pod.readyForS >= 0 ? 'ready' : 'starting',
+    workers: Array.from({ length: workersPerPod }, () => worker(pod, signal === 'occupancy' ? occupancy : undefined)),
+    takenMs: pod.takenS,
+    // The queue is everybody's; the oldest pod speaks for it, because it is the last one to go.
+    refusedTotal: index === 0 ? refusedTotal : 0,
+  }));
+}
+
+function worker({ readyForS, cpu }: PodView, occupancy: number | undefined) {
+  return { ageMs: readyForS * 1000, cpu, occupancy };
+}

@@ -1,0 +1,212 @@
+/** The scaling loop's calls, counted; what it does on a real API server is in test/api/scaling.test.ts. */
+import { Autoscaler } from '../../src/controller/autoscaler.ts';
+import type { Cluster } from '../../src/controller/cluster.ts';
+import { podReading } from '../../src/controller/fleet-reading.ts';
+import type { PodSample } from '../../src/controller/pod-sample.ts';
+import { cpuCores } from '../../src/kube/pod-metrics.ts';
+import { ApiError, type RequestOptions } from '../../src/kube/rest.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+
+interface Call {
+  method: string;
+  path: string;
+  options: RequestOptions;
+}
+
+const STARTED = { running: { startedAt: '2026-01-01T00:00:00Z' } };
+
+function pod(name: string): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, uid: name },
+    status: {
+      conditions: [{ type: 'Ready', status: 'True' }],
+      containerStatuses: [{ name: 'worker-0', ready: true, state: STARTED }],
+    },
+    workerCores: { 'worker-0': 0.5 },
+  };
+}
+
+function service(name: string, spec: object) {
+  const template = { spec: { containers: [{ name: 'worker', image: 'x:1' }] } };
+  const metadata = { name, namespace: 'ns', uid: `uid-${name}`, generation: 1, resourceVersion: '7' };
+  return {
+    apiVersion: 'corelane.dev/v1alpha1',
+    kind: 'RenderService',
+    metadata,
+    spec: { replicas: 4, template, ...spec },
+  };
+}
+
+/** A loop over these RenderServices, and the calls that it makes. */
+function loop(services: ReturnType<typeof service>[], answer: (call: Call) => unknown) {
+  const calls: Call[] = [];
+  const errors: unknown[] = [];
+  const decisions: string[] = [];
+  const request = async (method: string, path: string, options: RequestOptions = {}) => {
+    calls.push({ method, path, options });
+    return answer({ method, path, options });
+  };
+  const renderServices = {
+    list: () => services,
+    get: (_ns: string, name: string) => services.find(({ metadata }) => metadata.name === name),
+  };
+  const podsOf = (_ns: string, name: string) => [0, 1, 2, 3].map((index) => pod(`${name}-${index}`));
+  const autoscaler = new Autoscaler({
+    cluster: { rest: { request }, renderServices, podsOf } as unknown as Cluster,
+    sampleOf: () => undefined,
+    ...{ instance: 'test', periodMs: 15_000, onChange: () => {}, onUtilization: () => {} },
+    onDecision: (key, { from, to, reason }) => decisions.push(`${key} ${from} -> ${to} ${reason}`),
+    onError: (_key, error) => errors.push(error),
+  });
+  return { autoscaler, calls, errors, decisions };
+}
+
+const scaling = { minReplicas: 2, maxReplicas: 10 };
+const noMetrics = () => ({ items: [] });
+
+test('one list call for each RenderService that scales on CPU, whatever the number of pods', async () => {
+  const all = [
+    service('a', { scaling }),
+    service('b', { scaling }),
+    service('c', {}),
+    service('d', { scaling: { ...scaling, occupancy: {} } }),
+  ];
+  const { autoscaler, calls, errors } = loop(all, noMetrics);
+  await autoscaler.round();
+  expect(errors).toEqual([]);
+  const list = (name: string) => ({
+    method: 'GET',
+    path: '/apis/metrics.k8s.io/v1beta1/namespaces/ns/pods',
+    options: expect.objectContaining({ query: { labelSelector: `corelane.dev/renderservice=${name}` } }),
+  });
+  expect(calls).toEqual([list('a'), list('b')]);
+});
+
+test('the number is written through the scale subresource, with the version that was seen', async () => {
+  const { autoscaler, calls, decisions } = loop([service('a', { replicas: 1, scaling })], noMetrics);
+  await autoscaler.round();
+  expect(calls.find(({ method }) => method === 'PATCH')).toMatchObject({
+    path: '/apis/corelane.dev/v1alpha1/namespaces/ns/renderservices/a/scale',
+    options: { body: { metadata: { resourceVersion: '7' }, spec: { replicas: 2 } } },
+  });
+  expect(decisions).toEqual(['ns/a 1 -> 2 OutsideBounds']);
+});
+
+describe('after a conflict', () => {
+  const conflictOnce = (replicasNow: number) => {
+    let isFirst = true;
+    return ({ method, path }: Call) => {
+      if (path.includes('metrics')) return noMetrics();
+      if (method === 'GET') return service('a', { replicas: replicasNow, scaling });
+      if (method === 'PATCH' && isFirst) {
+        isFirst = false;
+        throw new ApiError(409, 'Conflict', 'changed');
+      }
+      return {};
+    };
+  };
+
+  test('it writes again if only something else has changed', async () => {
+    const { autoscaler, decisions } = loop([service('a', { replicas: 1, scaling })], conflictOnce(1));
+    await autoscaler.round();
+    expect(decisions).toEqual(['ns/a 1 -> 2 OutsideBounds']);
+  });
+
+  test('a number that somebody else has written stays', async () => {
+    const { autoscaler, calls, decisions, errors } = loop([service('a', { replicas: 1, scaling })], conflictOnce(5));
+    await autoscaler.round();
+    expect({ decisions, errors }).toEqual({ decisions: [], errors: [] });
+    expect(calls.filter(({ method }) => method === 'PATCH')).toHaveLength(1);
+  });
+});
+
+test.each(
+  [
+    [new ApiError(404, 'NotFound', 'no API'), /no Metrics API/],
+    [new ApiError(403, 'Forbidden', 'no rights'), /may not list/],
+    [
+      new ApiError(503, 'ServiceUnavailable', 'the server is busy'),
+      /does not answer: the server is busy; the number of pods is held$/,
+    ],
+    [new TypeError('fetch failed'), /does not answer; the number/],
+  ].map(([error, message]) => ({ error: error as Error, message: message as RegExp })),
+)('$error.message is a reason to hold', async ({ error, message }) => {
+  const { autoscaler, calls } = loop([service('a', { scaling })], () => {
+    throw error;
+  });
+  await autoscaler.round();
+  expect(autoscaler.viewOf('uid-a')?.condition).toMatchObject({
+    status: 'False',
+    reason: 'NoMetrics',
+    message: expect.stringMatching(message),
+  });
+  expect(calls).toHaveLength(1);
+});
+
+test('one that fails does not hold up the others', async () => {
+  const { autoscaler, calls, errors } = loop(
+    [service('a', { replicas: 1, scaling }), service('b', { scaling })],
+    ({ path }) => {
+      if (path.endsWith('/scale')) throw new ApiError(500, 'InternalError', 'x');
+      return noMetrics();
+    },
+  );
+  await autoscaler.round();
+  expect(errors).toHaveLength(1);
+  expect(calls.filter(({ path }) => path.includes('metrics'))).toHaveLength(2);
+});
+
+test.each([
+  ['250m', 0.25],
+  ['1', 1],
+  ['1.5', 1.5],
+  ['170123456n', 0.170123456],
+  ['12u', 0.000012],
+  ['x', undefined],
+  [undefined, undefined],
+])('CPU %s', (text, expected) => expect(cpuCores(text)).toEqual(expected));
+
+describe('the reading of a pod', () => {
+  const wallMs = Date.parse('2026-01-01T00:10:00Z');
+  const metrics = new Map([
+    [
+      'p',
+      {
+        takenMs: 1,
+        coresByContainer: new Map([
+          ['worker-0', 0.1],
+          ['nginx', 4],
+        ]),
+      },
+    ],
+  ]);
+  const sample = {
+    workers: [{ name: 'worker-0', up: true, busy: 3, downs: 0 }],
+    queue: 0,
+    queueFullTotal: 2,
+    queueTimeoutTotal: 5,
+  } as PodSample;
+
+  test('is usage over request of its workers, and nothing of the proxies', () => {
+    expect(podReading(pod('p'), { metrics, sampleOf: () => sample, concurrency: 4, wallMs })).toEqual({
+      name: 'p',
+      state: 'ready',
+      workers: [{ ageMs: 600_000, cpu: 0.2, occupancy: 0.75 }],
+      takenMs: 1,
+      refusedTotal: 7,
+    });
+  });
+
+  test.each([
+    [[{ type: 'Ready', status: 'False' }], 'starting'],
+    [[], 'starting'],
+    [[{ type: 'PodScheduled', status: 'False' }], 'stuck'],
+  ])('%j is %s', (conditions, state) => {
+    const one = { ...pod('p'), status: { conditions } };
+    expect(podReading(one, { metrics: undefined, sampleOf: () => undefined, concurrency: 1, wallMs })).toMatchObject({
+      state,
+    });
+  });
+});

@@ -1,0 +1,81 @@
+/** `corelane`, as a user calls it. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const run = promisify(execFile);
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+async function corelane(...args: string[]): Promise<Outcome> {
+  try {
+    const { stdout, stderr } = await run(process.execPath, [join(root, 'operator/bin/corelane.mjs'), ...args], {
+      cwd: root,
+      env: { PATH: process.env.PATH },
+    });
+    return { code: 0, stdout, stderr };
+  } catch (error) {
+    return error as Outcome;
+  }
+}
+
+test('lists its commands', async () => {
+  const { code, stdout } = await corelane('--help');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^ {2}simulate {2,}\w/m);
+  expect(stdout).toMatch(/^ {2}plan {2,}\w/m);
+});
+
+test('plan says how many pods', async () => {
+  const { code, stdout } = await corelane(...'plan --rps 120 --render 80ms --cv 1 --slo p99=400ms'.split(' '));
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^workers +16\npods +4\ncores +16\n/);
+});
+
+test('plan says when nothing helps', async () => {
+  const { code, stdout } = await corelane(...'plan --rps 120 --render 80ms --cv 1 --slo p99=300ms'.split(' '));
+  expect(code).toBe(2);
+  expect(stdout).toContain('the p99 of the render alone is 392 ms');
+});
+
+test('simulate runs a policy through a trace of the user, and ends with the line for programs', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'corelane-'));
+  try {
+    writeFileSync(
+      join(folder, 'day.csv'),
+      `seconds,rps\n${Array.from({ length: 20 }, (_unused, index) => `${index * 60},30`).join('\n')}\n`,
+    );
+    writeFileSync(join(folder, 'policy.yaml'), 'scaling: { minReplicas: 3, maxReplicas: 9 }\n');
+    const args = ['-f', join(folder, 'policy.yaml'), '--trace', join(folder, 'day.csv'), '--out', folder];
+    const { code, stdout, stderr } = await corelane('simulate', ...args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout.trim().split('\n').at(-1)).toMatch(
+      /^simulate: core_hours_vs_fixed=\d+\.\d\d slo_miss=0\.\d{4} flaps=0$/,
+    );
+    expect(readFileSync(join(folder, 'simulate.svg'), 'utf8')).toMatch(/^<svg .*<\/svg>\n$/s);
+    expect(JSON.parse(readFileSync(join(folder, 'simulate.json'), 'utf8')).results).toHaveLength(7);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test.each([
+  [['fly'], 'there is no command "fly"'],
+  [['plan'], '--rps, --render and --slo are needed'],
+  [['plan', '--rps', 'many', '--render', '80ms', '--slo', 'p99=1s'], '--rps must be a number'],
+  [['plan', '--rps', '1', '--render', '80', '--slo', 'p99=1s'], '--render must be a time'],
+  [['plan', '--rps', '1', '--render', '80ms', '--slo', '1s'], '--slo must be such as'],
+  [['simulate', '--sed', '1'], "Unknown option '--sed'"],
+  [['simulate', '-f', 'examples/minimal.yaml'], 'has no "scaling"'],
+])('%j is refused with a sentence', async (args, message) => {
+  const { code, stderr } = await corelane(...args);
+  expect({ code, stderr }).toEqual({ code: 64, stderr: expect.stringContaining(message) });
+});
