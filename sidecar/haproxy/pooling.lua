@@ -19,8 +19,9 @@ local SHUN_MS_MIN = 1000
 local SHUN_MS_MAX = 30000
 -- A promised slot that nobody has taken by then is free again.
 local PROMISE_MS = 20
--- Who has been refused is remembered for so long; it asks again while it has need.
+-- Who has been refused is remembered for so long, and asks that peer again before it is forgotten.
 local WANTED_MS = 250
+local REMEMBERED_MS = 150
 -- How often a pod looks whether it has a slot for those.
 local OFFER_MS = 2
 -- A server whose request has not got as far as its connection yet looks unused.
@@ -57,7 +58,7 @@ end
 
 ---- Peers ----
 
-local peers = {} -- by address: { shunned_until, shun_ms, is_self }
+local peers = {} -- by address: { shunned_until, shun_ms, is_self, remembers_until }
 local candidates, candidates_at = {}, -math.huge
 
 -- Addresses that DNS has now, but for our own and those that did not answer of late.
@@ -69,7 +70,7 @@ local function known_peers()
   for _, server in pairs(core.backends['peers'].servers) do
     local address = server:get_addr():match('^(.*):%d+$')
     if address and address ~= '0.0.0.0' and address ~= '::' then
-      local peer = peers[address] or { address = address, shunned_until = 0, shun_ms = SHUN_MS_MIN }
+      local peer = peers[address] or { address = address, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0 }
       seen[address] = peer
       if not peer.is_self and now >= peer.shunned_until then candidates[#candidates + 1] = peer end
     end
@@ -146,13 +147,18 @@ local function borrow(peer)
   return true
 end
 
--- Asks up to `count` random peers, one after the other. True when one had a slot.
+-- Asks up to `count` random peers, one after the other. True when one had a slot. Not those that will offer one anyway.
 local function ask_round(count)
-  local list = { table.unpack(known_peers()) }
-  for _ = 1, count do
-    if #list == 0 then return false end
+  local list, now = {}, now_ms()
+  for _, peer in ipairs(known_peers()) do
+    if now >= peer.remembers_until then list[#list + 1] = peer end
+  end
+  for _ = 1, math.min(count, #list) do
     local peer = table.remove(list, math.random(#list))
+    -- Before the question: a second round at the same time asks others.
+    peer.remembers_until = now_ms() + REMEMBERED_MS
     if ask(peer, 'slot') == 'yes' then
+      peer.remembers_until = 0
       borrow(peer)
       return true
     end
@@ -330,8 +336,12 @@ end
 
 -- A peer keeps a slot for us: an answer to an earlier question.
 local function take_offer(peer)
-  if not peer or waiting() == 0 or not borrow(peer) then return 'none' end
-  return waiting() > 0 and 'more' or 'taken'
+  if not peer then return 'none' end
+  peer.remembers_until = 0
+  if waiting() == 0 or not borrow(peer) then return 'none' end
+  if waiting() == 0 then return 'taken' end
+  peer.remembers_until = now_ms() + REMEMBERED_MS
+  return 'more'
 end
 
 core.register_fetches('corelane_answer', function(txn)
