@@ -284,8 +284,9 @@ end
 local wanting = {} -- { peer, ends_at }, who has asked first first
 local wanted = core.queue()
 
--- HAProxy listens on one socket for both families.
 local function peer_of(fetches)
+  known_peers()
+  -- HAProxy listens on one socket for both families.
   return peers[tostring(fetches:src()):gsub('^::ffff:', '')]
 end
 
