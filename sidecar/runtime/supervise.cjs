@@ -9,6 +9,7 @@ const { spawn } = require('node:child_process');
 const { accessSync, constants: fsConstants, readFileSync, writeSync } = require('node:fs');
 const { constants } = require('node:os');
 const { join } = require('node:path');
+const { compactSoon } = require('./compact.cjs');
 const { accepts, healthServer } = require('./health.cjs');
 const { metric, one } = require('./metrics.cjs');
 const { killAll, name } = require('./processes.cjs');
@@ -23,8 +24,8 @@ const BACKOFF_MAX_MS = 10_000;
 const HEALTHY_MS = 10_000;
 /** So many ends without being up for 10 s in between are a loop: from here on it waits for 1 s and more. */
 const LOOP_FAILURES = 5;
-/** How often the heartbeat is looked at. */
-const TICK_MS = 100;
+/** How often a worker that drains is looked at. */
+const DRAIN_CHECK_MS = 100;
 /** After HAProxy has been told "down": the time it needs to act on it. */
 const TOLD_MS = 100;
 /** What must wait for that happens then even if no HAProxy has asked. */
@@ -211,7 +212,7 @@ async function drain() {
   const goesOn = () => state === 'draining' && child === drained && servers.size > 0;
   await told();
   for (const server of servers.values()) server.idleBeats = 0;
-  while (goesOn() && [...servers.values()].some(({ idleBeats }) => idleBeats < IDLE_BEATS)) await sleep(TICK_MS);
+  while (goesOn() && [...servers.values()].some(({ idleBeats }) => idleBeats < IDLE_BEATS)) await sleep(DRAIN_CHECK_MS);
   return goesOn();
 }
 
@@ -269,13 +270,13 @@ function endLauncher(pid) {
 function watch() {
   let before = nowMs();
   setInterval(() => {
-    const elapsed = Math.min(nowMs() - before, 2 * TICK_MS);
+    const elapsed = Math.min(nowMs() - before, 2 * beatMs);
     before = nowMs();
     for (const server of servers.values()) {
       server.silentMs += elapsed;
       if (isSilent(server) && !server.isStalled && WATCHED.includes(state)) void stalled(server);
     }
-  }, TICK_MS);
+  }, beatMs);
 }
 
 function isSilent({ silentMs, inspected, exempt }) {
@@ -601,6 +602,7 @@ function supervise(runtimePort, stepAside) {
     }
     for (const signal of FORWARDED) process.on(signal, onSignal);
     saveMemory();
+    compactSoon();
     start();
     watch();
     if (recycling.isConfigured) void watchRecycling();
