@@ -55,6 +55,8 @@ const FORWARDED = [...STOPS, 'SIGHUP', 'SIGUSR1', 'SIGUSR2'];
 const INITS = ['tini', 'tini-static', 'docker-init', 'dumb-init', 'catatonit'];
 /** States in which a silent event loop is a stuck one. */
 const WATCHED = ['up', 'warming', 'draining', 'stopping'];
+/** Allowed in NODE_OPTIONS by each version: the list of all that are costs 1.5 MB, and these are there in most workers. */
+const ALWAYS_ALLOWED = ['--max-old-space-size', '--max-semi-space-size'];
 const REAPER = join(__dirname, 'reaper');
 
 /** From the kernel: node:crypto would cost memory in every worker. */
@@ -354,7 +356,10 @@ function start() {
 function nodeOptions() {
   const [entry = '', ...users] = (process.env.NODE_OPTIONS ?? '').split(' ');
   const flags = (process.env.CORELANE_NODE_FLAGS ?? '').split(' ').filter(Boolean);
-  const isAllowed = (flag) => process.allowedNodeEnvironmentFlags.has(flag.split('=')[0]);
+  const isAllowed = (flag) => {
+    const [option] = flag.split('=');
+    return ALWAYS_ALLOWED.includes(option) || process.allowedNodeEnvironmentFlags.has(option);
+  };
   const refused = flags.filter((flag) => !isAllowed(flag));
   if (refused.length > 0) log('flags', { refused, node: process.version });
   return [entry, ...flags.filter(isAllowed), ...users].join(' ');
