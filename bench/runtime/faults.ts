@@ -1,5 +1,6 @@
 /** Each way in which a worker can fail, while other requests queue: what its client got, what was logged, what it cost. */
 import { Pod, until, type WorkerEvent } from '../../sidecar/test/pod.ts';
+import { mounted } from './node-versions.ts';
 
 export interface FaultRow {
   fault: string;
@@ -32,12 +33,10 @@ const RENDER_MS = 30;
 
 /** All faults, one after the other, in a pod of two workers. */
 export async function faultRows(node: string): Promise<{ rows: FaultRow[]; overlaps: number }> {
+  const { path, options } = mounted(node);
   const pod = await Pod.start(
     { workersPerPod: 2, watchdog: { stallTimeout: '1s' }, queue: { timeout: '60s' } },
-    {
-      command: ['/usr/local/bin/corelane-node', '--max-old-space-size=400', '/app/worker.mjs'],
-      options: ['--volume', `${node}:/usr/local/bin/corelane-node:ro`],
-    },
+    { command: [path, '--max-old-space-size=400', '/app/worker.mjs'], options },
   );
   try {
     const rows: FaultRow[] = [];

@@ -9,6 +9,7 @@ const { spawn } = require('node:child_process');
 const { accessSync, constants: fsConstants, readFileSync, writeSync } = require('node:fs');
 const { constants } = require('node:os');
 const { join } = require('node:path');
+const { compactSoon } = require('./compact.cjs');
 const { accepts, healthServer } = require('./health.cjs');
 const { metric, one } = require('./metrics.cjs');
 const { killAll, name } = require('./processes.cjs');
@@ -23,8 +24,8 @@ const BACKOFF_MAX_MS = 10_000;
 const HEALTHY_MS = 10_000;
 /** So many ends without being up for 10 s in between are a loop: from here on it waits for 1 s and more. */
 const LOOP_FAILURES = 5;
-/** How often the heartbeat is looked at. */
-const TICK_MS = 100;
+/** How often a worker that drains is looked at. */
+const DRAIN_CHECK_MS = 100;
 /** After HAProxy has been told "down": the time it needs to act on it. */
 const TOLD_MS = 100;
 /** What must wait for that happens then even if no HAProxy has asked. */
@@ -54,6 +55,8 @@ const FORWARDED = [...STOPS, 'SIGHUP', 'SIGUSR1', 'SIGUSR2'];
 const INITS = ['tini', 'tini-static', 'docker-init', 'dumb-init', 'catatonit'];
 /** States in which a silent event loop is a stuck one. */
 const WATCHED = ['up', 'warming', 'draining', 'stopping'];
+/** Allowed in NODE_OPTIONS by each version: the list of all that are costs 1.5 MB, and these are there in most workers. */
+const ALWAYS_ALLOWED = ['--max-old-space-size', '--max-semi-space-size'];
 const REAPER = join(__dirname, 'reaper');
 
 /** From the kernel: node:crypto would cost memory in every worker. */
@@ -211,7 +214,7 @@ async function drain() {
   const goesOn = () => state === 'draining' && child === drained && servers.size > 0;
   await told();
   for (const server of servers.values()) server.idleBeats = 0;
-  while (goesOn() && [...servers.values()].some(({ idleBeats }) => idleBeats < IDLE_BEATS)) await sleep(TICK_MS);
+  while (goesOn() && [...servers.values()].some(({ idleBeats }) => idleBeats < IDLE_BEATS)) await sleep(DRAIN_CHECK_MS);
   return goesOn();
 }
 
@@ -269,13 +272,13 @@ function endLauncher(pid) {
 function watch() {
   let before = nowMs();
   setInterval(() => {
-    const elapsed = Math.min(nowMs() - before, 2 * TICK_MS);
+    const elapsed = Math.min(nowMs() - before, 2 * beatMs);
     before = nowMs();
     for (const server of servers.values()) {
       server.silentMs += elapsed;
       if (isSilent(server) && !server.isStalled && WATCHED.includes(state)) void stalled(server);
     }
-  }, TICK_MS);
+  }, beatMs);
 }
 
 function isSilent({ silentMs, inspected, exempt }) {
@@ -353,7 +356,10 @@ function start() {
 function nodeOptions() {
   const [entry = '', ...users] = (process.env.NODE_OPTIONS ?? '').split(' ');
   const flags = (process.env.CORELANE_NODE_FLAGS ?? '').split(' ').filter(Boolean);
-  const isAllowed = (flag) => process.allowedNodeEnvironmentFlags.has(flag.split('=')[0]);
+  const isAllowed = (flag) => {
+    const [option] = flag.split('=');
+    return ALWAYS_ALLOWED.includes(option) || process.allowedNodeEnvironmentFlags.has(option);
+  };
   const refused = flags.filter((flag) => !isAllowed(flag));
   if (refused.length > 0) log('flags', { refused, node: process.version });
   return [entry, ...flags.filter(isAllowed), ...users].join(' ');
@@ -601,6 +607,7 @@ function supervise(runtimePort, stepAside) {
     }
     for (const signal of FORWARDED) process.on(signal, onSignal);
     saveMemory();
+    compactSoon();
     start();
     watch();
     if (recycling.isConfigured) void watchRecycling();

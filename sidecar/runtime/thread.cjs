@@ -8,6 +8,7 @@
 
 const net = require('node:net');
 const { workerData } = require('node:worker_threads');
+const { compactSoon } = require('./compact.cjs');
 const { inProgress, views } = require('./figures.cjs');
 const { renderFigures } = require('./metrics.cjs');
 const { isProgram, mapped, plainFrames } = require('./stack.cjs');
@@ -26,6 +27,7 @@ let capture;
 const socket = net.connect({ host: '127.0.0.1', port, noDelay: true });
 socket.on('error', () => {}); // the supervisor has gone: nobody asks any more
 socket.write(`corelane-watch ${token} ${process.pid}\n`);
+compactSoon();
 let text = '';
 socket.on('data', (chunk) => {
   text += chunk.toString('latin1');

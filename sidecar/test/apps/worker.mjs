@@ -10,6 +10,7 @@
  *   size=N    answer with N bytes
  *   status=N  answer with that status
  *   spin=N    burn CPU for N ms
+ *   work=N    N rounds of arithmetic: the same CPU time on a busy machine
  *   fault=X   micro (an endless loop of microtasks), regex, json (100 MB of it), heap (memory without end),
  *             throw (an error that nobody catches, before any answer), abort
  */
@@ -47,6 +48,7 @@ async function render(url) {
   if (number('loop') > 0) for (;;);
   await FAULTS[url.searchParams.get('fault')]?.();
   if (number('spin') > 0) spin(number('spin'));
+  if (number('work') > 0) work(number('work'));
   if (number('ms') > 0) await new Promise((resolve) => setTimeout(resolve, number('ms')));
   if (number('die') > 0) process.exit(1);
   if (url.searchParams.has('exit')) process.exit(number('exit'));
@@ -76,6 +78,12 @@ const FAULTS = {
 function spin(ms) {
   const end = performance.now() + ms;
   while (performance.now() < end);
+}
+
+function work(rounds) {
+  let sum = 0;
+  for (let n = 0; n < rounds; n += 1) sum = (sum + Math.sqrt(n)) % 1_000_003;
+  return sum;
 }
 
 function thrower() {
