@@ -79,6 +79,8 @@ function defaults({ queue, timeouts }: DataPlaneModel): string {
   timeout http-request 10s
   timeout queue ${ms(queue.timeoutMs, 'queue.timeout')}
   timeout server ${ms(timeouts.workerMs, 'timeouts.render')}
+  # A WebSocket that is silent for so long, both ways, gives its worker back.
+  timeout tunnel ${ms(timeouts.workerMs, 'timeouts.render')}
   # No idle connection to a worker: a worker that renders closes it late, and the next request on it is lost.
   option http-server-close
   http-reuse never
