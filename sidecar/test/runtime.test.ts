@@ -60,7 +60,8 @@ test('gate: after a time-out of the proxy the next request waits until the old r
   const { worker } = await pod.begun('late');
   expect((await late).status).toBe(504);
   // The worker renders on, and says so: no request is given to it.
-  await until('it says that it is busy', async () => (await page(worker, '/metrics')).includes('in_flight'));
+  await until('it says that it is busy', async () => !(await pod.isUp(worker)));
+  expect(pod.events({ event: 'end', id: 'late' })).toEqual([]);
   // One that comes all the same, past the proxy, waits in the process.
   const inside = `const r=require('http').get({port:${PORTS.firstWorker + worker},host:'127.0.0.1',path:'/?id=inside'},(a)=>{a.resume();console.log(a.statusCode)})`;
   expect(await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[worker] ?? '', 'node', '-e', inside)).toBe('200');
