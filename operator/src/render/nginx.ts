@@ -154,11 +154,13 @@ function logging(): string {
 }
 
 /** The worker runtimes of the pod: one of them knows what a request was stuck in. */
-function runtimes({ workers }: DataPlaneModel): string {
+function runtimes({ pooling, workers }: DataPlaneModel): string {
   const servers = workers.flatMap(({ runtimePort }) =>
     runtimePort === undefined ? [] : `    server 127.0.0.1:${whole(runtimePort, 'runtime port')} max_fails=0;\n`,
   );
-  return servers.length === 0 ? '' : `  upstream corelane_runtimes {\n${servers.join('')}  }\n`;
+  // HAProxy asks the peers.
+  const last = pooling && pooling.borrowedMax > 0 ? `    server unix:${RUN}/reasons.sock max_fails=0 backup;\n` : '';
+  return servers.length === 0 ? '' : `  upstream corelane_runtimes {\n${servers.join('')}${last}  }\n`;
 }
 
 function upstreams(model: DataPlaneModel): string {

@@ -478,6 +478,13 @@ const pooling: Mutant[] = [
     caughtBy: 'pooling: a frozen peer',
   },
   {
+    name: 'no peer is asked why a worker has died',
+    breaks: 'pooling',
+    file: 'pooling.lua',
+    edits: [[/reply\.status == 200 and first/g, 'false and first']],
+    caughtBy: 'pooling: a request that gets stuck in another pod',
+  },
+  {
     name: 'a pod without a worker keeps its requests',
     breaks: 'pooling',
     file: 'corelane.lua',
