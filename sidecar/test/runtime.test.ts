@@ -2,7 +2,7 @@
 import http from 'node:http';
 import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { docker } from './docker.ts';
+import { docker, logs, NODE_IMAGE, start } from './docker.ts';
 import { Pod, until } from './pod.ts';
 
 jest.setTimeout(120_000);
@@ -119,6 +119,26 @@ test('a heap snapshot costs no request', async () => {
   const answer = await snapshot;
   expect(Object.keys(JSON.parse(answer.slice(4)))).toContain('snapshot');
   expect(await pod.runtimeMetric(1, 'corelane_worker_stalls_total')).toBe(0);
+});
+
+test('recycling: a worker that is due waits for its turn, and for the half of the pod', async () => {
+  // What a worker listens on while it is replaced; another one may be at it just now.
+  const take = `const take = () => require('node:net').createServer().on('error', () => setTimeout(take, 10)).listen(${PORTS.firstWorkerRuntime + 99}, '127.0.0.1', () => console.log('taken')); take();`;
+  const other = await start('--network', pod.network, '--entrypoint', 'node', NODE_IMAGE, '-e', take);
+  await until('the turn is taken', async () => (await logs(other)).includes('taken'));
+  const recycles = () => pod.runtimeMetric(0, 'corelane_worker_recycles_total');
+  const before = await recycles();
+  const many = `(async () => { for (let n = 0; n < 50; n += 1) await (await fetch('http://127.0.0.1:${PORTS.firstWorker}/?id=due')).text(); })()`;
+  await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[0] ?? '', 'node', '-e', many);
+  // Longer than the time between two looks; what must not happen can only be waited for.
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  expect(await recycles()).toBe(before);
+  await docker('pause', pod.workers[1] ?? '');
+  await docker('rm', '--force', other);
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  expect(await recycles()).toBe(before);
+  await docker('unpause', pod.workers[1] ?? '');
+  await until('it is replaced', async () => (await recycles()) > before);
 });
 
 test('recycling: under load, one worker after the other, nothing is lost', async () => {

@@ -7,7 +7,7 @@ import { application, stuckLines } from './application.ts';
 export interface Framework {
   /** Folder below this one. */
   app: string;
-  command: string[];
+  command: readonly string[];
   env?: Record<string, string>;
   /** How a page is asked for; by its path if it is not said here. */
   ask?: (page: string) => [path: string, call: Call];
@@ -46,7 +46,7 @@ export function testFrameworks(stallTimeout: string, frameworks: Record<string, 
     for (const { app } of Object.values(frameworks)) await application(app);
     const started = Object.entries(frameworks).map(async ([name, { app, command, env }]) => {
       const spec = { workersPerPod: 1, replay: 'Never', watchdog: { stallTimeout } } as const;
-      const pod = await Pod.start(spec, { folder: await application(app), command, env });
+      const pod = await Pod.start(spec, { folder: await application(app), command: [...command], env });
       pods[name] = pod;
       await until('HAProxy has said the limit', async () => (await pod.runtimeMetric(0, LIMIT)) === 1);
     });

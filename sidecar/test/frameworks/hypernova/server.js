@@ -8,4 +8,10 @@ const components = {
   stuck: () => String(renderPrice()),
 };
 
-hypernova({ devMode: true, host: '0.0.0.0', port: process.env.PORT, getComponent: (name) => components[name] });
+hypernova({
+  devMode: !process.env.CLUSTER,
+  getCPUs: () => 1,
+  host: '0.0.0.0',
+  port: process.env.PORT,
+  getComponent: (name) => components[name],
+});
