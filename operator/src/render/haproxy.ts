@@ -69,7 +69,13 @@ function poolingGlobals(
   httpclient.resolvers.disabled on`;
 }
 
-function defaults({ queue, timeouts }: DataPlaneModel): string {
+function tunnel(silentMsMax: number): string {
+  return `  # A WebSocket that is silent for so long, both ways, gives its worker back.
+  timeout tunnel ${ms(silentMsMax, 'timeouts.render')}
+`;
+}
+
+function defaults({ queue, timeouts, webSockets }: DataPlaneModel): string {
   return `defaults
   mode http
   # Also the pause before the same worker is tried again: the smaller of this and 1 s.
@@ -79,9 +85,7 @@ function defaults({ queue, timeouts }: DataPlaneModel): string {
   timeout http-request 10s
   timeout queue ${ms(queue.timeoutMs, 'queue.timeout')}
   timeout server ${ms(timeouts.workerMs, 'timeouts.render')}
-  # A WebSocket that is silent for so long, both ways, gives its worker back.
-  timeout tunnel ${ms(timeouts.workerMs, 'timeouts.render')}
-  # No idle connection to a worker: a worker that renders closes it late, and the next request on it is lost.
+${webSockets ? tunnel(timeouts.workerMs) : ''}  # No idle connection to a worker: a worker that renders closes it late, and the next request on it is lost.
   option http-server-close
   http-reuse never
   # A render goes on when its client has gone; only its end may free the slot (single flight). See backend line.

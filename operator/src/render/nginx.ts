@@ -76,14 +76,6 @@ function maps(): string {
     default $http_host;
     "" localhost;
   }
-  # One request for each connection to HAProxy, unless it is to become a WebSocket; nothing else may leave HTTP.
-  map $http_upgrade $corelane_connection {
-    default close;
-    ~*^websocket$ upgrade;
-  }
-  map $http_upgrade $corelane_upgrade {
-    ~*^websocket$ websocket;
-  }
   # Connect time "-": HAProxy itself was not there.
   map $upstream_connect_time $corelane_bad_gateway {
     default worker-died;
@@ -176,12 +168,25 @@ function upstreams(model: DataPlaneModel): string {
 ${runtimes(model)}`;
 }
 
-function proxying({ response, timeouts }: DataPlaneModel): string {
-  const proxyTime = ms(timeouts.proxyMs, 'timeouts.render');
-  return `  proxy_http_version 1.1;
+/** One request for each connection to HAProxy, unless it is to become a WebSocket; nothing else may leave HTTP. */
+function connection(webSockets: boolean): string {
+  if (!webSockets) return '  proxy_set_header Connection close;\n';
+  return `  map $http_upgrade $corelane_connection {
+    default close;
+    ~*^websocket$ upgrade;
+  }
+  map $http_upgrade $corelane_upgrade {
+    ~*^websocket$ websocket;
+  }
   proxy_set_header Connection $corelane_connection;
   proxy_set_header Upgrade $corelane_upgrade;
-  proxy_set_header Host $corelane_host;
+`;
+}
+
+function proxying({ response, timeouts, webSockets }: DataPlaneModel): string {
+  const proxyTime = ms(timeouts.proxyMs, 'timeouts.render');
+  return `  proxy_http_version 1.1;
+${connection(webSockets)}  proxy_set_header Host $corelane_host;
   proxy_set_header X-Request-ID $corelane_request_id;
   proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
   proxy_set_header X-Forwarded-Proto $corelane_proto;

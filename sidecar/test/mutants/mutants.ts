@@ -243,7 +243,7 @@ const nginx: Omit<Mutant, 'file'>[] = [
     name: 'connections to HAProxy are kept',
     breaks: 'I5',
     edits: [
-      [/proxy_set_header Connection \$corelane_connection;/g, 'proxy_set_header Connection "";'],
+      [/proxy_set_header Connection close;/g, 'proxy_set_header Connection "";'],
       [/(upstream corelane_(?:once|replay) {\n)([^}]*)}/g, '$1$2 keepalive 8; }'],
     ],
     caughtBy: 'serving: no connection is used twice',

@@ -42,7 +42,7 @@ interface Outcome {
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 const configs = (['Safe', 'Always'] as const).map((replay) =>
-  renderConfig(renderServiceSpec.parse({ template, replay })),
+  renderConfig(renderServiceSpec.parse({ template, replay, webSockets: replay === 'Always' })),
 );
 
 /** The file before the mutation, in every variant that a mutant may be about. */
