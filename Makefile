@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images cluster generate verify format test test-mutants e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path
+.PHONY: help setup build images cluster generate verify format test test-mutants test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -10,7 +10,7 @@ ENGINE = eval "$$(e2e/cluster/engine.sh env)"
 TOOLS = export PATH="$$(e2e/cluster/tools.sh):$$PATH"
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: node_modules/.package-lock.json examples/storefront/node_modules/.package-lock.json ## install Node packages (Node 24 among them)
 
@@ -50,10 +50,13 @@ format: setup ## format and fix what can be fixed by machine
 test: build ## all tests that need no cluster: unit, API server, sidecar image
 	@e2e/ci/test.sh unit api sidecar
 
-test-mutants: build ## break the data plane in 71 ways: does a test notice each? (about 20 min)
+test-mutants: build ## break the data plane in 91 ways: does a test notice each? (about 20 min)
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) sidecar/test/mutants/run.ts $(MUTANTS)
+
+test-frameworks: build ## the worker runtime with Next, Nuxt, Hypernova, plain http (2 min; the first time some more, to build them)
+	@e2e/ci/test.sh frameworks
 
 e2e: build cluster ## the stories on the kind cluster
 	@e2e/ci/test.sh e2e

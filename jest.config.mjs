@@ -3,6 +3,7 @@
  *   unit     computes only, no engine, no cluster                 (make test)
  *   api      against a real kube-apiserver and etcd               (make test)
  *   sidecar  on the real sidecar image with real Node workers     (make test)
+ *   frameworks  the worker runtime with Next, Nuxt, Hypernova     (make test-frameworks)
  *   e2e      stories on the kind cluster                          (make e2e)
  */
 const common = {
@@ -35,7 +36,8 @@ export default {
       globalTeardown: '<rootDir>/operator/test/support/global-teardown.ts',
       setupFilesAfterEnv: ['<rootDir>/operator/test/support/time-limit.ts'],
     },
-    { ...common, displayName: 'sidecar', testMatch: ['<rootDir>/sidecar/test/**/*.test.ts'] },
+    { ...common, displayName: 'sidecar', testMatch: ['<rootDir>/sidecar/test/*.test.ts'] },
+    { ...common, displayName: 'frameworks', testMatch: ['<rootDir>/sidecar/test/frameworks/*.test.ts'] },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/e2e/stories/**/*.test.ts'] },
   ],
 };

@@ -17,6 +17,8 @@ local HOLD_OFF_MS = 10
 local ANSWER_MS_MAX = 200
 local SHUN_MS_MIN = 1000
 local SHUN_MS_MAX = 30000
+-- nginx does not wait long for a reason.
+local WHY_MS_MAX = 100
 -- A promised slot that nobody has taken by then is free again.
 local PROMISE_MS = 20
 -- Who has been refused is remembered for so long, and asks that peer again before it is forgotten.
@@ -87,16 +89,20 @@ end
 
 local room_seen_at = -math.huge
 
--- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it has
--- use for another one) or "none"; nil if it does not answer.
-local function ask(peer, what, answer_ms_max)
+local function send(peer, what, path, answer_ms_max)
   local host = peer.address
   if host:find(':', 1, true) then host = '[' .. host .. ']' end
-  local reply = core.httpclient():get({
-    url = 'http://' .. host .. ':' .. settings['port'] .. '/',
+  return core.httpclient():get({
+    url = 'http://' .. host .. ':' .. settings['port'] .. path,
     headers = { ['x-corelane-ask'] = { what }, ['x-corelane-from'] = { identity }, ['x-corelane-revision'] = { revision } },
     timeout = answer_ms_max or ANSWER_MS_MAX,
   })
+end
+
+-- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it has
+-- use for another one) or "none"; nil if it does not answer.
+local function ask(peer, what, answer_ms_max)
+  local reply = send(peer, what, '/', answer_ms_max)
   local answer = reply and reply.status == 200 and reply.body or nil
   if answer == 'self' then
     peer.is_self = true
@@ -251,6 +257,31 @@ local function watch_borrowed()
   -- A request can come into the queue without an arrival: one that could not be handed over is put back.
   if wake:size() == 0 and waiting() > 0 then wake:push(true) end
 end
+
+---- Why it failed ----
+
+local function first(values)
+  return values and (values[0] or values[1])
+end
+
+-- nginx wants to know what a request was stuck in whose worker has died (path /why/ID), and no supervisor of this pod
+-- knows. It may have been handed over: the servers of `line` still have the peers that had something of ours.
+core.register_action('ask_why', { 'http-req' }, function(txn)
+  local asked = {}
+  for _, slot in ipairs(borrowed) do
+    local peer = slot.peer
+    if peer and not asked[peer] and now_ms() >= peer.shunned_until then
+      asked[peer] = true
+      local reply = send(peer, 'why', txn.f:path(), WHY_MS_MAX)
+      local place = reply and reply.status == 200 and first(reply.headers['x-corelane-stuck'])
+      if place then
+        txn:set_var('txn.stuck', place)
+        txn:set_var('txn.stuck_pod', first(reply.headers['x-corelane-pod']) or '')
+        return
+      end
+    end
+  end
+end)
 
 ---- Answering ----
 

@@ -11,6 +11,7 @@ const MAP_BYTES_MAX = 8 * 1024 * 1024;
 /** The reference to a map is the last line of a file. */
 const TAIL_BYTES = 4_096;
 const MAPS_MAX = 8;
+const ANONYMOUS = '(anonymous)';
 /** Of a frame: where the name of its function stands in the file. A symbol, so that it stays out of JSON. */
 const NAME_AT = Symbol('place of the name');
 
@@ -26,7 +27,7 @@ function fileOf(url) {
 function plainFrames(callFrames, urls) {
   return callFrames
     .map(({ functionName, functionLocation: begin, location: { scriptId, lineNumber, columnNumber = 0 } }) => ({
-      function: functionName || '(anonymous)',
+      function: functionName || ANONYMOUS,
       file: fileOf(urls.get(scriptId) ?? ''),
       line: lineNumber + 1,
       column: columnNumber + 1,
@@ -64,7 +65,8 @@ function loadMap(file) {
     closeSync(fd);
     if (size > MAP_BYTES_MAX) return undefined;
     const { SourceMap } = require('node:module');
-    return { map: new SourceMap(JSON.parse(readFileSync(path, 'utf8'))), folder: dirname(path) };
+    const content = JSON.parse(readFileSync(path, 'utf8'));
+    return { map: new SourceMap(content), content, folder: dirname(path) };
   } catch {
     return undefined; // no map, or none that can be read: the frame stays as it is
   }
@@ -80,7 +82,9 @@ function mapped(frames) {
   const entryAt = (file, line, column) => {
     if (!maps.has(file) && maps.size < MAPS_MAX) maps.set(file, loadMap(file));
     const entry = maps.get(file)?.map.findEntry(line - 1, column - 1);
-    return entry?.originalSource === undefined ? undefined : { ...entry, folder: maps.get(file).folder };
+    if (entry?.originalSource === undefined) return undefined;
+    const { content, folder } = maps.get(file);
+    return { ...entry, content, folder };
   };
   const found = frames.map(({ file, line, column }) => entryAt(file, line, column));
   return frames.map((frame, index) => {
@@ -88,7 +92,8 @@ function mapped(frames) {
     if (entry === undefined) return frame;
     // A map knows the name of a minified function where it is declared, and where it is called: one frame further out.
     const at = frame[NAME_AT];
-    const name = nameAt(at, entryAt(frame.file, at.line, at.column)) ?? nameAt(frames[index + 1], found[index + 1]);
+    const begin = entryAt(frame.file, at.line, at.column);
+    const name = nameAt(at, begin) ?? nameAt(frames[index + 1], found[index + 1]) ?? nameInSource(frame, begin);
     return {
       function: name ?? frame.function,
       file: sourcePath(String(entry.originalSource), entry.folder),
@@ -102,6 +107,17 @@ function mapped(frames) {
 function nameAt(place, entry) {
   const isExact = entry?.generatedLine === place?.line - 1 && entry?.generatedColumn === place?.column - 1;
   return isExact && entry.name ? entry.name : undefined;
+}
+
+/** The name of a function that a minifier has taken away (`function renderPrice() {` became `function(){`), from the source itself. */
+function nameInSource(frame, entry) {
+  if (frame.function !== ANONYMOUS || entry === undefined) return undefined;
+  const { sources = [], sourcesContent = [] } = entry.content;
+  const text = sourcesContent[sources.indexOf(entry.originalSource)];
+  const line = text?.split('\n')[entry.originalLine] ?? '';
+  const [, declared] = /^(?:async\s+)?function\b[\s*]*([\w$]+)/.exec(line.slice(entry.originalColumn)) ?? [];
+  const [, assigned] = /([\w$]+)\s*=\s*$/.exec(line.slice(0, entry.originalColumn)) ?? [];
+  return declared ?? assigned;
 }
 
 /** Whether a frame is not of Node.js itself. */

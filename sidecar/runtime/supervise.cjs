@@ -244,8 +244,9 @@ function attach(pid, ppid, socket) {
     server.silentMs = 0;
     server.inspected = (last & 1) !== 0;
     server.blocked = (last & 2) !== 0;
+    server.renders = (last & 8) !== 0;
     server.idleBeats = (last & 4) !== 0 ? 0 : server.idleBeats + 1;
-    if (state === 'stalled' && !killedForStall) recover(server);
+    if (server.isStalled && state === 'stalled' && !killedForStall) recover(server);
   });
   socket.on('close', () => {
     servers.delete(socket);
@@ -255,6 +256,12 @@ function attach(pid, ppid, socket) {
   });
   socket.resume();
   void onListening(pid);
+}
+
+/** The server that renders: the first process of a cluster listens as well, but only hands out connections. */
+function renderer() {
+  const all = [...servers.values()];
+  return all.find(({ renders }) => renders) ?? all[0];
 }
 
 /** Whether it is the process that the supervisor started, not one that a launcher started below it. */
@@ -420,7 +427,7 @@ async function watchRecycling() {
 
 /** @returns false if the worker is due but may not be recycled now */
 async function checkRecycling() {
-  const [server] = servers.values();
+  const server = renderer();
   if (state !== 'up' || !server || taking) return undefined;
   const answer = recycling.needsCount ? await ask(server.pid, 'counts', { limitMs: FIGURES_MS }) : {};
   const ageMs = Date.now() - startedAtSeconds * 1000;
@@ -513,7 +520,7 @@ function why(requestId) {
 /** One at a time: each costs the worker time and memory. */
 async function taken(what, work) {
   if (taking) return { status: 409, body: `there is a ${taking} being taken of this worker already\n` };
-  const [server] = servers.values();
+  const server = renderer();
   if (!server || state !== 'up')
     return { status: 503, body: `the worker is ${state}, and nothing can be taken of it\n` };
   taking = what;
@@ -553,7 +560,7 @@ function heapSnapshot() {
 async function metrics() {
   const up = Number(await isUp());
   const looping = Number(failures >= LOOP_FAILURES && !isHealthy());
-  const [server] = servers.values();
+  const server = renderer();
   const silentMs = Math.max(0, ...[...servers.values()].map((each) => each.silentMs));
   const figures = server && (await ask(server.pid, 'figures', { limitMs: FIGURES_MS }));
   const byReason = Object.entries(restarts).map(([reason, count]) => [{ reason }, count]);

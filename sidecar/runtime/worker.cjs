@@ -31,6 +31,7 @@ let gate;
 const INSPECTED = 1;
 const BLOCKED = 2;
 const BUSY = 4;
+const RENDERS = 8;
 const BEAT = 0x40;
 
 function connect(vitals) {
@@ -54,7 +55,8 @@ function connect(vitals) {
 
 function beat() {
   const blocked = gate?.isBlocked ? BLOCKED : 0;
-  return BEAT + (inspected() ? INSPECTED : 0) + blocked + (gate?.isIdle === false ? BUSY : 0);
+  const isBusy = gate?.isIdle === false ? BUSY : 0;
+  return BEAT + (inspected() ? INSPECTED : 0) + blocked + isBusy + (gate ? RENDERS : 0);
 }
 
 /** Somebody has opened the inspector: a break point looks like a stuck event loop, and must not get the process killed. */

@@ -137,6 +137,29 @@ test('pooling.enabled: false keeps everything at home, and takes nothing from a 
   for (const pod of [home, other]) expect(begunIn(pod)).toHaveLength(3);
 });
 
+test('a request that gets stuck in another pod: the pod that it came to knows where', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 2, watchdog: { stallTimeout: '1s' } });
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const busy = many(2, (id) => home.get(`/?ms=5000&id=${id}`));
+  await Promise.all(['r0', 'r1'].map((id) => home.begun(id)));
+  // The worker that a peer asks first must not be the right one by chance.
+  const own = other.get('/?ms=5000&id=own');
+  await other.begun('own');
+  const stuck = await home.get('/?loop=1&id=stuck', { method: 'POST' });
+  expect(begunIn(other)).toEqual(['own', 'stuck']);
+  expect([stuck.status, stuck.headers['x-corelane-error']]).toEqual([502, 'worker-stuck']);
+  expect(Object.keys(stuck.headers)).not.toContain('x-corelane-stuck');
+  const line = await until('it is in the log', async () => (await rendered(home)).find(({ status }) => status === 502));
+  const place = expect.stringMatching(/^render \/app\/worker\.mjs:[0-9]+$/);
+  expect(line).toMatchObject({ error: 'worker-stuck', stuckIn: place, pod: expect.stringMatching(/./) });
+
+  // A worker that just dies has no such reason, wherever it was.
+  const died = await home.get('/?exit=1&id=died', { method: 'POST' });
+  expect(begunIn(other)).toEqual(['own', 'stuck', 'died']);
+  expect([died.status, died.headers['x-corelane-error']]).toEqual([502, 'worker-died']);
+  await Promise.all([busy, own]);
+});
+
 test('a new pod is found and takes what waits', async () => {
   fleet = await Fleet.start(1, { ...patient, workersPerPod: 1 });
   const [home] = fleet.pods as [Pod];

@@ -2,7 +2,7 @@
 import http from 'node:http';
 import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { docker } from './docker.ts';
+import { docker, logs, NODE_IMAGE, start } from './docker.ts';
 import { Pod, until } from './pod.ts';
 
 jest.setTimeout(120_000);
@@ -60,7 +60,8 @@ test('gate: after a time-out of the proxy the next request waits until the old r
   const { worker } = await pod.begun('late');
   expect((await late).status).toBe(504);
   // The worker renders on, and says so: no request is given to it.
-  await until('it says that it is busy', async () => (await page(worker, '/metrics')).includes('in_flight'));
+  await until('it says that it is busy', async () => !(await pod.isUp(worker)));
+  expect(pod.events({ event: 'end', id: 'late' })).toEqual([]);
   // One that comes all the same, past the proxy, waits in the process.
   const inside = `const r=require('http').get({port:${PORTS.firstWorker + worker},host:'127.0.0.1',path:'/?id=inside'},(a)=>{a.resume();console.log(a.statusCode)})`;
   expect(await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[worker] ?? '', 'node', '-e', inside)).toBe('200');
@@ -72,7 +73,7 @@ test('gate: after a time-out of the proxy the next request waits until the old r
   await other;
 });
 
-test('gate: HEAD, upgrades and answers in pieces pass', async () => {
+test('gate: HEAD and large answers pass', async () => {
   expect((await pod.get('/?id=head', { method: 'HEAD' })).status).toBe(200);
   const sizes = await Promise.all([1, 2, 3, 4].map((n) => pod.get(`/?id=large-${n}&size=3000000`)));
   expect(sizes.map(({ body }) => body.length)).toEqual(Array(4).fill(3_000_000));
@@ -118,6 +119,26 @@ test('a heap snapshot costs no request', async () => {
   const answer = await snapshot;
   expect(Object.keys(JSON.parse(answer.slice(4)))).toContain('snapshot');
   expect(await pod.runtimeMetric(1, 'corelane_worker_stalls_total')).toBe(0);
+});
+
+test('recycling: a worker that is due waits for its turn, and for the half of the pod', async () => {
+  // What a worker listens on while it is replaced; another one may be at it just now.
+  const take = `const take = () => require('node:net').createServer().on('error', () => setTimeout(take, 10)).listen(${PORTS.firstWorkerRuntime + 99}, '127.0.0.1', () => console.log('taken')); take();`;
+  const other = await start('--network', pod.network, '--entrypoint', 'node', NODE_IMAGE, '-e', take);
+  await until('the turn is taken', async () => (await logs(other)).includes('taken'));
+  const recycles = () => pod.runtimeMetric(0, 'corelane_worker_recycles_total');
+  const before = await recycles();
+  const many = `(async () => { for (let n = 0; n < 50; n += 1) await (await fetch('http://127.0.0.1:${PORTS.firstWorker}/?id=due')).text(); })()`;
+  await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[0] ?? '', 'node', '-e', many);
+  // Longer than the time between two looks; what must not happen can only be waited for.
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  expect(await recycles()).toBe(before);
+  await docker('pause', pod.workers[1] ?? '');
+  await docker('rm', '--force', other);
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  expect(await recycles()).toBe(before);
+  await docker('unpause', pod.workers[1] ?? '');
+  await until('it is replaced', async () => (await recycles()) > before);
 });
 
 test('recycling: under load, one worker after the other, nothing is lost', async () => {

@@ -41,6 +41,16 @@ test('a worker that is told to stop takes nothing new while it finishes', async 
   await until('the container ends', async () => !(await pod.state(container())).Running);
 });
 
+test('a worker that somebody debugs is not killed: a break point looks like a stuck event loop', async () => {
+  pod = await one({}, { watchdog: { stallTimeout: '1s' } });
+  await pod.kill(0, server(), 'USR1');
+  await until('its inspector is open', async () => (await logs(container())).includes('Debugger listening'));
+  // Does not block: the worker tells its supervisor meanwhile.
+  await pod.get('/?id=before&ms=400');
+  expect((await pod.get('/?id=break-point&block=2000', { method: 'POST' })).status).toBe(200);
+  expect(await pod.runtimeMetric(0, 'corelane_worker_stalls_total')).toBe(0);
+});
+
 test('npm start: the server below npm is watched, gets the signals and comes back', async () => {
   pod = await one({ command: ['npm', '--prefix', '/app/npm', 'start'], env: { npm_config_cache: '/tmp' } });
   const started = await pod.startedAt(container());

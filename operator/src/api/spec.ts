@@ -349,6 +349,12 @@ const specShape = z.strictObject({
   buffering,
   ping,
   keepAlive,
+  webSockets: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether a request to become a WebSocket reaches the worker as such. A WebSocket takes a slot of its worker for as long as it lasts; a silent one ends after timeouts.render.',
+    ),
   service,
   sidecar,
   readiness,

@@ -69,7 +69,13 @@ function poolingGlobals(
   httpclient.resolvers.disabled on`;
 }
 
-function defaults({ queue, timeouts }: DataPlaneModel): string {
+function tunnel(silentMsMax: number): string {
+  return `  # A WebSocket that is silent for so long, both ways, gives its worker back.
+  timeout tunnel ${ms(silentMsMax, 'timeouts.render')}
+`;
+}
+
+function defaults({ queue, timeouts, webSockets }: DataPlaneModel): string {
   return `defaults
   mode http
   # Also the pause before the same worker is tried again: the smaller of this and 1 s.
@@ -79,7 +85,7 @@ function defaults({ queue, timeouts }: DataPlaneModel): string {
   timeout http-request 10s
   timeout queue ${ms(queue.timeoutMs, 'queue.timeout')}
   timeout server ${ms(timeouts.workerMs, 'timeouts.render')}
-  # No idle connection to a worker: a worker that renders closes it late, and the next request on it is lost.
+${webSockets ? tunnel(timeouts.workerMs) : ''}  # No idle connection to a worker: a worker that renders closes it late, and the next request on it is lost.
   option http-server-close
   http-reuse never
   # A render goes on when its client has gone; only its end may free the slot (single flight). See backend line.
@@ -180,7 +186,7 @@ backend peers
   timeout http-request 5s
   # An idle connection would look like a request in progress to a drain.
   option httpclose
-  http-request return status 200 content-type text/plain lf-string %[lua.corelane_answer] if { req.hdr(X-Corelane-Ask) -m found }
+  http-request return status 200 content-type text/plain lf-string %[lua.corelane_answer] if { req.hdr(X-Corelane-Ask) -m found } !{ req.hdr(X-Corelane-Ask) -m str why }
 `;
   if (!handsOver(model)) return [list, `${entrance}  http-request return status 404`];
   return [
@@ -191,7 +197,7 @@ backend peers
   http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
 ${errorReplies(model)}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if { queue(late) ge ${whole(model.queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }
-  # Check and assignment are one step: one thread, and nothing between them waits.
+${isSupervised(model) ? '  use_backend reasons if { req.hdr(X-Corelane-Ask) -m str why }\n' : ''}  # Check and assignment are one step: one thread, and nothing between them waits.
   use_backend line if { lua.corelane_slot_kept -m bool }
   default_backend late`,
     `# No worker of this pod is up, and a peer keeps a slot for the request in the waiting room.
@@ -206,6 +212,32 @@ backend late
   option abortonclose
   timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
   server slots unix@${RUN}/slots.sock maxconn ${whole(workers.length * concurrency, 'slots')}`,
+    ...(isSupervised(model) ? reasons(model) : []),
+  ];
+}
+
+/** A worker has died with a request: the pod that it came to asks the one that had it, which asks its supervisors. */
+function reasons({ workers }: DataPlaneModel): string[] {
+  const servers = workers.flatMap(({ name, runtimePort }) =>
+    runtimePort === undefined
+      ? []
+      : [`  server ${word(name, 'worker name')} 127.0.0.1:${whole(runtimePort, 'runtime port')}`],
+  );
+  return [
+    `# nginx asks here (/why/ID) what a request was stuck in that no supervisor of this pod knows.
+frontend reasons
+  bind unix@${RUN}/reasons.sock mode 600
+  http-request lua.ask_why
+  http-request return status 200 hdr X-Corelane-Error worker-stuck hdr X-Corelane-Stuck "%[var(txn.stuck)]" hdr X-Corelane-Pod "%[var(txn.stuck_pod)]" content-type application/json string '{"error":"worker-stuck"}' if { var(txn.stuck) -m found }
+  http-request return status 404`,
+    `# The same question from a peer: one supervisor after the other.
+backend reasons
+  timeout server 100ms
+  balance roundrobin
+  option redispatch 1
+  retry-on conn-failure response-timeout 404
+  retries ${whole(servers.length - 1, 'retries')}
+${servers.join('\n')}`,
   ];
 }
 

@@ -55,6 +55,8 @@ export interface DataPlaneModel {
     shed: boolean;
   };
   pingPath: string;
+  /** Whether a request may become a WebSocket. */
+  webSockets: boolean;
   /** Seconds that a refused client is asked to wait. */
   retryAfterSeconds: number;
   ports: { http: number; health: number; stats: number; peers: number };
@@ -93,6 +95,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
       return { name: workerName(index), port, runtimePort };
     }),
     concurrency: spec.concurrency,
+    webSockets: spec.webSockets,
     balance: spec.balance,
     queue: { lengthMax: spec.queue.maxLength, timeoutMs: durationMs(spec.queue.timeout) },
     timeouts: timeouts(spec),

@@ -146,11 +146,13 @@ function logging(): string {
 }
 
 /** The worker runtimes of the pod: one of them knows what a request was stuck in. */
-function runtimes({ workers }: DataPlaneModel): string {
+function runtimes({ pooling, workers }: DataPlaneModel): string {
   const servers = workers.flatMap(({ runtimePort }) =>
     runtimePort === undefined ? [] : `    server 127.0.0.1:${whole(runtimePort, 'runtime port')} max_fails=0;\n`,
   );
-  return servers.length === 0 ? '' : `  upstream corelane_runtimes {\n${servers.join('')}  }\n`;
+  // HAProxy asks the peers.
+  const last = pooling && pooling.borrowedMax > 0 ? `    server unix:${RUN}/reasons.sock max_fails=0 backup;\n` : '';
+  return servers.length === 0 ? '' : `  upstream corelane_runtimes {\n${servers.join('')}${last}  }\n`;
 }
 
 function upstreams(model: DataPlaneModel): string {
@@ -166,11 +168,25 @@ function upstreams(model: DataPlaneModel): string {
 ${runtimes(model)}`;
 }
 
-function proxying({ response, timeouts }: DataPlaneModel): string {
+/** One request for each connection to HAProxy, unless it is to become a WebSocket; nothing else may leave HTTP. */
+function connection(webSockets: boolean): string {
+  if (!webSockets) return '  proxy_set_header Connection close;\n';
+  return `  map $http_upgrade $corelane_connection {
+    default close;
+    ~*^websocket$ upgrade;
+  }
+  map $http_upgrade $corelane_upgrade {
+    ~*^websocket$ websocket;
+  }
+  proxy_set_header Connection $corelane_connection;
+  proxy_set_header Upgrade $corelane_upgrade;
+`;
+}
+
+function proxying({ response, timeouts, webSockets }: DataPlaneModel): string {
   const proxyTime = ms(timeouts.proxyMs, 'timeouts.render');
   return `  proxy_http_version 1.1;
-  proxy_set_header Connection close;
-  proxy_set_header Host $corelane_host;
+${connection(webSockets)}  proxy_set_header Host $corelane_host;
   proxy_set_header X-Request-ID $corelane_request_id;
   proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
   proxy_set_header X-Forwarded-Proto $corelane_proto;

@@ -15,10 +15,12 @@
  *             throw (an error that nobody catches, before any answer), abort
  */
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import http from 'node:http';
 
 const { PORT, WORKER_INDEX, EVENTS, HOSTNAME } = process.env;
+const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 let inFlight = 0;
 
 function note(event) {
@@ -102,6 +104,16 @@ const server = http.createServer(async (request, response) => {
   const body =
     size > 0 ? 'x'.repeat(size) : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
   response.writeHead(status, { 'content-type': 'application/json', 'x-corelane-error': 'forged' }).end(body);
+});
+// A WebSocket that sends back what it gets, frames unread.
+server.on('upgrade', (request, socket) => {
+  const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}${WEBSOCKET_GUID}`).digest('base64');
+  note({ event: 'upgrade', id: request.url });
+  socket.write(
+    `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`,
+  );
+  socket.on('error', () => {});
+  socket.pipe(socket);
 });
 if (process.env.NEVER_LISTENS) setTimeout(() => process.exit(3), 50);
 // As Next.js does: the pod's name, which is the address that everybody can reach.

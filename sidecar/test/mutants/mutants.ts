@@ -9,11 +9,12 @@ export type MutantFile =
   | 'corelane.lua'
   | 'pooling.lua'
   | 'corelane-drain'
-  | 'corelane-entrypoint';
+  | 'corelane-entrypoint'
+  | `${'gate' | 'recycling' | 'supervise' | 'worker'}.cjs`;
 
 export interface Mutant {
   name: string;
-  breaks: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'drain' | 'readiness' | 'pooling';
+  breaks: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'drain' | 'readiness' | 'pooling' | 'runtime';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];
@@ -484,6 +485,13 @@ const pooling: Mutant[] = [
     caughtBy: 'pooling: a frozen peer',
   },
   {
+    name: 'no peer is asked why a worker has died',
+    breaks: 'pooling',
+    file: 'pooling.lua',
+    edits: [[/reply\.status == 200 and first/g, 'false and first']],
+    caughtBy: 'pooling: a request that gets stuck in another pod',
+  },
+  {
     name: 'a pod without a worker keeps its requests',
     breaks: 'pooling',
     file: 'corelane.lua',
@@ -506,11 +514,148 @@ const pooling: Mutant[] = [
   },
 ];
 
+const runtime: Mutant[] = [
+  {
+    name: 'the gate lets everything through',
+    breaks: 'I1',
+    file: 'gate.cjs',
+    edits: [[/if \(this\.#active < this\.limit\) return/g, 'return']],
+    caughtBy: 'gate: after the death of HAProxy',
+  },
+  {
+    name: 'the gate lets one too many through',
+    breaks: 'I1',
+    file: 'gate.cjs',
+    edits: [[/this\.#active < this\.limit/g, 'this.#active <= this.limit']],
+    caughtBy: 'gate: with concurrency 2',
+  },
+  {
+    name: 'a render without connection gives its place away',
+    breaks: 'I1',
+    file: 'gate.cjs',
+    edits: [[/else this\.#abandon\(response, end\)/g, 'else end()']],
+    caughtBy: 'gate: after the death of HAProxy',
+  },
+  {
+    name: 'who has left the gate is rendered',
+    breaks: 'I2',
+    file: 'gate.cjs',
+    edits: [[/if \(response\.destroyed \|\| response\.closed \|\| request\.destroyed\)/g, 'if (false)']],
+    caughtBy: 'gate: who waits in the gate and leaves',
+  },
+  {
+    name: 'the gate is not told the limit',
+    breaks: 'I1',
+    file: 'haproxy.cfg',
+    edits: [[/corelane-agent [0-9]+/g, 'corelane-agent 0']],
+    caughtBy: 'gate: two requests at once',
+  },
+  {
+    name: 'a worker with a render without connection counts as free',
+    breaks: 'I2',
+    file: 'worker.cjs',
+    edits: [[/gate\?\.isBlocked \? BLOCKED : 0/g, '0']],
+    caughtBy: 'runtime: gate: after a time-out',
+  },
+  {
+    name: 'WebSockets do not pass',
+    breaks: 'runtime',
+    file: 'nginx.conf',
+    edits: [[/^ *~\*\^websocket\$ .*\n/gm, REMOVED]],
+    caughtBy: 'gate: a WebSocket passes',
+  },
+  {
+    name: 'any protocol passes as if it were a WebSocket',
+    breaks: 'runtime',
+    file: 'nginx.conf',
+    edits: [[/~\*\^websocket\$ /g, '~. ']],
+    caughtBy: 'gate: another protocol',
+  },
+  {
+    name: 'a silent WebSocket keeps its worker',
+    breaks: 'I4',
+    file: 'haproxy.cfg',
+    edits: [[/timeout tunnel [0-9]+ms/g, 'timeout tunnel 1h']],
+    caughtBy: 'gate: a WebSocket that is silent',
+  },
+  {
+    name: 'no stack is taken',
+    breaks: 'runtime',
+    file: 'supervise.cjs',
+    edits: [[/stallLog\.capture\(pid, stallMs\)/g, '{ requests: [] }']],
+    caughtBy: 'supervisor: an infinite loop',
+  },
+  {
+    name: 'nobody asks why a worker has died',
+    breaks: 'runtime',
+    file: 'nginx.conf',
+    edits: [[/rewrite \^ \/why\//g, 'rewrite ^ /nowhere/']],
+    caughtBy: 'supervisor: an infinite loop',
+  },
+  {
+    name: 'stalls are not logged',
+    breaks: 'runtime',
+    file: 'supervise.cjs',
+    edits: [[/log\('stalled', (.*)\);\n/g, 'void ($1);\n']],
+    caughtBy: 'supervisor: an infinite loop',
+  },
+  {
+    name: 'a worker that is debugged is killed',
+    breaks: 'runtime',
+    file: 'supervise.cjs',
+    edits: [[/ && !inspected/g, REMOVED]],
+    caughtBy: 'supervisor-commands: a worker that somebody debugs',
+  },
+  {
+    name: 'a worker is up before it is warm',
+    breaks: 'runtime',
+    file: 'supervise.cjs',
+    edits: [[/ {2}state = 'warming';/g, '  setUp();']],
+    caughtBy: 'runtime: a worker takes requests when it has rendered',
+  },
+  {
+    name: 'HAProxy is not told before a worker is recycled',
+    breaks: 'I2',
+    file: 'supervise.cjs',
+    edits: [[/ {2}if \(!\(await drain\(\)\)\) \{\n {4}endRecycling/g, '  if (false) {\n    endRecycling']],
+    caughtBy: 'runtime: recycling: under load',
+  },
+  {
+    name: 'workers of a pod are recycled at the same time',
+    breaks: 'runtime',
+    file: 'recycling.cjs',
+    edits: [[/server\.once\('error', \(\) => resolve\(undefined\)\)/g, "server.once('error', () => resolve(() => 0))"]],
+    caughtBy: 'runtime: recycling: a worker that is due',
+  },
+  {
+    name: 'recycling does not look at the other workers',
+    breaks: 'runtime',
+    file: 'recycling.cjs',
+    edits: [[/if \(WORKERS === 1\) return true/g, 'return true']],
+    caughtBy: 'runtime: recycling: a worker that is due',
+  },
+  {
+    name: 'two profiles of a worker at the same time',
+    breaks: 'runtime',
+    file: 'supervise.cjs',
+    edits: [[/ {2}if \(taking\)\n? */g, '  if (false) ']],
+    caughtBy: 'runtime: a CPU profile',
+  },
+  {
+    name: "Corelane's flags win over the user's",
+    breaks: 'runtime',
+    file: 'supervise.cjs',
+    edits: [[/\.\.\.flags\.filter\(isAllowed\), \.\.\.users/g, '...users, ...flags.filter(isAllowed)']],
+    caughtBy: 'runtime: flags',
+  },
+];
+
 export const mutants: Mutant[] = [
   ...haproxy.map(inFile('haproxy.cfg')),
   ...nginx.map(inFile('nginx.conf')),
   ...lua.map(inFile('corelane.lua')),
   ...pooling,
+  ...runtime,
   ...scripts,
 ];
 

@@ -26,6 +26,12 @@ const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: string]>>
   'pooling.lua': ['sidecar/haproxy/pooling.lua', '/usr/share/corelane/haproxy/pooling.lua'],
   'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
   'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
+  ...Object.fromEntries(
+    ['gate.cjs', 'recycling.cjs', 'supervise.cjs', 'worker.cjs'].map((name) => [
+      name,
+      [`sidecar/runtime/${name}`, `/usr/share/corelane/runtime/${name}`],
+    ]),
+  ),
 };
 
 interface Outcome {
@@ -36,7 +42,7 @@ interface Outcome {
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 const configs = (['Safe', 'Always'] as const).map((replay) =>
-  renderConfig(renderServiceSpec.parse({ template, replay })),
+  renderConfig(renderServiceSpec.parse({ template, replay, webSockets: replay === 'Always' })),
 );
 
 /** The file before the mutation, in every variant that a mutant may be about. */

@@ -1,0 +1,61 @@
+/** Apps of this folder, installed and built. They are kept in the cache: a build of Next or Nuxt takes a minute or more. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+const CACHE = process.env.CORELANE_CACHE ?? join(homedir(), '.cache', 'corelane');
+/** What every app does. */
+const COMMON = join(FOLDER, 'work.mjs');
+
+/** The line of `work.mjs` at which an app is stuck, and the one above. */
+export function stuckLines(): number[] {
+  const line = readFileSync(COMMON, 'utf8')
+    .split('\n')
+    .findIndex((text) => text.endsWith('// stuck: loop'));
+  return [line + 1, line];
+}
+
+/** Folder of an app that is ready to run: with its packages, and built if it is to be built. */
+export async function application(name: string): Promise<string> {
+  const files = [COMMON, ...filesBelow(join(FOLDER, name))];
+  const hash = createHash('sha256').update(process.version);
+  for (const file of files) hash.update(`${file.slice(FOLDER.length)}\0`).update(readFileSync(file));
+  const ready = join(CACHE, `framework-${name}-${hash.digest('hex').slice(0, 12)}`);
+  if (existsSync(ready)) return ready;
+  const folder = `${ready}.${process.pid}`;
+  cpSync(join(FOLDER, name), folder, { recursive: true });
+  cpSync(COMMON, join(folder, basename(COMMON)));
+  await build(folder);
+  renameSync(folder, ready);
+  return ready;
+}
+
+async function build(folder: string): Promise<void> {
+  if (!existsSync(join(folder, 'package.json'))) return;
+  // This Node.js: the system's may be too old for them.
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: '',
+    NODE_ENV: '',
+    PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
+    NEXT_TELEMETRY_DISABLED: '1',
+    NUXT_TELEMETRY_DISABLED: '1',
+  };
+  const npm = (...args: string[]) =>
+    promisify(execFile)('npm', args, { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
+  // Not `npm ci`: it insists on the binaries for all other platforms, which not every registry has.
+  await npm('install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error');
+  await npm('run', '--if-present', 'build');
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+    .sort();
+}

@@ -1,0 +1,3 @@
+import { pieces } from '../../work.mjs';
+
+export default defineEventHandler(() => ReadableStream.from(pieces()).pipeThrough(new TextEncoderStream()));
