@@ -60,6 +60,26 @@ async function owned(name: string): Promise<string[]> {
   );
 }
 
+test.each([
+  ['pair', 'pair-peers'],
+  ['twin-peers', 'twin'],
+])(
+  'RenderServices %s and %s cannot both be: the second one is told why, and the first one serves on',
+  async (first, second) => {
+    await world.createRenderService(first);
+    await world.untilApplied(first);
+    await world.createRenderService(second);
+    await untilStalled(second, 'Service');
+    const { message } = await world.condition(second, 'Stalled');
+    expect(message).toMatch(
+      new RegExp(`^Service "(pair|twin)-peers" belongs to RenderService "${first}" .*another name`),
+    );
+    expect(await world.condition(first, 'Stalled')).toMatchObject({ status: 'False' });
+    await world.admin.delete(world.path('RenderService', first));
+    await world.untilApplied(second);
+  },
+);
+
 describe('an object of somebody else that has a name of ours', () => {
   const cases: { kind: KindName; name: string; taken: string; before?: Json }[] = [
     { kind: 'Service', name: 'no-service', taken: 'no-service' },
