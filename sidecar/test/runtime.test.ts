@@ -112,7 +112,7 @@ test('one page has the figures of all workers, told apart by a label; one whose 
   await docker('pause', pod.workers[1] ?? '');
   const rest = await until('a page without worker-1', async () => {
     const now = await all();
-    return now.includes('corelane_worker_runtime_up{worker="1"} 0') && now;
+    return now.includes('corelane_worker_runtime_up{worker="1"} 0') ? now : undefined;
   }).finally(() => docker('unpause', pod.workers[1] ?? ''));
   expect(rest).toContain('corelane_worker_up{worker="0"} 1');
   expect(rest.filter((line) => line.includes('worker="1"'))).toHaveLength(1);

@@ -346,7 +346,7 @@ function workerMetrics(model: DataPlaneModel): string {
   const page = 'if { path /workers/metrics }';
   return isSupervised(model)
     ? `  http-request use-service lua.worker_metrics ${page}`
-    : `  http-request return status 200 content-type text/plain string "# runtime.instrument is false\n" ${page}`;
+    : `  http-request return status 200 content-type text/plain string "# runtime.instrument is false\\n" ${page}`;
 }
 
 /** The supervisors listen on loopback; this is how Prometheus reaches them. */
