@@ -15,7 +15,7 @@ export const PAGE_STYLE = `
   td:nth-child(n+3) { font-family: ui-monospace, monospace; }
 `;
 
-/** Colours: the program is warm, its packages are yellow, Node.js and V8 are grey. */
+/** Colours: the program is warm, its packages are yellow, Node.js, V8 and Corelane are grey. */
 export const PAGE_SCRIPT = `const graph = document.getElementById('graph');
 const told = document.getElementById('told');
 const ROW_PX = 18;
@@ -28,7 +28,7 @@ function shade(text) {
   return sum % 12;
 }
 function color(frame) {
-  if (!frame.at || frame.at.startsWith('node:')) return 'hsl(210,12%,' + (78 + shade(frame.name) / 2) + '%)';
+  if (!frame.at || frame.at.startsWith('node:') || frame.at.startsWith('/corelane/')) return 'hsl(210,12%,' + (78 + shade(frame.name) / 2) + '%)';
   if (frame.at.includes('/node_modules/')) return 'hsl(48,85%,' + (66 + shade(frame.name)) + '%)';
   return 'hsl(' + (8 + shade(frame.name)) + ',85%,' + (66 + shade(frame.at)) + '%)';
 }
