@@ -32,7 +32,8 @@ needs the verb "list" on pods, and "get" and "create" on pods/portforward.
                       stands still, and it needs about twice the memory of its heap.
   -o, --output FILE   name of the files, without ending (POD-worker-N)
 
-Exit code: 0, 64 for options that cannot be used, 75 if somebody else is taking a profile of this worker, else 1.
+Exit code: 0; 64 for options that cannot be used; 75 for what may work later, because somebody else is taking a profile
+of this worker or it is just starting; else 1.
 `;
 
 export const command: Command = {
