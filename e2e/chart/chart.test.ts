@@ -148,6 +148,14 @@ describe('the templates', () => {
     ]);
   });
 
+  test('let Prometheus scrape HAProxy and the workers of each pod, as targets that differ in a label', async () => {
+    const all = await manifests(...(VARIANTS['all switches'] as string[]));
+    const relabelings = [{ sourceLabels: ['__metrics_path__'], targetLabel: 'metrics_path' }];
+    expect(all.find(({ kind }) => kind === 'PodMonitor')?.spec).toMatchObject({
+      podMetricsEndpoints: ['/metrics', '/workers/metrics'].map((path) => ({ port: 'stats', path, relabelings })),
+    });
+  });
+
   test('pass on replicas, priority class, tolerations and the rest', async () => {
     const { spec } = deploymentOf(await manifests(...(VARIANTS['all switches'] as string[])));
     expect(spec.replicas).toBe(3);

@@ -20,9 +20,23 @@ function renderServiceName(text: string): string {
   return documents.find(({ kind }) => kind === 'RenderService')?.metadata.name as string;
 }
 
+/** On two cores two pods with two whole CPUs each have no room: the share is what differs from the file. */
+function small(text: string): string {
+  const documents = parseAllDocuments(text).map((document) => {
+    const resource = document.toJS();
+    for (const container of resource.spec?.template?.spec?.containers ?? []) {
+      container.resources = { requests: { cpu: '50m', memory: '64Mi' } };
+    }
+    return JSON.stringify(resource);
+  });
+  return documents.join('\n---\n');
+}
+
 beforeAll(async () => {
   await installOperator();
   await apply(`{apiVersion: v1, kind: Namespace, metadata: {name: ${NAMESPACE}}}`);
+  // All at once: their pods wait for one another, and the tests for the last one only.
+  for (const file of files) await apply(small(example(file)), '-n', NAMESPACE);
 }, 240_000);
 
 afterAll(async () => {
@@ -35,19 +49,9 @@ describe('each file in examples/', () => {
   test.each(files)(
     '%s becomes Ready',
     async (file) => {
-      const text = example(file);
-      // On two cores two pods with two whole CPUs each have no room: the share is what differs from the file.
-      const small = parseAllDocuments(text).map((document) => {
-        const resource = document.toJS();
-        for (const container of resource.spec?.template?.spec?.containers ?? []) {
-          container.resources = { requests: { cpu: '50m', memory: '64Mi' } };
-        }
-        return JSON.stringify(resource);
-      });
-      await apply(small.join('\n---\n'), '-n', NAMESPACE);
-      const name = renderServiceName(text);
+      const name = renderServiceName(example(file));
       await untilReady(NAMESPACE, name);
-      await kubectl(['-n', NAMESPACE, 'delete', 'renderservice', name]);
+      await kubectl(['-n', NAMESPACE, 'delete', 'renderservice', name, '--wait=false']);
     },
     240_000,
   );

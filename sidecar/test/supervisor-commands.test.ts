@@ -141,4 +141,9 @@ test('runtime.instrument: false leaves the worker alone', async () => {
     ).catch((error) => String(error.stdout)),
   ).toMatch(/^nothing$/);
   expect(await pod.supervisorLog(0)).toEqual([]);
+  // Nothing to scrape is no failure.
+  expect(await pod.get('/workers/metrics', { port: PORTS.stats })).toMatchObject({
+    status: 200,
+    body: '# runtime.instrument is false\n',
+  });
 });

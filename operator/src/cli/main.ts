@@ -1,5 +1,5 @@
 /** `npx corelane COMMAND`: finds the command, prints what went wrong, gives the exit code. */
-import { UsageError } from './usage.ts';
+import { TryAgainError, UsageError } from './usage.ts';
 
 /** A sub-command: one file each. */
 export interface Command {
@@ -22,8 +22,9 @@ const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {
   plan: () => import('./plan.ts'),
 };
 
-/** Exit code for arguments that cannot be used, as in sysexits.h. */
+/** Exit codes for arguments that cannot be used and for what may work later, as in sysexits.h. */
 const EXIT_USAGE = 64;
+const EXIT_TRY_AGAIN = 75;
 
 /** @param args what stands behind `corelane` */
 export async function main([name, ...args]: string[]): Promise<number> {
@@ -41,6 +42,7 @@ export async function main([name, ...args]: string[]): Promise<number> {
     return await command.run(args);
   } catch (error) {
     console.error(`corelane: ${(error as Error).message}`);
+    if (error instanceof TryAgainError) return EXIT_TRY_AGAIN;
     return isUsageError(error) ? EXIT_USAGE : 1;
   }
 }

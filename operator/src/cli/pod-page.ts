@@ -8,20 +8,23 @@ export interface PodPage {
   body: http.IncomingMessage;
 }
 
-/** Nothing of what is asked takes longer. */
-const TIMEOUT_MS = 300_000;
+export interface PodAddress {
+  namespace: string;
+  pod: string;
+  port: number;
+  path: string;
+  /** Gives up after so long. */
+  secondsMax: number;
+}
 
 /**
- * GET of a page of a pod. The answer's body is still to be read.
+ * GET of a page of a pod. The answer's body is still to be read; it fails if the connection ends before it does.
  * @throws Error when the API server or the pod refuses, or nothing comes
  */
-export async function getPodPage(
-  config: KubeConfig,
-  { namespace, pod, port, path }: { namespace: string; pod: string; port: number; path: string },
-): Promise<PodPage> {
+export async function getPodPage(config: KubeConfig, address: PodAddress): Promise<PodPage> {
+  const { pod, port, path, secondsMax } = address;
   const [toPod, fromPod, refused] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  const socket = await new PortForward(config).portForward(namespace, pod, [port], fromPod, refused, toPod);
-  if (typeof socket === 'function') throw new Error('no connection');
+  const socket = await forward(config, address, fromPod, refused, toPod);
   const connection = Duplex.from({ readable: fromPod, writable: toPod });
   return new Promise((resolve, reject) => {
     const fail = (error: Error) => {
@@ -30,13 +33,39 @@ export async function getPodPage(
     };
     socket.onclose = () => fromPod.end();
     refused.once('data', (text) => fail(new Error(`port ${port} of pod ${pod}: ${String(text).trim()}`)));
-    const request = http.get(
-      { host: 'worker', path, createConnection: () => connection, signal: AbortSignal.timeout(TIMEOUT_MS) },
-      (response) => {
-        response.once('close', () => socket.close());
-        resolve({ status: response.statusCode ?? 0, body: response });
-      },
+    const signal = AbortSignal.timeout(1000 * secondsMax);
+    const request = http.get({ host: 'worker', path, createConnection: () => connection, signal }, (response) => {
+      response.once('close', () => socket.close());
+      response.once('error', (error) => Object.assign(error, { message: brokenOff(pod, error.message) }));
+      resolve({ status: response.statusCode ?? 0, body: response });
+    });
+    request.once('error', (error) =>
+      fail(
+        new Error(signal.aborted ? `pod ${pod} has not answered for ${secondsMax} s` : brokenOff(pod, error.message)),
+      ),
     );
-    request.once('error', fail);
   });
+}
+
+function brokenOff(pod: string, message: string): string {
+  return `the connection to pod ${pod} broke off (${message}): has the pod or its worker ended?`;
+}
+
+async function forward(
+  config: KubeConfig,
+  { namespace, pod, port }: PodAddress,
+  ...streams: [output: PassThrough, error: PassThrough, input: PassThrough]
+) {
+  try {
+    const socket = await new PortForward(config).portForward(namespace, pod, [port], ...streams);
+    if (typeof socket === 'function') throw new Error('no connection');
+    return socket;
+  } catch (error) {
+    const { message } = error as Error;
+    const [, status] = /server response: (\d+)/.exec(message) ?? [];
+    if (status === '403')
+      throw new Error(`no right to forward a port of pod ${pod}: it takes "get" and "create" on pods/portforward`);
+    if (status === '404') throw new Error(`pod ${pod} is gone`);
+    throw new Error(`no connection to pod ${pod}: ${message}`);
+  }
 }

@@ -21,8 +21,10 @@ export interface Fleet {
   capacity?: ConditionDraft;
 }
 
-/** What a pod can take. */
-export type Capacity = Pick<RenderServiceSpec, 'concurrency' | 'queue'>;
+/** What a pod can take, and whether its workers are meant to have the runtime. */
+export type Capacity = Pick<RenderServiceSpec, 'concurrency' | 'queue'> & {
+  runtime: Pick<RenderServiceSpec['runtime'], 'instrument'>;
+};
 
 /** Names in a message; the others are counted. */
 const NAMED_MAX = 3;
@@ -61,7 +63,7 @@ export function observeFleet(
       queueLength: sum(sampled.map(({ sample }) => sample.queue)),
       down: workers.filter(({ up }) => !up).length,
     },
-    condition: loops.length > 0 ? workersHealthy.crashLoop(named(loops)) : withoutLoops(workers),
+    condition: loops.length > 0 ? workersHealthy.crashLoop(named(loops)) : withoutLoops(workers, spec),
     ...(spec && {
       capacity: sampled.some(({ sample }) => hasRoom(sample, spec, wasFull))
         ? capacityAvailable.yes()
@@ -82,12 +84,16 @@ function hasRoom({ workers, queue: waiting }: PodSample, { concurrency, queue }:
   );
 }
 
-function withoutLoops(workers: WorkerSample[]): ConditionDraft {
+function withoutLoops(workers: WorkerSample[], spec?: Capacity): ConditionDraft {
   const absent = workers.filter(({ runtimeAbsent }) => runtimeAbsent).length;
   if (absent === 0) return workersHealthy.yes();
+  const lost = 'a stuck worker is not noticed, and one that ends restarts its container';
+  if (spec?.runtime.instrument === false)
+    return workersHealthy.withoutRuntime(`the worker runtime is off, as runtime.instrument: false asks; ${lost}`);
   return workersHealthy.withoutRuntime(
-    `the worker runtime is absent in ${absent} of ${workers.length} workers: no Node.js, NODE_OPTIONS is ignored, or ` +
-      'runtime.instrument is false; a stuck worker is not noticed, and one that ends restarts its container',
+    `the worker runtime is absent in ${absent} of ${workers.length} workers: ${lost}. Either the image has no Node.js ` +
+      '(18.19 or newer), or its process does not get NODE_OPTIONS (a compiled binary, a script that sets or unsets it); ' +
+      'let it pass, or say by runtime.instrument: false that it is meant',
   );
 }
 

@@ -2,7 +2,7 @@
  * Brings one object of the plan into the cluster: server-side apply, only when something differs, and never over
  * an object that belongs to somebody else.
  */
-import { ANNOTATION_APPLIED_HASH, MANAGER } from '../api/names.ts';
+import { ANNOTATION_APPLIED_HASH, KIND, MANAGER } from '../api/names.ts';
 import { foreignFields, purged } from './drift.ts';
 import type { Informer } from './informer.ts';
 import { objectPath } from './kinds.ts';
@@ -13,9 +13,13 @@ import type { KubeObject } from './types.ts';
 /** An object of this name exists and is not the RenderService's. */
 export class NotOwnedError extends Error {
   constructor({ kind, metadata }: KubeObject) {
+    const other = metadata.ownerReferences?.find(({ controller, kind: of }) => controller && of === KIND);
     super(
-      `${kind} "${metadata.name}" exists and does not belong to this RenderService; it is left alone. ` +
-        `Delete or rename it, or give the RenderService another name.`,
+      other
+        ? `${kind} "${metadata.name}" belongs to RenderService "${other.name}" (each has a Service of its own name, and ` +
+            'one with "-peers" behind it); give one of the two RenderServices another name.'
+        : `${kind} "${metadata.name}" exists and does not belong to this RenderService; it is left alone. ` +
+            'Delete or rename it, or give the RenderService another name.',
     );
     this.name = 'NotOwnedError';
   }

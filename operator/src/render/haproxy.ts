@@ -26,7 +26,8 @@ function ms(value: number, what: string): string {
   return `${whole(value, what)}ms`;
 }
 
-function global({ connections, drain, pooling, ports, queue }: DataPlaneModel): string {
+function global(model: DataPlaneModel): string {
+  const { connections, drain, pooling, ports, queue } = model;
   const lua = [
     `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
     `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,
@@ -42,7 +43,16 @@ global
   hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}
   log stdout format raw daemon notice
   stats socket ${RUN}/haproxy.sock mode 600 level admin
-  lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}${pooling ? `\n${poolingGlobals(pooling, ports, queue)}` : ''}`;
+  lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}${pooling ? `\n${poolingGlobals(pooling, ports, queue)}` : ''}${isSupervised(model) ? `\n${supervisedGlobals(model)}` : ''}
+  # How Lua asks others: a dead one costs no more than this, once.
+  httpclient.timeout.connect 200ms
+  httpclient.retries 0
+  httpclient.resolvers.disabled on`;
+}
+
+function supervisedGlobals({ workers }: DataPlaneModel): string {
+  const firstPort = workers[0]?.runtimePort ?? 0;
+  return `  lua-load /usr/share/corelane/haproxy/worker-metrics.lua workers=${whole(workers.length, 'workersPerPod')} first-port=${whole(firstPort, 'runtime port')}`;
 }
 
 function poolingGlobals(
@@ -62,11 +72,7 @@ function poolingGlobals(
   presetenv CORELANE_NAMESERVER 127.0.0.1
   presetenv CORELANE_PEERS peers.invalid
   ${acrossRevisions ? ANY_REVISION : 'presetenv CORELANE_REVISION none'}
-  lua-load /usr/share/corelane/haproxy/pooling.lua ${lua.join(' ')}
-  # How a pod asks another one. A dead one costs no more than this, once.
-  httpclient.timeout.connect 200ms
-  httpclient.retries 0
-  httpclient.resolvers.disabled on`;
+  lua-load /usr/share/corelane/haproxy/pooling.lua ${lua.join(' ')}`;
 }
 
 function tunnel(silentMsMax: number): string {
@@ -356,6 +362,7 @@ function stats(model: DataPlaneModel): string {
   timeout http-request 5s
   timeout http-keep-alive 30s
   http-request use-service prometheus-exporter if { path /metrics }
+${workerMetrics(model)}
 ${isSupervised(model) ? '  use_backend worker-runtimes if { path_reg ^/workers/[0-9]+/(metrics|stalls)$ }\n' : ''}  default_backend stats-page
 
 # Of its own, because the page answers whatever begins with its path.
@@ -364,6 +371,14 @@ backend stats-page
   stats uri /
   stats show-legends
   stats refresh 5s`;
+}
+
+/** All workers on one page, for Prometheus. Without runtime it is an empty one: a target that answers 404 raises alarms. */
+function workerMetrics(model: DataPlaneModel): string {
+  const page = 'if { path /workers/metrics }';
+  return isSupervised(model)
+    ? `  http-request use-service lua.worker_metrics ${page}`
+    : `  http-request return status 200 content-type text/plain string "# runtime.instrument is false\\n" ${page}`;
 }
 
 /** The supervisors listen on loopback; this is how Prometheus reaches them. */

@@ -144,15 +144,25 @@ test('a ConfigMap of somebody else with the very name of ours stalls it, and is 
   expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
 });
 
-test('two RenderServices do not fight over a name that both would use', async () => {
-  // "twin-peers" wants a Service "twin-peers", which is the headless Service of "twin".
-  await world.createRenderService('twin');
-  await world.untilApplied('twin');
-  await world.createRenderService('twin-peers');
-  await untilStalled('twin-peers', 'Service');
-  const { metadata } = await world.get('Service', 'twin-peers');
-  expect(metadata.ownerReferences[0].name).toBe('twin');
-});
+test.each([
+  ['twin', 'twin-peers'],
+  ['pair-peers', 'pair'],
+])(
+  'two RenderServices do not fight over a name that both would use: %s is the first, %s is told what to do',
+  async (first, second) => {
+    // "twin-peers" wants a Service "twin-peers", which is the headless Service of "twin".
+    await world.createRenderService(first);
+    await world.untilApplied(first);
+    await world.createRenderService(second);
+    await untilStalled(second, 'Service');
+    const { message } = await world.condition(second, 'Stalled');
+    expect(message).toMatch(
+      new RegExp(`^Service "(twin|pair)-peers" belongs to RenderService "${first}" .*another name`),
+    );
+    const { metadata } = await world.get('Service', message.split('"')[1]);
+    expect(metadata.ownerReferences[0].name).toBe(first);
+  },
+);
 
 test('a running RenderService whose Service is taken over keeps its pods and says so', async () => {
   await world.createRenderService('robbed');

@@ -206,34 +206,6 @@ describe('a template that only the Deployment refuses', () => {
   });
 });
 
-test('a spec that slipped through an older schema is InvalidSpec, and its pods go on', async () => {
-  await createReady('slipped');
-  const before = await world.get('Deployment', 'slipped');
-  const definition = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/renderservices.corelane.dev';
-  // A rule is taken out of the schema for a moment, as when the operator is newer than the definition.
-  const { spec } = await world.admin.get(definition);
-  const without = structuredClone(spec);
-  delete without.versions[0].schema.openAPIV3Schema.properties.spec['x-kubernetes-validations'];
-  await world.admin.patch(definition, { spec: { versions: without.versions } });
-  try {
-    await eventually('the API server takes what it would refuse', () =>
-      world.patchSpec('slipped', { drain: { timeout: '1s' } }),
-    );
-  } finally {
-    await world.admin.patch(definition, { spec: { versions: spec.versions } });
-  }
-  await untilConditions('slipped', stalled('InvalidSpec'));
-  expect((await world.condition('slipped', 'Stalled')).message).toContain(
-    'spec.drain.timeout: must not be shorter than timeouts.render',
-  );
-  const after = await world.get('Deployment', 'slipped');
-  expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
-  await eventually('the schema is whole again, and the spec can be mended', () =>
-    world.patchSpec('slipped', { drain: { timeout: '60s' } }),
-  );
-  await untilConditions('slipped', READY);
-});
-
 test('of pods that nobody can ask nothing is claimed', async () => {
   await createReady('unasked');
   expect(await world.condition('unasked', 'WorkersHealthy')).toMatchObject({ status: 'Unknown', reason: 'NotSampled' });

@@ -1,4 +1,7 @@
-/** One API server for all files of the api project; each file has a namespace of its own in it. */
+/**
+ * One API server for all files of the api project, which run side by side; each file has a namespace of its own in it. A test
+ * that changes something for all (a definition) takes a server of its own.
+ */
 import { ApiServer } from './api-server.ts';
 
 /** garbage-collector: owner references; deployment and replicaset: rollouts. There are no nodes. */

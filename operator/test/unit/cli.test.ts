@@ -5,6 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { jest } from '@jest/globals';
+
+/** Each starts a process, and some load the Kubernetes client: 1 s of CPU, which a busy machine may not have at once. */
+jest.setTimeout(60_000);
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
@@ -16,10 +20,14 @@ interface Outcome {
 }
 
 async function corelane(...args: string[]): Promise<Outcome> {
+  return await corelaneWith({}, ...args);
+}
+
+async function corelaneWith(environment: Record<string, string>, ...args: string[]): Promise<Outcome> {
   try {
     const { stdout, stderr } = await run(process.execPath, [join(root, 'operator/bin/corelane.mjs'), ...args], {
       cwd: root,
-      env: { PATH: process.env.PATH },
+      env: { PATH: process.env.PATH, HOME: '/nonexistent', ...environment },
     });
     return { code: 0, stdout, stderr };
   } catch (error) {
@@ -73,9 +81,19 @@ test.each([
   [['plan', '--rps', 'many', '--render', '80ms', '--slo', 'p99=1s'], '--rps must be a number'],
   [['plan', '--rps', '1', '--render', '80', '--slo', 'p99=1s'], '--render must be a time'],
   [['plan', '--rps', '1', '--render', '80ms', '--slo', '1s'], '--slo must be such as'],
+  [['profile'], 'one name of a RenderService is needed'],
+  [['profile', 'shop', '--worker', '64'], '--worker must be a number from 0 to 63'],
   [['simulate', '--sed', '1'], "Unknown option '--sed'"],
   [['simulate', '-f', 'examples/minimal.yaml'], 'has no "scaling"'],
 ])('%j is refused with a sentence', async (args, message) => {
   const { code, stderr } = await corelane(...args);
   expect({ code, stderr }).toEqual({ code: 64, stderr: expect.stringContaining(message) });
+});
+
+test.each([
+  [{}, 'there is no kubeconfig: set KUBECONFIG'],
+  [{ KUBECONFIG: '/nonexistent/config' }, 'the kubeconfig cannot be read: ENOENT'],
+])('profile with the environment %j says what is missing', async (environment, message) => {
+  const { code, stderr } = await corelaneWith(environment, 'profile', 'shop');
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) });
 });

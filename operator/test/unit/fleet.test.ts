@@ -59,7 +59,13 @@ describe('the condition WorkersHealthy', () => {
     ];
     const { condition } = observeFleet(pods, sampler({ a: sample({ workers }) })) ?? {};
     expect(condition).toMatchObject({ status: 'True', reason: 'RuntimeAbsent' });
-    expect(condition?.message).toContain('1 of 2 workers');
+    expect(condition?.message).toMatch(
+      /1 of 2 workers: .* Either the image has no Node.js .* or say by runtime.instrument/,
+    );
+    const spec = { concurrency: 1, queue: { maxLength: 10, timeout: '10s' }, runtime: { instrument: false } };
+    const off = observeFleet(pods, sampler({ a: sample({ workers }) }), spec)?.condition;
+    expect(off).toMatchObject({ status: 'True', reason: 'RuntimeAbsent' });
+    expect(off?.message).toMatch(/^the worker runtime is off, as runtime.instrument: false asks;/);
   });
 
   test('names three and counts the others', () => {
@@ -84,7 +90,7 @@ describe('the condition WorkersHealthy', () => {
 });
 
 describe('the condition CapacityAvailable', () => {
-  const spec = { concurrency: 1, queue: { maxLength: 10, timeout: '10s' } };
+  const spec = { concurrency: 1, queue: { maxLength: 10, timeout: '10s' }, runtime: { instrument: true } };
   const busy = [0, 1].map((index) => ({ name: `worker-${index}`, ...up, busy: 1 }));
   const full = sample({ workers: busy, queue: 9 });
   const statusOf = (samples: Record<string, PodSample>, wasFull = false) =>

@@ -1,5 +1,5 @@
 /** The flame graph of a CPU profile: times add up, and nothing of the profile becomes markup. */
-import { type CpuProfile, flameGraph, frames } from '../../../src/cli/flame-graph.ts';
+import { type CpuProfile, flameGraph, frames, summary } from '../../../src/cli/flame-graph.ts';
 
 const frame = (functionName: string, url = '/app/a.js') => ({ functionName, url, lineNumber: 4 });
 const profile: CpuProfile = {
@@ -14,11 +14,11 @@ const profile: CpuProfile = {
   timeDeltas: [10, 20, 30, 40, -5],
 };
 
-test('a box has the time of its own samples and of what it called', () => {
+test('a box has the time of its own samples and of what it called; idle time has none', () => {
   expect(frames(profile)).toEqual({
     name: '(root)',
     at: '',
-    us: 100,
+    us: 60,
     children: [
       {
         name: 'render',
@@ -26,7 +26,6 @@ test('a box has the time of its own samples and of what it called', () => {
         us: 60,
         children: [{ name: '</script><b>', at: '/app/a.js:5', us: 50, children: [] }],
       },
-      { name: '(idle)', at: '', us: 40, children: [] },
     ],
   });
 });
@@ -36,6 +35,19 @@ test('names in a profile cannot end the script or begin an element', () => {
   expect(html.match(/<\/script>/g)).toHaveLength(1);
   expect(html).not.toContain('<b>');
   expect(html).not.toContain('<i>');
+});
+
+test('the summary names where the time was spent, wherever it was called from', () => {
+  expect(summary(profile)).toBe(
+    'busy 60.0 % of 0.0 s; of that in\n   83.3 %  </script><b> /app/a.js:5\n   16.7 %  render /app/a.js:5',
+  );
+  const idle = { ...profile, samples: [4], timeDeltas: [2_000_000] };
+  expect(summary(idle)).toBe('busy 0.0 % of 2.0 s');
+  expect(flameGraph(idle, '')).toContain('busy 0.0 % of 2.0 s');
+});
+
+test('the page needs no network', () => {
+  expect(flameGraph(profile, '')).not.toMatch(/https?:|src=|href=|@import|url\(/);
 });
 
 test('an empty profile is an error, not an empty page', () => {
