@@ -98,8 +98,8 @@ test('who waits in the gate and leaves is not rendered', async () => {
   const before = [await metric('overlap'), await metric('dropped')];
   await inside(
     pod,
-    `send('/?ms=1000&id=stays');
-     setTimeout(() => { const leaving = send('/?id=leaves'); setTimeout(() => leaving.destroy(), 200); }, 200);`,
+    `send('/?ms=1500&id=stays');
+     setTimeout(() => { const leaving = send('/?id=leaves'); setTimeout(() => leaving.destroy(), 500); }, 300);`,
   );
   await until('it has left', async () => (await metric('dropped')) > Number(before[1]));
   expect([await metric('overlap'), await metric('dropped')]).toEqual(before.map((count) => Number(count) + 1));
@@ -107,7 +107,7 @@ test('who waits in the gate and leaves is not rendered', async () => {
 });
 
 test('after the death of HAProxy the next request waits for the render that goes on', async () => {
-  const lost = pod.get('/?id=orphan&ms=2500', { method: 'POST', body: 'x' });
+  const lost = pod.get('/?id=orphan&ms=2900', { method: 'POST', body: 'x' });
   await pod.begun('orphan');
   await pod.killProxy(pod.haproxy, 'haproxy');
   expect((await lost).status).toBe(502);

@@ -58,13 +58,14 @@ test('gate: after a time-out of the proxy the next request waits until the old r
   const other = pod.get('/?id=other&ms=3500').catch(() => 0);
   const late = pod.get('/?id=late&ms=3500');
   const { worker } = await pod.begun('late');
+  // One that comes all the same, past the proxy, waits in the process.
+  const send = `const r=require('http').get({port:${PORTS.firstWorker + worker},host:'127.0.0.1',path:'/?id=inside'},(a)=>{a.resume();console.log(a.statusCode)})`;
+  const inside = docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[worker] ?? '', 'node', '-e', send);
   expect((await late).status).toBe(504);
   // The worker renders on, and says so: no request is given to it.
   await until('it says that it is busy', async () => !(await pod.isUp(worker)));
   expect(pod.events({ event: 'end', id: 'late' })).toEqual([]);
-  // One that comes all the same, past the proxy, waits in the process.
-  const inside = `const r=require('http').get({port:${PORTS.firstWorker + worker},host:'127.0.0.1',path:'/?id=inside'},(a)=>{a.resume();console.log(a.statusCode)})`;
-  expect(await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[worker] ?? '', 'node', '-e', inside)).toBe('200');
+  expect(await inside).toBe('200');
   const [ended] = pod.events({ event: 'end', id: 'late' });
   const [began] = pod.events({ event: 'begin', id: 'inside' });
   expect(began?.inFlight).toBe(1);

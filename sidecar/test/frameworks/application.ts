@@ -1,7 +1,7 @@
 /** Apps of this folder, installed and built. They are kept in the cache: a build of Next or Nuxt takes a minute or more. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -36,7 +36,8 @@ export async function application(name: string): Promise<string> {
 }
 
 async function build(folder: string): Promise<void> {
-  if (!existsSync(join(folder, 'package.json'))) return;
+  const description = join(folder, 'package.json');
+  if (!existsSync(description)) return;
   // This Node.js: the system's may be too old for them.
   const env = {
     ...process.env,
@@ -50,7 +51,10 @@ async function build(folder: string): Promise<void> {
     promisify(execFile)('npm', args, { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
   // Not `npm ci`: it insists on the binaries for all other platforms, which not every registry has.
   await npm('install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error');
-  await npm('run', '--if-present', 'build');
+  if (!JSON.parse(readFileSync(description, 'utf8')).scripts?.build) return;
+  await npm('run', 'build');
+  // What was built has all that it needs; this would be half a gigabyte.
+  rmSync(join(folder, 'node_modules'), { recursive: true });
 }
 
 function filesBelow(folder: string): string[] {
