@@ -33,10 +33,11 @@ local OPENED_MS = 20
 local PULSE_MS = 300
 local PULSE_ANSWER_MS_MAX = 500
 local PULSES_MISSED_MAX = 3
--- Readiness: the queue has been full for so long; another pod had room at most so long ago.
+-- Readiness: the queue has been full for so long; another pod had room at most so long ago; how often one looks.
 local SAMPLE_MS = 250
 local FULL_MS = 2000
 local ROOM_MS = 5000
+local LOOK_MS = 500
 
 local settings = {}
 for _, argument in ipairs({ ... }) do
@@ -60,7 +61,7 @@ end
 
 ---- Peers ----
 
-local peers = {} -- by address: { shunned_until, shun_ms, is_self, remembers_until }
+local peers = {} -- by address: { shunned_until, shun_ms, is_self, remembers_until, room_at }
 local candidates, candidates_at = {}, -math.huge
 
 -- Addresses that DNS has now, but for our own and those that did not answer of late.
@@ -72,7 +73,7 @@ local function known_peers()
   for _, server in pairs(core.backends['peers'].servers) do
     local address = server:get_addr():match('^(.*):%d+$')
     if address and address ~= '0.0.0.0' and address ~= '::' then
-      local peer = peers[address] or { address = address, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0 }
+      local peer = peers[address] or { address = address, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0, room_at = -math.huge }
       seen[address] = peer
       if not peer.is_self and now >= peer.shunned_until then candidates[#candidates + 1] = peer end
     end
@@ -86,8 +87,6 @@ local function shun(peer)
   peer.shun_ms = math.min(2 * peer.shun_ms, SHUN_MS_MAX)
   candidates_at = -math.huge
 end
-
-local room_seen_at = -math.huge
 
 local function send(peer, what, path, answer_ms_max)
   local host = peer.address
@@ -112,7 +111,8 @@ local function ask(peer, what, answer_ms_max)
   else
     shun(peer)
   end
-  if answer == 'yes' or answer == 'room' then room_seen_at = now_ms() end
+  if answer == 'yes' or answer == 'room' then peer.room_at = now_ms() end
+  if answer == 'full' then peer.room_at = -math.huge end
   return answer
 end
 
@@ -406,6 +406,16 @@ end)
 
 local full_since = nil
 local is_full = false
+local looked_at = -math.huge
+
+-- The peers that had room when they were asked last, a while ago at most.
+local function peers_with_room()
+  local list, now = {}, now_ms()
+  for _, peer in ipairs(known_peers()) do
+    if now - peer.room_at <= ROOM_MS then list[#list + 1] = peer end
+  end
+  return list
+end
 
 local function sample_queue()
   core.msleep(SAMPLE_MS)
@@ -420,9 +430,11 @@ local function sample_queue()
     full_since = nil
     if 2 * length <= length_max then is_full = false end
   end
-  -- Only a pod that is in trouble needs to know how the others are.
-  if is_full and now - room_seen_at > 1000 then
-    local list = known_peers()
+  -- Only a pod that is in trouble needs to know how the others are. One that had room may be full by now.
+  if full_since and now - looked_at >= LOOK_MS then
+    looked_at = now
+    local list = peers_with_room()
+    if #list == 0 then list = known_peers() end
     if #list > 0 then ask(list[math.random(#list)], 'look') end
   end
 end
@@ -430,7 +442,7 @@ end
 -- Whether new connections had better go to another pod. Never when no other is known to have room: a fleet that is full
 -- everywhere stays ready everywhere.
 core.register_fetches('corelane_shed', function()
-  return is_full and now_ms() - room_seen_at <= ROOM_MS
+  return is_full and #peers_with_room() > 0
 end)
 
 core.register_init(function()

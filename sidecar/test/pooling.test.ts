@@ -263,8 +263,11 @@ describe('readiness', () => {
 
   test('a fleet that is full everywhere stays ready everywhere', async () => {
     fleet = await Fleet.start(2, small);
-    const busy = Promise.all(
-      fleet.pods.map((pod, index) => many(3, (id) => pod.get(`/?ms=4000&id=${id}`), `p${index}-`)),
+    const long = Promise.all(fleet.pods.map((pod, index) => pod.get(`/?ms=4000&id=long-${index}`)));
+    // First the workers: a free one would take what waits in the other pod.
+    for (const [index, pod] of fleet.pods.entries()) await pod.begun(`long-${index}`);
+    const waiting = Promise.all(
+      fleet.pods.map((pod, index) => many(2, (id) => pod.get(`/?ms=4000&id=${id}`), `p${index}-`)),
     );
     for (const pod of fleet.pods) await pod.queued(2);
     // It takes two seconds of a full queue; what must not happen can only be looked for a while.
@@ -273,7 +276,7 @@ describe('readiness', () => {
       for (const pod of fleet.pods) expect(await isReady(pod)).toBe(true);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    await busy;
+    await Promise.all([long, waiting]);
   });
 
   test('a pod with a full queue leaves while another has room, and comes back', async () => {

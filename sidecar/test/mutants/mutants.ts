@@ -502,7 +502,7 @@ const pooling: Mutant[] = [
     name: 'a full pod leaves even if all are full',
     breaks: 'readiness',
     file: 'pooling.lua',
-    edits: [[/is_full and now_ms\(\) - room_seen_at <= ROOM_MS/g, 'is_full']],
+    edits: [[/is_full and #peers_with_room\(\) > 0/g, 'is_full']],
     caughtBy: 'pooling: a fleet that is full everywhere',
   },
   {
