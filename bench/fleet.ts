@@ -58,12 +58,16 @@ async function measurePoint(name: string, shape: (typeof SHAPES)[number], load: 
   const { pods, workersPerPod } = shape;
   const work = arrivals(pods * workersPerPod, load, SECONDS, SEED);
   const warmUp = arrivals(pods * workersPerPod, load / 2, WARM_UP_SECONDS, SEED + 1);
-  const notesBefore = fleet.notes().length;
+  const startedAtMs = Date.now();
   const handedOverBefore = await fleet.handedOver();
   const group = `load-${load}`;
   const phases = [[groupOf('warm-up', warmUp, fleet)], [groupOf(group, work, fleet)]];
   const records = await runLoad(fleet.network, { targets: fleet.targets, bodyBytes: 0, timeoutMs: TIMEOUT_MS, phases });
-  const outcome = outcomeOf(records, fleet.notes().slice(notesBefore), group);
+  const outcome = outcomeOf(
+    records,
+    fleet.notes().filter(({ at }) => at >= startedAtMs),
+    group,
+  );
   const point: Point = {
     ...{ system: name, pods, workersPerPod, load },
     requests: outcome.requests,

@@ -1,11 +1,12 @@
 -- Pods share their work: a request that finds no free slot here waits in backend "line" as ever, and meanwhile this pod
 -- asks others, a random one at a time, for a free slot. One that says yes keeps the slot for a moment; the server
--- "borrowed-N" of "line" gets its address and takes exactly one request, the one that has waited longest.
+-- "borrowed-N" of "line" gets its address and takes exactly one request, the one that has waited longest. One that says
+-- no remembers who asked, and offers the next slot that becomes free and that it has no use for.
 -- docs/pooling.md tells why it is done like this. Arguments (haproxy.cfg, lua-load): key=value.
 
 -- How soon a waiting pod asks again after a round without success, and how slow it becomes while all refuse.
 local ASK_AGAIN_MS_MIN = 5
-local ASK_AGAIN_MS_MAX = 25
+local ASK_AGAIN_MS_MAX = 50
 -- The same where there is nobody to ask.
 local ALONE_MS = 200
 -- Rounds of first asks at the same time; more arrivals than this are covered by those, for each hands over the oldest.
@@ -18,6 +19,11 @@ local SHUN_MS_MIN = 1000
 local SHUN_MS_MAX = 30000
 -- A promised slot that nobody has taken by then is free again.
 local PROMISE_MS = 20
+-- Who has been refused is remembered for so long, and asks that peer again before it is forgotten.
+local WANTED_MS = 250
+local REMEMBERED_MS = 150
+-- How often a pod looks whether it has a slot for those.
+local OFFER_MS = 2
 -- A server whose request has not got as far as its connection yet looks unused.
 local OPENED_MS = 20
 -- A peer that has some of our requests and does not answer this often in a row has lost them. The limit is longer than
@@ -52,7 +58,7 @@ end
 
 ---- Peers ----
 
-local peers = {} -- by address: { shunned_until, shun_ms, is_self }
+local peers = {} -- by address: { shunned_until, shun_ms, is_self, remembers_until }
 local candidates, candidates_at = {}, -math.huge
 
 -- Addresses that DNS has now, but for our own and those that did not answer of late.
@@ -64,7 +70,7 @@ local function known_peers()
   for _, server in pairs(core.backends['peers'].servers) do
     local address = server:get_addr():match('^(.*):%d+$')
     if address and address ~= '0.0.0.0' and address ~= '::' then
-      local peer = peers[address] or { address = address, shunned_until = 0, shun_ms = SHUN_MS_MIN }
+      local peer = peers[address] or { address = address, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0 }
       seen[address] = peer
       if not peer.is_self and now >= peer.shunned_until then candidates[#candidates + 1] = peer end
     end
@@ -81,7 +87,8 @@ end
 
 local room_seen_at = -math.huge
 
--- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full", or nil if it does not answer.
+-- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it has
+-- use for another one) or "none"; nil if it does not answer.
 local function ask(peer, what, answer_ms_max)
   local host = peer.address
   if host:find(':', 1, true) then host = '[' .. host .. ']' end
@@ -126,10 +133,10 @@ local function unused_slot(peer)
   return unused
 end
 
--- Hands the oldest waiting request over to a peer that keeps a slot for it.
+-- Hands the oldest waiting request over to a peer that keeps a slot for it. False if there is nothing to do it with.
 local function borrow(peer)
   local slot = unused_slot(peer)
-  if not slot then return end
+  if not slot then return false end
   -- HAProxy applies an address a moment later, but before the request that is handed over now connects.
   if slot.peer ~= peer then slot.server:set_addr(peer.address, settings['port']) end
   slot.peer, slot.opened_at, slot.missed = peer, now_ms(), 0
@@ -137,15 +144,21 @@ local function borrow(peer)
   slot.server:set_weight('1')
   slot.server:set_maxconn(1)
   slot.server:set_weight('0')
+  return true
 end
 
--- Asks up to `count` random peers, one after the other. True when one had a slot.
+-- Asks up to `count` random peers, one after the other. True when one had a slot. Not those that will offer one anyway.
 local function ask_round(count)
-  local list = { table.unpack(known_peers()) }
-  for _ = 1, count do
-    if #list == 0 then return false end
+  local list, now = {}, now_ms()
+  for _, peer in ipairs(known_peers()) do
+    if now >= peer.remembers_until then list[#list + 1] = peer end
+  end
+  for _ = 1, math.min(count, #list) do
     local peer = table.remove(list, math.random(#list))
+    -- Before the question: a second round at the same time asks others.
+    peer.remembers_until = now_ms() + REMEMBERED_MS
     if ask(peer, 'slot') == 'yes' then
+      peer.remembers_until = 0
       borrow(peer)
       return true
     end
@@ -256,22 +269,97 @@ end
 
 -- Not what `slots` has connections for: a request that has just left the queue is not connected yet, and to count its
 -- slot as free would make the next one wait in line, from where it could be handed over a second time.
-local function free_slots(fetches)
-  local taken = fetches:be_conn('line') - fetches:queue('line')
+local function slots_not_taken(in_line)
+  local taken = in_line
   for _, slot in ipairs(borrowed) do taken = taken - slot.server:get_cur_sess() end
-  return math.min(slots:get_maxconn() - taken, fetches:be_conn_free('workers'))
+  return slots:get_maxconn() - taken
+end
+
+local function free_slots(fetches)
+  return math.min(slots_not_taken(fetches:be_conn('line') - fetches:queue('line')), fetches:be_conn_free('workers'))
+end
+
+---- Offering ----
+
+local wanting = {} -- { peer, ends_at }, who has asked first first
+local wanted = core.queue()
+
+local function peer_of(fetches)
+  known_peers()
+  -- HAProxy listens on one socket for both families.
+  return peers[tostring(fetches:src()):gsub('^::ffff:', '')]
+end
+
+local function remember(peer)
+  if not peer or peer.is_self then return end
+  local ends_at = now_ms() + WANTED_MS
+  for _, entry in ipairs(wanting) do
+    if entry.peer == peer then
+      entry.ends_at = ends_at
+      return
+    end
+  end
+  wanting[#wanting + 1] = { peer = peer, ends_at = ends_at }
+  if wanted:size() == 0 then wanted:push(true) end
+end
+
+-- As free_slots; for a task, which has no fetches, and only where a slot seems to be free: the figures cost more here.
+local function has_slot_to_offer()
+  if slots:get_cur_sess() >= slots:get_maxconn() or corelane_draining() then return false end
+  local stats = line:get_stats()
+  if stats.qcur > 0 or slots_not_taken(stats.scur) <= promised() then return false end
+  local taken, places, workers = 0, 0, 0
+  for name, server in pairs(core.backends['workers'].servers) do
+    if name:match('^worker%-') then
+      taken, places, workers = taken + server:get_cur_sess(), places + server:get_maxconn(), workers + 1
+    end
+  end
+  return places * core.backends['workers-up']:get_srv_act() // workers - taken > promised()
+end
+
+local function offer(peer)
+  local answer = ask(peer, 'offer')
+  -- One that has taken it sends its request within the time of the promise.
+  if answer ~= 'taken' and answer ~= 'more' then table.remove(promises) end
+  if answer == 'more' then remember(peer) end
+end
+
+local function offer_slots()
+  if #wanting == 0 then wanted:pop_wait() end
+  core.msleep(OFFER_MS)
+  local now = now_ms()
+  while wanting[1] and wanting[1].ends_at <= now do table.remove(wanting, 1) end
+  if #wanting == 0 or not has_slot_to_offer() then return end
+  local peer = table.remove(wanting, 1).peer
+  promises[#promises + 1] = now + PROMISE_MS
+  core.register_task(function() pcall(offer, peer) end)
+end
+
+-- A peer keeps a slot for us: an answer to an earlier question.
+local function take_offer(peer)
+  if not peer then return 'none' end
+  peer.remembers_until = 0
+  if waiting() == 0 or not borrow(peer) then return 'none' end
+  if waiting() == 0 then return 'taken' end
+  peer.remembers_until = now_ms() + REMEMBERED_MS
+  return 'more'
 end
 
 core.register_fetches('corelane_answer', function(txn)
   local fetches, headers = txn.f, txn.http:req_get_headers()
   local function header(name) return headers[name] and headers[name][0] end
   if header('x-corelane-from') == identity then return 'self' end
+  local what = header('x-corelane-ask')
+  local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == revision
+  if is_peer and what == 'offer' then return take_offer(peer_of(fetches)) end
   if corelane_draining() or fetches:nbsrv('workers-up') == 0 then return 'full' end
   local free = free_slots(fetches)
-  local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == revision
-  if is_peer and header('x-corelane-ask') == 'slot' and free > promised() then
-    promises[#promises + 1] = now_ms() + PROMISE_MS
-    return 'yes'
+  if is_peer and what == 'slot' then
+    if free > promised() then
+      promises[#promises + 1] = now_ms() + PROMISE_MS
+      return 'yes'
+    end
+    remember(peer_of(fetches))
   end
   if free > 0 or 2 * queue_length(fetches) < settings['queue-length-max'] then return 'room' end
   return 'full'
@@ -324,6 +412,7 @@ core.register_task(function()
   end
   if settings['hand-over'] ~= 1 then return end
   forever(ask_again)
+  forever(offer_slots)
   forever(watch_borrowed)
 end)
 if settings['shed'] == 1 then forever(sample_queue) end

@@ -417,7 +417,7 @@ const pooling: Mutant[] = [
     name: 'nobody is asked when a request arrives, nor later',
     breaks: 'pooling',
     file: 'pooling.lua',
-    edits: [[/ == 'yes' then\n {6}borrow/g, " == 'never' then\n      borrow"]],
+    edits: [[/ask\(peer, 'slot'\)/g, "'never'"]],
     caughtBy: 'pooling: what finds no slot at home',
   },
   {
@@ -425,6 +425,13 @@ const pooling: Mutant[] = [
     breaks: 'pooling',
     file: 'pooling.lua',
     edits: [[/core\.msleep\(pause_ms\)/g, 'core.msleep(3600000)']],
+    caughtBy: 'pooling: a worker that becomes free elsewhere',
+  },
+  {
+    name: 'who has been refused is forgotten',
+    breaks: 'pooling',
+    file: 'pooling.lua',
+    edits: [[/wanting\[#wanting \+ 1\] = .*/g, REMOVED]],
     caughtBy: 'pooling: a worker that becomes free elsewhere',
   },
   {
