@@ -54,7 +54,7 @@ is that of the newest version. Requests that shared a worker with another one: $
 |---|---|---|---|---|
 ${rows.join('\n')}
 
-What the runtime costs: a worker that renders for about 10 ms ten times a second, all processes of its container, with and
+What the runtime costs: a worker that renders for about 15 ms ten times a second, all processes of its container, with and
 without the runtime at the same time (memory: anonymous, in MiB; CPU: percent of one). V8's young generation, which doubles by
 chance, is held small in both.
 

@@ -11,7 +11,7 @@ export interface Cost {
 }
 
 const SECONDS = Number(process.env.SECONDS ?? 60);
-/** Per second, for renders of about 10 ms each. */
+/** Per second, for renders of about 15 ms each. */
 const RATE = 10;
 /** Work and not time: what a render takes on a busy machine differs by more than the runtime costs. */
 const ROUNDS = 1_000_000;

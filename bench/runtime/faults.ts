@@ -59,7 +59,14 @@ async function faultRow(
   const others: number[] = [];
   let isOver = false;
   const client = async (number: number) => {
-    for (let n = 0; !isOver; n += 1) others.push((await post(pod, `${id}-${number}-${n}`, `ms=${RENDER_MS}`)).status);
+    for (let n = 0; !isOver; n += 1) {
+      const other = `${id}-${number}-${n}`;
+      const { status, headers } = await post(pod, other, `ms=${RENDER_MS}`);
+      others.push(status);
+      if (status === 200) continue;
+      // What is needed to find out why: a loss is rare.
+      console.error(`lost: ${other} ${status} ${JSON.stringify(headers)} ${JSON.stringify(pod.events({ id: other }))}`);
+    }
   };
   const logs = async () => Promise.all([0, 1].map((worker) => pod.supervisorLog(worker)));
   const before = await logs();

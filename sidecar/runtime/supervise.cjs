@@ -84,6 +84,8 @@ let backoffMs = 0;
 let lastExitCode = 0;
 let killedForStall = false;
 let launcherTimer;
+/** When heartbeats were looked at last. */
+let watchedAtMs = 0;
 /** Called when HAProxy has been told that the worker is down. */
 let onTold;
 let acceptsSinceMs;
@@ -241,7 +243,8 @@ function attach(pid, ppid, socket) {
   socket.unref();
   socket.on('data', (beats) => {
     const last = beats[beats.length - 1];
-    server.silentMs = 0;
+    // The next look adds all the time since the last one.
+    server.silentMs = watchedAtMs - nowMs();
     server.inspected = (last & 1) !== 0;
     server.blocked = (last & 2) !== 0;
     server.renders = (last & 8) !== 0;
@@ -277,10 +280,10 @@ function endLauncher(pid) {
 
 /** Counts the supervisor's own time only: after a pause of the whole container nobody is stuck. */
 function watch() {
-  let before = nowMs();
+  watchedAtMs = nowMs();
   setInterval(() => {
-    const elapsed = Math.min(nowMs() - before, 2 * beatMs);
-    before = nowMs();
+    const elapsed = Math.min(nowMs() - watchedAtMs, 2 * beatMs);
+    watchedAtMs = nowMs();
     for (const server of servers.values()) {
       server.silentMs += elapsed;
       if (isSilent(server) && !server.isStalled && WATCHED.includes(state)) void stalled(server);
