@@ -7,6 +7,7 @@ import { cpus, loadavg, release } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { until } from '../sidecar/test/pod.ts';
 import { type Arrival, arrivals } from './fleet/arrivals.ts';
+import { HOP_SECONDS, measureHop } from './fleet/hop.ts';
 import { type FleetReport, lastLine, markdown, type Point, picture } from './fleet/report.ts';
 import { FLEETS, type FleetKind, type RunningFleet } from './fleet/systems.ts';
 import { chosen } from './lib/choice.ts';
@@ -16,6 +17,7 @@ import { outcomeOf } from './lib/outcome.ts';
 import { Progress } from './lib/progress.ts';
 import { runBench } from './lib/run-bench.ts';
 import { summarize } from './lib/stats.ts';
+import { ms } from './lib/table.ts';
 
 const DOCS = fileURLToPath(new URL('../docs/benchmarks', import.meta.url));
 const SECONDS = Number(process.env.SECONDS_PER_POINT ?? 60);
@@ -96,7 +98,7 @@ async function measure(): Promise<FleetReport> {
   const seconds = SECONDS + WARM_UP_SECONDS + AROUND_SECONDS;
   const planned = SHAPES.reduce(
     (sum, shape) => sum + shape.systems.length * (START_SECONDS + shape.loads.length * seconds),
-    0,
+    HOP_SECONDS,
   );
   const progress = new Progress(planned);
   const points: Point[] = [];
@@ -117,14 +119,15 @@ async function measure(): Promise<FleetReport> {
             seconds,
             work,
             ({ latency, bound, failed }) =>
-              `p50 ${latency.p50} (bound ${bound.p50}), p99 ${latency.p99} (bound ${bound.p99}), ${failed} failed`,
+              `p50 ${ms(latency.p50)} (bound ${ms(bound.p50)}), p99 ${ms(latency.p99)} (bound ${ms(bound.p99)}), ${failed} failed`,
           ),
         );
       }
       await fleet.stop();
     }
   }
-  return { machine, secondsPerPoint: SECONDS, points };
+  const hop = await progress.step('cost of a hand-over', HOP_SECONDS, measureHop);
+  return { machine, secondsPerPoint: SECONDS, points, hop };
 }
 
 await runBench(async () => {

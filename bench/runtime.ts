@@ -4,9 +4,9 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { NODE_VERSIONS, nodeBinary } from '../sidecar/test/node-versions.ts';
 import { costOfRuntime } from './runtime/cost.ts';
 import { type FaultRow, faultRows } from './runtime/faults.ts';
-import { NODE_VERSIONS, nodeBinary } from './runtime/node-versions.ts';
 
 const DOCUMENT = fileURLToPath(new URL('../docs/faults.md', import.meta.url));
 const [BEGIN, END] = ['<!-- runtime: begin -->', '<!-- runtime: end -->'];

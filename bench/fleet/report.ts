@@ -2,6 +2,7 @@
 import { plot } from '../lib/plot.ts';
 import type { Latency } from '../lib/stats.ts';
 import { ms, ratio, table } from '../lib/table.ts';
+import type { Hop } from './hop.ts';
 import { FLEETS } from './systems.ts';
 
 export interface Point {
@@ -23,6 +24,7 @@ export interface FleetReport {
   machine: { cpus: number; kernel: string; node: string; loadBefore: number };
   secondsPerPoint: number;
   points: Point[];
+  hop: Hop;
 }
 
 const HEAD = ['fleet', 'requests', 'failed', 'overlaps', 'moved', 'p50', 'p95', 'p99', 'max', 'p50/bound', 'p99/bound'];
@@ -39,8 +41,13 @@ function over(value: number | null, bound: number | null): number {
   return value === null || bound === null ? Number.NaN : value / bound;
 }
 
+function hopText({ requests, atHomeMs, handedOverMs }: Hop): string {
+  const added = (handedOverMs - atHomeMs).toFixed(2);
+  return `To be handed over costs ${added} ms at the median, the question included: an empty render asked for at a pod that is busy takes ${handedOverMs.toFixed(2)} ms, at the free one ${atHomeMs.toFixed(2)} ms (one client, ${requests} requests in turn).`;
+}
+
 /** One table per shape of the fleet and load. */
-export function markdown({ points, machine, secondsPerPoint }: FleetReport): string {
+export function markdown({ points, machine, secondsPerPoint, hop }: FleetReport): string {
   const firsts = points.filter((point, index) => points.findIndex((other) => isSame(other, point)) === index);
   const tables = firsts.map((first) => {
     const rows = points
@@ -67,7 +74,7 @@ export function markdown({ points, machine, secondsPerPoint }: FleetReport): str
   });
   const where = `${machine.cpus} CPUs, Linux ${machine.kernel}, Node ${machine.node}, load average ${machine.loadBefore.toFixed(1)} before`;
   const intro = `Poisson arrivals at a random pod, lognormal renders (mean 100 ms, cv 1) that block without burning CPU; ${secondsPerPoint} s a point; times in ms.`;
-  return `${['# Fleet: pods that share their work, beside peers', `${intro} ${where}.`, ...tables].join('\n\n')}\n`;
+  return `${['# Fleet: pods that share their work, beside peers', `${intro} ${where}.`, hopText(hop), '![p99 over load](fleet.svg)', ...tables].join('\n\n')}\n`;
 }
 
 /** p99 over load, for the first shape. */

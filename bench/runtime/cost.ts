@@ -1,7 +1,7 @@
 /** What the worker runtime costs: the same worker with and without it, at the same load, at the same time. */
 import { docker } from '../../sidecar/test/docker.ts';
 import { Pod } from '../../sidecar/test/pod.ts';
-import { mounted } from './node-versions.ts';
+import { mounted } from './mounted-node.ts';
 
 export interface Cost {
   /** Anonymous memory of all processes of a worker container: what only a kill gives back to a memory limit. */

@@ -1,6 +1,6 @@
 /** Each way in which a worker can fail, while other requests queue: what its client got, what was logged, what it cost. */
 import { Pod, until, type WorkerEvent } from '../../sidecar/test/pod.ts';
-import { mounted } from './node-versions.ts';
+import { mounted } from './mounted-node.ts';
 
 export interface FaultRow {
   fault: string;

@@ -17,12 +17,12 @@ const counts = isFull
   : { rollouts: 1, deletions: 3, evictions: 1, drains: 1, pods: 4, manyPods: 4, fewPods: 2 };
 /**
  * With 15 a second of the other two clients this is a load of 0.7 of the fewest pods in CI. In full there are more requests
- * with shorter renders, and a load of 0.42 of the workers: what else the requests cost takes the rest of two cores.
+ * with shorter renders, and a load of 0.51 of the workers: what else the requests cost takes the rest of two cores.
  */
-const RENDER_MS = isFull ? '35' : '50';
-const RATE_PER_S = isFull ? 80 : 40;
+const RENDER_MS = isFull ? '38' : '50';
+const RATE_PER_S = isFull ? 92 : 40;
 /** With the other clients 0.7 of the fewest pods. */
-const RATE_WHILE_SCALING_PER_S = 65;
+const RATE_WHILE_SCALING_PER_S = 59;
 /** Long enough for everything; the clients are told to stop when it is done. */
 const SECONDS_MAX = 1_500;
 

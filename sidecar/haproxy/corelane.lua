@@ -6,19 +6,28 @@ local NGINX_STOPPED_MARK = '/run/corelane/nginx-stopped'
 -- A request sees a worker that came up, and readiness sees a drain, at most this much later.
 local POLL_MS = 50
 
-local settings = {}
-for _, argument in ipairs({ ... }) do
-  local key, value = argument:match('^([%w-]+)=(%d+)$')
-  if not key then error('corelane.lua: argument "' .. argument .. '" is not key=number') end
-  settings[key] = tonumber(value)
+-- Arguments of a file as a table: numbers, but for those that are named in `texts`. For the files that are loaded after
+-- this one, too.
+function corelane_settings(file, arguments, keys, texts)
+  local settings = {}
+  for _, argument in ipairs(arguments) do
+    local key, value = argument:match('^([%w-]+)=(%g+)$')
+    if key and not (texts and texts[key]) then value = tonumber(value) end
+    if not value then error(file .. ': argument "' .. argument .. '" is not key=value') end
+    settings[key] = value
+  end
+  for _, key in ipairs(keys) do
+    if not settings[key] then error(file .. ': argument ' .. key .. ' is missing') end
+  end
+  return settings
 end
-for _, key in ipairs({ 'drain-delay-ms', 'drain-timeout-ms', 'queue-timeout-ms' }) do
-  if not settings[key] then error('corelane.lua: argument ' .. key .. ' is missing') end
-end
+
+local settings =
+  corelane_settings('corelane.lua', { ... }, { 'drain-delay-ms', 'drain-timeout-ms', 'queue-timeout-ms' })
 
 local draining_since_ms = nil
 
-local function now_ms()
+function corelane_now_ms()
   local now = core.now()
   return now.sec * 1000 + now.usec // 1000
 end
@@ -48,7 +57,7 @@ end)
 
 core.register_task(function()
   while not exists(DRAINING_MARK) do core.msleep(POLL_MS) end
-  draining_since_ms = now_ms()
+  draining_since_ms = corelane_now_ms()
   core.log(core.notice, 'draining')
 end)
 
@@ -61,9 +70,9 @@ core.register_fetches('corelane_draining', corelane_draining)
 -- Holds a request until a worker is up, or for the queue time-out; txn.waited_ms tells how long it was. Where pods
 -- share their work another pod may have it meanwhile (txn.peer), but for one that has come from there.
 core.register_action('wait_for_worker', { 'http-req' }, function(txn)
-  local begin_ms = now_ms()
+  local begin_ms = corelane_now_ms()
   local may_leave = corelane_find_peer and not txn.f:req_fhdr('X-Corelane-Handed-Over')
-  while workers_up() == 0 and now_ms() - begin_ms < settings['queue-timeout-ms'] do
+  while workers_up() == 0 and corelane_now_ms() - begin_ms < settings['queue-timeout-ms'] do
     local peer = may_leave and corelane_find_peer()
     if peer then
       txn:set_var('txn.peer', peer)
@@ -71,7 +80,7 @@ core.register_action('wait_for_worker', { 'http-req' }, function(txn)
     end
     core.msleep(POLL_MS)
   end
-  txn:set_var('txn.waited_ms', now_ms() - begin_ms)
+  txn:set_var('txn.waited_ms', corelane_now_ms() - begin_ms)
 end)
 
 local function in_progress(frontend)
@@ -80,7 +89,7 @@ end
 
 local function drained()
   if not draining_since_ms then return false end
-  local elapsed_ms = now_ms() - draining_since_ms
+  local elapsed_ms = corelane_now_ms() - draining_since_ms
   if elapsed_ms < settings['drain-delay-ms'] then return false end
   if elapsed_ms >= settings['drain-delay-ms'] + settings['drain-timeout-ms'] then return true end
   -- A request whose body is still arriving is in nginx only; and while nginx accepts there may be a next one.
@@ -92,6 +101,6 @@ end
 -- HAProxy does not notice that a waiting client has gone, so somebody who calls this over and over would fill the
 -- process.
 core.register_action('wait_for_drain', { 'http-req' }, function()
-  local limit_ms = now_ms() + settings['drain-delay-ms'] + settings['drain-timeout-ms'] + 5000
-  while not drained() and (draining_since_ms or now_ms() < limit_ms) do core.msleep(POLL_MS) end
+  local limit_ms = corelane_now_ms() + settings['drain-delay-ms'] + settings['drain-timeout-ms'] + 5000
+  while not drained() and (draining_since_ms or corelane_now_ms() < limit_ms) do core.msleep(POLL_MS) end
 end)

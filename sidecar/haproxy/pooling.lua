@@ -39,25 +39,19 @@ local FULL_MS = 2000
 local ROOM_MS = 5000
 local LOOK_MS = 500
 
-local settings = {}
-for _, argument in ipairs({ ... }) do
-  local key, value = argument:match('^([%w-]+)=(%g+)$')
-  if not key then error('pooling.lua: argument "' .. argument .. '" is not key=value') end
-  settings[key] = key == 'revision' and value or tonumber(value)
-end
-for _, key in ipairs({ 'asks-max', 'hand-over', 'port', 'queue-length-max', 'revision', 'shed' }) do
-  if not settings[key] then error('pooling.lua: argument ' .. key .. ' is missing') end
-end
+local settings = corelane_settings(
+  'pooling.lua',
+  { ... },
+  { 'asks-max', 'hand-over', 'port', 'queue-length-max', 'revision', 'shed' },
+  { revision = true }
+)
 
 -- Tells this process from all others: the headless Service names this pod as well.
 math.randomseed(core.now().usec, core.now().sec)
 local identity = string.format('%s-%08x', os.getenv('HOSTNAME') or '', math.random(0, 0xffffffff))
 local revision = settings['revision']
 
-local function now_ms()
-  local now = core.now()
-  return now.sec * 1000 + now.usec // 1000
-end
+local now_ms = corelane_now_ms
 
 ---- Peers ----
 

@@ -11,20 +11,9 @@ local KEEP_MS = 1000
 local POLL_MS = 5
 local CHUNK_BYTES = 8192
 
-local settings = {}
-for _, argument in ipairs({ ... }) do
-  local key, value = argument:match('^([%w-]+)=(%d+)$')
-  if not key then error('worker-metrics.lua: argument "' .. argument .. '" is not key=number') end
-  settings[key] = tonumber(value)
-end
-for _, key in ipairs({ 'workers', 'first-port' }) do
-  if not settings[key] then error('worker-metrics.lua: argument ' .. key .. ' is missing') end
-end
+local settings = corelane_settings('worker-metrics.lua', { ... }, { 'workers', 'first-port' })
 
-local function now_ms()
-  local now = core.now()
-  return now.sec * 1000 + now.usec // 1000
-end
+local now_ms = corelane_now_ms
 
 local function fetch(index)
   local url = 'http://127.0.0.1:' .. settings['first-port'] + index .. '/metrics'

@@ -11,7 +11,7 @@ const { constants } = require('node:os');
 const { join } = require('node:path');
 const { compactSoon } = require('./compact.cjs');
 const { accepts, healthServer } = require('./health.cjs');
-const { metric, one } = require('./metrics.cjs');
+const { pagesOf } = require('./pages.cjs');
 const { killAll, name } = require('./processes.cjs');
 const recycling = require('./recycling.cjs');
 const stallLog = require('./stalls.cjs');
@@ -44,8 +44,6 @@ const UNWATCHED_MS = 2_000;
 const THREAD_MS = 2_000;
 /** The thread answers at once; a process that is stopped does not. */
 const FIGURES_MS = 500;
-const PROFILE_SECONDS_MAX = 60;
-const HEAP_MS = 120_000;
 /** A launcher (npm, nodemon ...) whose server has ended gets this long to end as well, or to bring up another one. */
 const LAUNCHER_MS = 10_000;
 /** Signals that mean "stop": no restart after them. */
@@ -92,8 +90,6 @@ let acceptsSinceMs;
 let isRecycled = false;
 let recycleLimits;
 let releaseLock;
-/** What somebody is taking of the worker at the moment: profile, heap. */
-let taking;
 const restarts = { exit: 0, error: 0, signal: 0, stalled: 0, recycled: 0 };
 
 function log(event, details = {}) {
@@ -431,7 +427,7 @@ async function watchRecycling() {
 /** @returns false if the worker is due but may not be recycled now */
 async function checkRecycling() {
   const server = renderer();
-  if (state !== 'up' || !server || taking) return undefined;
+  if (state !== 'up' || !server || pages.isTaking()) return undefined;
   const answer = recycling.needsCount ? await ask(server.pid, 'counts', { limitMs: FIGURES_MS }) : {};
   const ageMs = Date.now() - startedAtSeconds * 1000;
   const facts = { requests: answer?.requests ?? 0, ageMs, pid: server.pid };
@@ -444,7 +440,7 @@ async function checkRecycling() {
 async function recycle(reason, facts) {
   releaseLock = await recycling.takeLock();
   if (!releaseLock) return false;
-  if (!(await recycling.enoughWithoutMe()) || state !== 'up' || taking) {
+  if (!(await recycling.enoughWithoutMe()) || state !== 'up' || pages.isTaking()) {
     endRecycling();
     return false;
   }
@@ -492,108 +488,27 @@ function onSignal(signal) {
   forward(signal);
 }
 
-// ---- pages
+// ---- what others may know
 
-const JSON_TYPE = 'application/json';
-
-async function page(target) {
-  const { pathname, searchParams } = new URL(target, 'http://worker');
-  if (pathname === '/metrics') return { status: 200, type: 'text/plain; version=0.0.4', body: await metrics() };
-  if (pathname === '/stalls')
-    return { status: 200, type: JSON_TYPE, body: JSON.stringify({ stalls: stallLog.history }) };
-  if (pathname.startsWith('/why/')) return why(pathname.slice('/why/'.length));
-  if (pathname === '/profile') return profile(Number(searchParams.get('seconds') ?? 10));
-  if (pathname === '/heap') return heapSnapshot();
-  if (pathname !== '/healthz') return { status: 404, body: 'not found\n' };
-  if (await isUp()) return { status: 200, body: 'up\n' };
-  return { status: state === 'stopping' ? 404 : 503, body: `${state}\n` };
-}
-
-/** What has become of a request that never got its response: the answer that nginx gives to its client instead. */
-function why(requestId) {
-  const stall = requestId ? stallLog.stallOf(requestId) : undefined;
-  if (!stall) return { status: 404, body: 'not found\n' };
-  // A header is one line of visible ASCII.
-  const place = stall.in.replace(/[^\x20-\x7e]/g, '?').slice(0, 512);
-  const headers = { 'X-Corelane-Error': 'worker-stuck', 'X-Corelane-Stuck': place };
-  // nginx makes a 502 of it.
-  return { status: 200, type: JSON_TYPE, headers, body: '{"error":"worker-stuck"}' };
-}
-
-/** One at a time: each costs the worker time and memory. */
-async function taken(what, work) {
-  if (taking) return { status: 409, body: `there is a ${taking} being taken of this worker already\n` };
-  const server = renderer();
-  if (!server || state !== 'up')
-    return { status: 503, body: `the worker is ${state}, and nothing can be taken of it\n` };
-  taking = what;
-  try {
-    const answer = await work(server);
-    if (answer?.source) return { status: 200, type: JSON_TYPE, source: answer.source };
-    return { status: 500, body: `${answer?.error ?? 'the worker has no watchdog thread, or has ended'}\n` };
-  } finally {
-    taking = undefined;
-  }
-}
-
-function profile(seconds) {
-  if (!(seconds > 0 && seconds <= PROFILE_SECONDS_MAX))
-    return { status: 400, body: `seconds must be above 0 and at most ${PROFILE_SECONDS_MAX}\n` };
-  const ms = Math.round(seconds * 1000);
-  return taken('profile', ({ pid }) => ask(pid, 'profile', { argument: String(ms), limitMs: ms + HEAP_MS }));
-}
-
-/** The event loop stands still for it: no request is given to the worker meanwhile. */
-function heapSnapshot() {
-  return taken('heap snapshot', async (server) => {
-    if (!(await drain())) return { error: `the worker is ${state} by now` };
-    server.exempt = true;
-    const answer = await ask(server.pid, 'heap', { limitMs: HEAP_MS });
-    const end = () => {
-      server.exempt = false;
-      server.silentMs = 0;
-      if (state === 'draining') state = 'up';
-    };
-    if (answer?.source) answer.source.once('close', end);
-    else end();
-    return answer;
-  });
-}
-
-async function metrics() {
-  const up = Number(await isUp());
-  const looping = Number(failures >= LOOP_FAILURES && !isHealthy());
-  const server = renderer();
-  const silentMs = Math.max(0, ...[...servers.values()].map((each) => each.silentMs));
-  const figures = server && (await ask(server.pid, 'figures', { limitMs: FIGURES_MS }));
-  const byReason = Object.entries(restarts).map(([reason, count]) => [{ reason }, count]);
-  const last = stallLog.history.at(-1);
-  return [
-    one('corelane_worker_up', 'gauge', 'Whether the worker takes requests.', up),
-    metric('corelane_worker_restarts_total', 'counter', 'Restarts of the worker process.', byReason),
-    one('corelane_worker_stalls_total', 'counter', 'Times that the event loop was declared stuck.', stallLog.total()),
-    metric(
-      'corelane_worker_last_stall_timestamp_seconds',
-      'gauge',
-      'When the event loop was stuck last, and where.',
-      last ? [[{ in: last.in }, Date.parse(last.time) / 1000]] : [],
-    ),
-    one('corelane_worker_recycles_total', 'counter', 'Planned restarts between requests.', restarts.recycled),
-    one(
-      'corelane_worker_concurrency_limit',
-      'gauge',
-      'Requests that the worker may have; 0 before HAProxy says.',
-      limit,
-    ),
-    one('corelane_worker_backoff_seconds', 'gauge', 'Wait before the last restart.', backoffMs / 1000),
-    one('corelane_worker_backoff_active', 'gauge', 'Whether a restart is waiting.', Number(state === 'waiting')),
-    one('corelane_worker_crash_looping', 'gauge', 'Whether the worker ends again and again.', looping),
-    one('corelane_worker_last_exit_code', 'gauge', 'Exit code of the last worker process that ended.', lastExitCode),
-    one('corelane_worker_heartbeat_age_seconds', 'gauge', 'Age of the last heartbeat.', silentMs / 1000),
-    one('corelane_worker_start_time_seconds', 'gauge', 'Start of the worker process.', startedAtSeconds),
-    figures?.text ?? '',
-  ].join('');
-}
+const pages = pagesOf({
+  state: () => state,
+  isUp,
+  renderer,
+  drain,
+  /** Ends a drain after which the worker goes on. */
+  undrain: () => {
+    if (state === 'draining') state = 'up';
+  },
+  figures: () => ({
+    restarts,
+    limit,
+    lastExitCode,
+    startedAtSeconds,
+    isLooping: failures >= LOOP_FAILURES && !isHealthy(),
+    backoffSeconds: backoffMs / 1000,
+    silentSeconds: Math.max(0, ...[...servers.values()].map(({ silentMs }) => silentMs)) / 1000,
+  }),
+});
 
 /** The supervisor allocates little and has time: without this its heap grows to 15 MB more within minutes [measured]. */
 function saveMemory() {
@@ -607,7 +522,7 @@ function saveMemory() {
  * @param stepAside called instead when another process holds the port
  */
 function supervise(runtimePort, stepAside) {
-  const server = healthServer({ agent, take, page });
+  const server = healthServer({ agent, take, page: pages.page });
   server.once('error', stepAside);
   server.listen({ port: runtimePort, host: '127.0.0.1', backlog: 64 }, () => {
     server.off('error', stepAside);

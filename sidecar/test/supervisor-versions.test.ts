@@ -3,35 +3,22 @@
  * without the reaper, which is made with the image. The versions come as npm packages and are kept in the cache.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
-import { homedir, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { jest } from '@jest/globals';
+import { NODE_VERSIONS, nodeBinary } from './node-versions.ts';
 import { until, type WorkerEvent } from './pod.ts';
 
 jest.setTimeout(300_000);
 
-/** The oldest that is promised, and one of each major that is maintained. */
-const VERSIONS = ['18.19.1', '20.20.2', '22.20.0', '24.21.0', '26.10.0'];
-const CACHE = process.env.CORELANE_CACHE ?? join(homedir(), '.cache', 'corelane');
 const RUNTIME = fileURLToPath(new URL('../runtime/supervisor.cjs', import.meta.url));
 const ESBUILD = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
 const app = (name: string) => fileURLToPath(new URL(`apps/${name}`, import.meta.url));
-
-/** Path of the binary of a version; installs it if it is not in the cache. */
-async function nodeBinary(version: string): Promise<string> {
-  const folder = join(CACHE, `node-${version}`);
-  const binary = join(folder, 'node_modules/node/bin/node');
-  if (existsSync(binary)) return binary;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), '{"private":true}');
-  await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', `node@${version}`], { cwd: folder });
-  return binary;
-}
 
 /** Two ports that nobody uses. */
 async function freePorts(): Promise<number[]> {
@@ -136,7 +123,7 @@ class Program {
   }
 }
 
-describe.each(VERSIONS)('Node.js %s', (version) => {
+describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
   let binary: string;
   let program: Program;
   beforeAll(async () => {

@@ -10,7 +10,7 @@ export type MutantFile =
   | 'pooling.lua'
   | 'corelane-drain'
   | 'corelane-entrypoint'
-  | `${'gate' | 'recycling' | 'supervise' | 'worker'}.cjs`;
+  | `${'gate' | 'pages' | 'recycling' | 'supervise' | 'worker'}.cjs`;
 
 export interface Mutant {
   name: string;
@@ -314,7 +314,7 @@ const lua: Omit<Mutant, 'file'>[] = [
   {
     name: 'workers are released while nginx has requests',
     breaks: 'drain',
-    edits: [[/exists\(NGINX_STOPPED_MARK\) and /g, '']],
+    edits: [[/not exists\(NGINX_STOPPED_MARK\) or /g, REMOVED]],
     caughtBy: 'drain: nothing is lost',
   },
   {
@@ -637,7 +637,7 @@ const runtime: Mutant[] = [
   {
     name: 'two profiles of a worker at the same time',
     breaks: 'runtime',
-    file: 'supervise.cjs',
+    file: 'pages.cjs',
     edits: [[/ {2}if \(taking\)\n? */g, '  if (false) ']],
     caughtBy: 'runtime: a CPU profile',
   },

@@ -27,7 +27,7 @@ const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: string]>>
   'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
   'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
   ...Object.fromEntries(
-    ['gate.cjs', 'recycling.cjs', 'supervise.cjs', 'worker.cjs'].map((name) => [
+    ['gate.cjs', 'pages.cjs', 'recycling.cjs', 'supervise.cjs', 'worker.cjs'].map((name) => [
       name,
       [`sidecar/runtime/${name}`, `/usr/share/corelane/runtime/${name}`],
     ]),

@@ -1,4 +1,4 @@
-/** Node.js of every major that npm offers as a binary package, from the cache that the tests use as well. */
+/** Node.js of every major that npm offers as a binary package, from a cache outside the clone. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -18,14 +18,4 @@ export async function nodeBinary(version: string): Promise<string> {
   writeFileSync(join(folder, 'package.json'), '{"private":true}');
   await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', `node@${version}`], { cwd: folder });
   return binary;
-}
-
-/** The library that Node.js 26 needs besides those of a slim image; the official images have it. */
-const LIBATOMIC = `/usr/lib/${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-linux-gnu/libatomic.so.1`;
-
-/** How a binary gets into a worker's container, and the path that it has there. */
-export function mounted(binary: string): { path: string; options: string[] } {
-  const path = '/usr/local/bin/corelane-node';
-  const library = existsSync(LIBATOMIC) ? ['--volume', `${LIBATOMIC}:${LIBATOMIC}:ro`] : [];
-  return { path, options: ['--volume', `${binary}:${path}:ro`, ...library] };
 }

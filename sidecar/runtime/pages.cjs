@@ -1,0 +1,134 @@
+/**
+ * What the runtime port answers to GET: figures, stalls, profiles, and what a request died of. docs/runtime.md lists the pages.
+ */
+'use strict';
+
+const { metric, one } = require('./metrics.cjs');
+const stallLog = require('./stalls.cjs');
+const { ask } = require('./watchers.cjs');
+
+const JSON_TYPE = 'application/json';
+/** The thread answers at once; a process that is stopped does not. */
+const FIGURES_MS = 500;
+const PROFILE_SECONDS_MAX = 60;
+const HEAP_MS = 120_000;
+
+/** What has become of a request that never got its response: the answer that nginx gives to its client instead. */
+function why(requestId) {
+  const stall = requestId ? stallLog.stallOf(requestId) : undefined;
+  if (!stall) return { status: 404, body: 'not found\n' };
+  // A header is one line of visible ASCII.
+  const place = stall.in.replace(/[^\x20-\x7e]/g, '?').slice(0, 512);
+  const headers = { 'X-Corelane-Error': 'worker-stuck', 'X-Corelane-Stuck': place };
+  // nginx makes a 502 of it.
+  return { status: 200, type: JSON_TYPE, headers, body: '{"error":"worker-stuck"}' };
+}
+
+/**
+ * @param worker what the supervisor knows of its worker, and how it takes it out of rotation
+ * @returns `page(target)`, which answers a request, and `isTaking()`: whether somebody takes a profile or a heap snapshot
+ */
+function pagesOf(worker) {
+  /** What somebody is taking of the worker at the moment. */
+  let taking;
+
+  async function page(target) {
+    const { pathname, searchParams } = new URL(target, 'http://worker');
+    if (pathname === '/metrics') return { status: 200, type: 'text/plain; version=0.0.4', body: await metrics() };
+    if (pathname === '/stalls')
+      return { status: 200, type: JSON_TYPE, body: JSON.stringify({ stalls: stallLog.history }) };
+    if (pathname.startsWith('/why/')) return why(pathname.slice('/why/'.length));
+    if (pathname === '/profile') return profile(Number(searchParams.get('seconds') ?? 10));
+    if (pathname === '/heap') return heapSnapshot();
+    return pathname === '/healthz' ? healthz() : { status: 404, body: 'not found\n' };
+  }
+
+  async function healthz() {
+    if (await worker.isUp()) return { status: 200, body: 'up\n' };
+    return { status: worker.state() === 'stopping' ? 404 : 503, body: `${worker.state()}\n` };
+  }
+
+  /** One at a time: each costs the worker time and memory. */
+  async function taken(what, work) {
+    if (taking) return { status: 409, body: `there is a ${taking} being taken of this worker already\n` };
+    const server = worker.renderer();
+    if (!server || worker.state() !== 'up')
+      return { status: 503, body: `the worker is ${worker.state()}, and nothing can be taken of it\n` };
+    taking = what;
+    try {
+      const answer = await work(server);
+      if (answer?.source) return { status: 200, type: JSON_TYPE, source: answer.source };
+      return { status: 500, body: `${answer?.error ?? 'the worker has no watchdog thread, or has ended'}\n` };
+    } finally {
+      taking = undefined;
+    }
+  }
+
+  function profile(seconds) {
+    if (!(seconds > 0 && seconds <= PROFILE_SECONDS_MAX))
+      return { status: 400, body: `seconds must be above 0 and at most ${PROFILE_SECONDS_MAX}\n` };
+    const ms = Math.round(seconds * 1000);
+    return taken('profile', ({ pid }) => ask(pid, 'profile', { argument: String(ms), limitMs: ms + HEAP_MS }));
+  }
+
+  /** The event loop stands still for it: no request is given to the worker meanwhile. */
+  function heapSnapshot() {
+    return taken('heap snapshot', async (server) => {
+      if (!(await worker.drain())) return { error: `the worker is ${worker.state()} by now` };
+      server.exempt = true;
+      const answer = await ask(server.pid, 'heap', { limitMs: HEAP_MS });
+      const end = () => {
+        server.exempt = false;
+        server.silentMs = 0;
+        worker.undrain();
+      };
+      if (answer?.source) answer.source.once('close', end);
+      else end();
+      return answer;
+    });
+  }
+
+  async function metrics() {
+    const up = Number(await worker.isUp());
+    const { restarts, limit, lastExitCode, startedAtSeconds, isLooping, backoffSeconds, silentSeconds } =
+      worker.figures();
+    const server = worker.renderer();
+    const figures = server && (await ask(server.pid, 'figures', { limitMs: FIGURES_MS }));
+    const byReason = Object.entries(restarts).map(([reason, count]) => [{ reason }, count]);
+    const last = stallLog.history.at(-1);
+    return [
+      one('corelane_worker_up', 'gauge', 'Whether the worker takes requests.', up),
+      metric('corelane_worker_restarts_total', 'counter', 'Restarts of the worker process.', byReason),
+      one('corelane_worker_stalls_total', 'counter', 'Times that the event loop was declared stuck.', stallLog.total()),
+      metric(
+        'corelane_worker_last_stall_timestamp_seconds',
+        'gauge',
+        'When the event loop was stuck last, and where.',
+        last ? [[{ in: last.in }, Date.parse(last.time) / 1000]] : [],
+      ),
+      one('corelane_worker_recycles_total', 'counter', 'Planned restarts between requests.', restarts.recycled),
+      one(
+        'corelane_worker_concurrency_limit',
+        'gauge',
+        'Requests that the worker may have; 0 before HAProxy says.',
+        limit,
+      ),
+      one('corelane_worker_backoff_seconds', 'gauge', 'Wait before the last restart.', backoffSeconds),
+      one(
+        'corelane_worker_backoff_active',
+        'gauge',
+        'Whether a restart is waiting.',
+        Number(worker.state() === 'waiting'),
+      ),
+      one('corelane_worker_crash_looping', 'gauge', 'Whether the worker ends again and again.', Number(isLooping)),
+      one('corelane_worker_last_exit_code', 'gauge', 'Exit code of the last worker process that ended.', lastExitCode),
+      one('corelane_worker_heartbeat_age_seconds', 'gauge', 'Age of the last heartbeat.', silentSeconds),
+      one('corelane_worker_start_time_seconds', 'gauge', 'Start of the worker process.', startedAtSeconds),
+      figures?.text ?? '',
+    ].join('');
+  }
+
+  return { page, isTaking: () => taking !== undefined };
+}
+
+module.exports = { pagesOf };
