@@ -153,7 +153,7 @@ describe('under load from three clients, no pod leaves its Service', () => {
     await breakWorkers('heap exhausted', async (pod) => expect(await breakBy(pod, '/heap')).toBe('502 worker-died'));
   }, 600_000);
   test('a worker loops for ever', async () => {
-    await breakWorkers('infinite loop', async (pod) => expect(await breakBy(pod, '/loop')).toBe('502 worker-died'));
+    await breakWorkers('infinite loop', async (pod) => expect(await breakBy(pod, '/loop')).toBe('502 worker-stuck'));
   }, 600_000);
   test('nginx is killed', async () => {
     await breakProxies('nginx worker process killed', 'nginx', 'tail');
