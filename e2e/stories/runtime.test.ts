@@ -53,6 +53,7 @@ beforeAll(async () => {
   await untilReady(NAMESPACE, NAME);
   const [found] = (await podsOf(NAMESPACE, NAME)) as [LivePod];
   pod = found.metadata.name;
+  await untilServing(NAME);
 }, 300_000);
 
 afterAll(async () => {
@@ -65,6 +66,14 @@ async function post(service: string, path: string): Promise<Record<string, strin
   const script = `fetch('http://${service}.${NAMESPACE}.svc${path}', { method: 'POST' }).then(({ status, headers }) =>
     console.log(JSON.stringify({ status, ...Object.fromEntries(headers) })))`;
   return JSON.parse(await inPod(script));
+}
+
+/** Ready comes a moment before kube-proxy knows the pod. */
+function untilServing(service: string): Promise<true> {
+  return eventually(`Service ${service} to answer`, 60_000, async () => {
+    const { status } = await post(service, '/').catch(() => ({ status: 'refused' }));
+    return String(status) === '200' ? true : undefined;
+  });
 }
 
 function inPod(script: string): Promise<string> {
@@ -143,7 +152,7 @@ test.each([
 
 test('without the runtime pages are served, and status says that it is absent', async () => {
   await untilReady(NAMESPACE, BARE);
-  expect(await post(BARE, '/')).toMatchObject({ status: 200 });
+  await untilServing(BARE);
   await eventually('the condition', 30_000, async () => {
     const { status } = await get<{ status: { conditions: { type: string }[] } }>('-n', NAMESPACE, 'rsvc', BARE);
     const condition = status.conditions.find(({ type }) => type === 'WorkersHealthy');
