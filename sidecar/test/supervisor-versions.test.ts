@@ -20,18 +20,21 @@ const RUNTIME = fileURLToPath(new URL('../runtime/supervisor.cjs', import.meta.u
 const ESBUILD = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
 const app = (name: string) => fileURLToPath(new URL(`apps/${name}`, import.meta.url));
 
-/** Two ports that nobody uses. */
+/**
+ * Two ports that nobody uses, and that stay so while a program is started again: below those that the kernel gives to
+ * clients and Docker to published ports, of which tests beside this one take many.
+ */
 async function freePorts(): Promise<number[]> {
-  const servers = await Promise.all(
-    [0, 1].map(
-      () =>
-        new Promise<net.Server>((resolve) => {
-          const server = net.createServer().listen(0, '127.0.0.1', () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => (server.address() as net.AddressInfo).port);
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  const ports: number[] = [];
+  while (ports.length < 2) {
+    const port = 10_000 + Math.floor(20_000 * Math.random());
+    const server = net.createServer();
+    const isFree = await new Promise((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (isFree) await new Promise((resolve) => server.close(resolve));
+    if (isFree && !ports.includes(port)) ports.push(port);
+  }
   return ports;
 }
 
