@@ -46,8 +46,15 @@ export function runSidecar(mounts: string[], ...command: string[]): Promise<stri
   return docker('run', ...options, ...folders, SIDECAR_IMAGE, ...command);
 }
 
-/** Fails with advice where the engine or an image is missing; removes what a killed run has left behind. */
-export async function prepare(): Promise<void> {
+let prepared: Promise<void> | undefined;
+
+/** Fails with advice where the engine or an image is missing; removes what a killed run has left behind. Once per file. */
+export function prepare(): Promise<void> {
+  prepared ??= prepareNow();
+  return prepared;
+}
+
+async function prepareNow(): Promise<void> {
   for (const image of [SIDECAR_IMAGE, NODE_IMAGE]) {
     await docker('image', 'inspect', image).catch((error) => {
       throw new Error(
@@ -57,10 +64,11 @@ export async function prepare(): Promise<void> {
   }
   const lines = await docker('ps', '--all', '--filter', `label=${LABEL}`, '--format', `{{.ID}} {{.Label "${LABEL}"}}`);
   const stale = lines.split('\n').filter((line) => /^\w+ [0-9]+-/.test(line) && !alive(line.split(' ')[1] ?? ''));
-  if (stale.length > 0) await docker('rm', '--force', ...stale.map((line) => line.split(' ')[0] ?? ''));
+  // Another file that starts at the same moment may be faster.
+  for (const line of stale) await docker('rm', '--force', line.split(' ')[0] ?? '').catch(() => {});
   const networks = await docker('network', 'ls', '--filter', `label=${LABEL}`, '--format', '{{.Name}}');
   for (const name of networks.split('\n').filter((line) => line && !alive(line.split('-')[2] ?? '')))
-    await docker('network', 'rm', name).catch(() => {}); // somebody else was faster
+    await docker('network', 'rm', name).catch(() => {});
 }
 
 /** Removes all containers of this run. */

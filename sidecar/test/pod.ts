@@ -152,16 +152,16 @@ export class Pod {
     const events = this.#open('events');
     const runtime = await this.#copyRuntime();
     const own = Object.entries({ EVENTS: '/events/lines', ...env }).map(([name, value]) => ({ name, value }));
-    for (const container of workerContainers(this.spec, { name: 'worker', image, env: own })) {
-      const [entrypoint = '', ...args] = command;
-      const worker = await start(
+    const [entrypoint = '', ...args] = command;
+    const containers = workerContainers(this.spec, { name: 'worker', image, env: own }).map((container) =>
+      start(
         ...['--network', this.network, '--volume', `${events}:/events`, '--volume', `${folder}:/app:ro`],
         ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...runtime, ...further],
         ...(container.env ?? []).flatMap(({ name, value }) => ['--env', `${name}=${value}`]),
         ...['--entrypoint', entrypoint, image, ...args],
-      );
-      this.workers.push(worker);
-    }
+      ),
+    );
+    this.workers.push(...(await Promise.all(containers)));
   }
 
   /** Runs the init container of the plan; mounts of the workers. */
@@ -349,7 +349,9 @@ export class Pod {
     const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
     const options = ['--network', this.network, ...RESTRICTED, ...shared];
     const peers = ['--env', `CORELANE_PEERS=${PEERS_HOST}`, '--env', `CORELANE_REVISION=${revision}`];
-    this.haproxy = await start(...options, ...peers, SIDECAR_IMAGE, 'haproxy');
-    this.nginx = await start(...options, '--tmpfs', '/tmp:mode=1777', SIDECAR_IMAGE, 'nginx');
+    [this.haproxy, this.nginx] = await Promise.all([
+      start(...options, ...peers, SIDECAR_IMAGE, 'haproxy'),
+      start(...options, '--tmpfs', '/tmp:mode=1777', SIDECAR_IMAGE, 'nginx'),
+    ]);
   }
 }
