@@ -17,7 +17,7 @@ const begun = (prefix: string) => pod.events({ event: 'begin' }).filter(({ id })
 const inFront = () => pod.metric('haproxy_frontend_current_sessions{proxy="front"}');
 
 test('a queued request whose client has gone is not rendered, and makes room in the queue', async () => {
-  const calls = [0, 1].map((n) => pod.get(`/?ms=4000&id=busy-${n}`));
+  const calls = [0, 1].map((n) => pod.get(`/?hold=1&id=busy-${n}`));
   await Promise.all([pod.begun('busy-0'), pod.begun('busy-1')]);
   const leave = new AbortController();
   const leaving = Array.from({ length: 20 }, (_unused, n) => {
@@ -30,6 +30,7 @@ test('a queued request whose client has gone is not rendered, and makes room in 
   leave.abort();
   await pod.queued(3);
   expect(await Promise.all(leaving)).toEqual(Array(20).fill('gone'));
+  pod.release('busy-0', 'busy-1');
   const answers = await Promise.all([...calls, ...staying]);
   expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(200));
   expect(begun('gone-')).toEqual([]);

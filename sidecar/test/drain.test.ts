@@ -53,7 +53,7 @@ test('nothing is lost: it serves through the delay, finishes, then everything en
   expect(JSON.parse(during.body)).toMatchObject({ method: 'POST', bytes: 100_000 });
 
   // Past the delay: one render and one body that is still arriving hold the workers.
-  const last = pod.get('/?ms=4000&id=last');
+  const last = pod.get('/?hold=1&id=last');
   await pod.begun('last');
   await until('nothing new is accepted', () =>
     pod.get('/ping').then(
@@ -62,6 +62,7 @@ test('nothing is lost: it serves through the delay, finishes, then everything en
     ),
   );
   expect(hooksDone).toBe(false);
+  pod.release('last');
   expect((await last).status).toBe(200);
   // HAProxy is idle now, nginx is not. That nothing happens can only be seen by looking for a while (20 polls).
   await new Promise((resolve) => setTimeout(resolve, 1000));

@@ -48,6 +48,11 @@ export class Fleet {
     }
   }
 
+  /** Lets requests end, whichever pod renders them with hold=1. */
+  release(...ids: string[]): void {
+    for (const pod of this.pods) pod.release(...ids);
+  }
+
   /** Removes everything. */
   async stop(): Promise<void> {
     await Promise.all(this.pods.map((pod) => pod.stop()));

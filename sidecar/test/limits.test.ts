@@ -11,7 +11,7 @@ beforeAll(async () => {
   pod = await Pod.start({
     workersPerPod: 1,
     queue: { maxLength: 2, timeout: '3s' },
-    timeouts: { render: '4s', clientBody: '1s' },
+    timeouts: { render: '5s', clientBody: '1s' },
   });
 });
 afterAll(() => pod?.stop());
@@ -21,29 +21,32 @@ function error({ status, headers }: Awaited<ReturnType<Pod['get']>>) {
 }
 
 test('a full queue refuses at once, and those in it are served', async () => {
-  const busy = pod.get('/?ms=2000&id=full');
+  const busy = pod.get('/?hold=1&id=full');
   await pod.begun('full');
   const waiting = [1, 2].map((n) => pod.get(`/?id=full-waits-${n}`));
   await pod.queued(2);
   expect(error(await pod.get('/?id=full-refused'))).toEqual([503, 'queue-full', '1']);
   // The worker is still at the first one: the refusal has waited for nobody.
   expect(pod.events({ event: 'end', id: 'full' })).toEqual([]);
+  pod.release('full');
   expect((await Promise.all([busy, ...waiting])).map(({ status }) => status)).toEqual([200, 200, 200]);
   expect(pod.events({ id: 'full-refused' })).toEqual([]);
 });
 
 test('who waits too long is told so, and is never rendered', async () => {
-  const busy = pod.get('/?ms=3900&id=timeout-busy');
+  const busy = pod.get('/?hold=1&id=timeout-busy');
   await pod.begun('timeout-busy');
   const answer = await pod.get('/?id=timeout-waits');
   expect(error(answer)).toEqual([503, 'queue-timeout', '1']);
   expect(JSON.parse(answer.body)).toEqual({ error: 'queue-timeout' });
+  pod.release('timeout-busy');
   expect((await busy).status).toBe(200);
   expect(pod.events({ id: 'timeout-waits' })).toEqual([]);
 });
 
 test('a render beyond its limit is given up', async () => {
-  expect(error(await pod.get('/?ms=6000&id=too-long'))).toEqual([504, 'render-timeout', undefined]);
+  expect(error(await pod.get('/?hold=1&id=too-long'))).toEqual([504, 'render-timeout', undefined]);
+  pod.release('too-long');
   await until('the render ends', () => pod.events({ event: 'end', id: 'too-long' })[0]);
 });
 

@@ -41,7 +41,7 @@ test('a pod at rest costs one request, and a small page', async () => {
 
 test('busy workers, the queue, and both kinds of refusal are counted', async () => {
   const before = await sample();
-  const busy = [0, 1].map((n) => pod.get(`/?ms=3000&id=sample-${n}`));
+  const busy = [0, 1].map((n) => pod.get(`/?hold=1&id=sample-${n}`));
   await Promise.all([pod.begun('sample-0'), pod.begun('sample-1')]);
   const waiting = [0, 1].map((n) => pod.get(`/?id=sample-waits-${n}`));
   await pod.queued(2);
@@ -52,6 +52,7 @@ test('busy workers, the queue, and both kinds of refusal are counted', async () 
 
   const errors = (await Promise.all(waiting)).map(({ headers }) => headers['x-corelane-error']);
   expect(errors).toEqual(['queue-timeout', 'queue-timeout']);
+  pod.release('sample-0', 'sample-1');
   await Promise.all(busy);
   expect(await sample(before)).toEqual({
     ...before,

@@ -192,6 +192,11 @@ export class Pod {
     return until(`a worker begins ${id}`, () => this.events({ event: 'begin', id })[0]);
   }
 
+  /** Lets requests end that workers render, or will render, with hold=. */
+  release(...ids: string[]): void {
+    for (const id of ids) writeFileSync(`${this.notesFile}.${id}`, '');
+  }
+
   /** The container that holds the pod's network. */
   get holder(): string {
     return this.#holder;

@@ -40,7 +40,10 @@ test('what finds no slot at home is rendered by pods that have one, once, as if 
   fleet = await Fleet.start(3, { ...patient, workersPerPod: 2 });
   const [home, ...others] = fleet.pods as [Pod, ...Pod[]];
   const headers = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01', 'X-Request-ID': 'same' };
-  const answers = await many(6, (id) => home.get(`/?ms=3000&id=${id}`, { headers }));
+  const rendering = many(6, (id) => home.get(`/?hold=1&id=${id}`, { headers }));
+  await until('all are being rendered', () => fleet.pods.flatMap(begunIn).length === 6);
+  fleet.release('r0', 'r1', 'r2', 'r3', 'r4', 'r5');
+  const answers = await rendering;
   expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(200));
   expect(fleet.pods.map((pod) => begunIn(pod).length)).toEqual([2, 2, 2]);
   expect(answers.map(hops).sort()).toEqual([0, 0, 1, 1, 1, 1]);
@@ -80,19 +83,21 @@ test('a large body arrives whole, and no worker ever has two', async () => {
 test('a worker that becomes free elsewhere takes what has waited longest', async () => {
   fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 });
   const [home, other] = fleet.pods as [Pod, Pod];
-  const long = home.get('/?ms=6000&id=long');
+  const long = home.get('/?hold=1&id=long');
   await home.begun('long');
-  const short = other.get('/?ms=1000&id=short');
+  const short = other.get('/?hold=1&id=short');
   await other.begun('short');
   const waiting: Promise<Answer>[] = [];
   for (const id of ['first', 'second', 'third']) {
     waiting.push(home.get(`/?ms=10&id=${id}`));
     await home.queued(waiting.length);
   }
+  other.release('short');
   await Promise.all([...waiting, short]);
   expect(begunIn(other)).toEqual(['short', 'first', 'second', 'third']);
   // Nobody has reason to ask here but this pod itself, once: the other one has offered its slot.
   expect(await home.metric('haproxy_frontend_http_requests_total{proxy="peers"}')).toBeGreaterThan(1);
+  home.release('long');
   await long;
 });
 
@@ -140,10 +145,10 @@ test('pooling.enabled: false keeps everything at home, and takes nothing from a 
 test('a request that gets stuck in another pod: the pod that it came to knows where', async () => {
   fleet = await Fleet.start(2, { ...patient, workersPerPod: 2, watchdog: { stallTimeout: '1s' } });
   const [home, other] = fleet.pods as [Pod, Pod];
-  const busy = many(2, (id) => home.get(`/?ms=5000&id=${id}`));
+  const busy = many(2, (id) => home.get(`/?hold=1&id=${id}`));
   await Promise.all(['r0', 'r1'].map((id) => home.begun(id)));
   // The worker that a peer asks first must not be the right one by chance.
-  const own = other.get('/?ms=5000&id=own');
+  const own = other.get('/?hold=1&id=own');
   await other.begun('own');
   const stuck = await home.get('/?loop=1&id=stuck', { method: 'POST' });
   expect(begunIn(other)).toEqual(['own', 'stuck']);
@@ -157,16 +162,18 @@ test('a request that gets stuck in another pod: the pod that it came to knows wh
   const died = await home.get('/?exit=1&id=died', { method: 'POST' });
   expect(begunIn(other)).toEqual(['own', 'stuck', 'died']);
   expect([died.status, died.headers['x-corelane-error']]).toEqual([502, 'worker-died']);
+  fleet.release('r0', 'r1', 'own');
   await Promise.all([busy, own]);
 });
 
 test('a new pod is found and takes what waits', async () => {
   fleet = await Fleet.start(1, { ...patient, workersPerPod: 1 });
   const [home] = fleet.pods as [Pod];
-  const waiting = many(3, (id) => home.get(`/?ms=5000&id=${id}`));
+  const waiting = many(3, (id) => home.get(`/?hold=1&id=${id}`));
   await home.queued(2);
   const second = await fleet.add({ ...patient, workersPerPod: 1 });
   await until('the new pod takes one', () => begunIn(second).length > 0);
+  fleet.release('r0', 'r1', 'r2');
   await waiting;
 });
 
@@ -176,10 +183,11 @@ test('a pod that drains takes nothing from others, and ends although they ask', 
   const hook = docker('exec', home.haproxy, 'corelane-drain');
   const ended = docker('exec', home.nginx, 'corelane-drain');
   await until('it drains', async () => !(await isReady(home)));
-  const busy = many(4, (id) => other.get(`/?ms=1500&id=${id}`));
+  const busy = many(4, (id) => other.get(`/?hold=1&id=${id}`));
   await other.queued(3);
   await Promise.all([hook, ended]);
   expect((await home.get('/wait-for-drain', { port: PORTS.health })).body).toBe('drained');
+  other.release('r0', 'r1', 'r2', 'r3');
   await busy;
   expect(begunIn(home)).toEqual([]);
 });
@@ -187,14 +195,16 @@ test('a pod that drains takes nothing from others, and ends although they ask', 
 test('a pod that drains hands over what it has', async () => {
   fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 });
   const [home, other] = fleet.pods as [Pod, Pod];
-  const long = other.get('/?ms=3000&id=long');
+  const long = other.get('/?hold=1&id=long');
   await other.begun('long');
-  const waiting = many(2, (id) => home.get(`/?ms=6000&id=${id}`));
+  const waiting = many(2, (id) => home.get(`/?hold=1&id=${id}`));
   await home.queued(1);
   await docker('exec', home.haproxy, 'touch', '/run/corelane/draining');
   await until('it drains', async () => !(await isReady(home)));
-  await Promise.all([long, waiting]);
-  expect(begunIn(other)).toHaveLength(2);
+  other.release('long');
+  await until('the other pod has taken one', () => begunIn(other).length === 2);
+  fleet.release('r0', 'r1');
+  expect((await Promise.all([long, ...(await waiting)])).map(({ status }) => status)).toEqual([200, 200, 200]);
 });
 
 test('a client cannot speak to the peers, nor for the proxies', async () => {
@@ -263,12 +273,10 @@ describe('readiness', () => {
 
   test('a fleet that is full everywhere stays ready everywhere', async () => {
     fleet = await Fleet.start(2, small);
-    const long = Promise.all(fleet.pods.map((pod, index) => pod.get(`/?ms=4000&id=long-${index}`)));
+    const long = Promise.all(fleet.pods.map((pod, index) => pod.get(`/?hold=1&id=long-${index}`)));
     // First the workers: a free one would take what waits in the other pod.
     for (const [index, pod] of fleet.pods.entries()) await pod.begun(`long-${index}`);
-    const waiting = Promise.all(
-      fleet.pods.map((pod, index) => many(2, (id) => pod.get(`/?ms=4000&id=${id}`), `p${index}-`)),
-    );
+    const waiting = Promise.all(fleet.pods.map((pod, index) => many(2, (id) => pod.get(`/?id=${id}`), `p${index}-`)));
     for (const pod of fleet.pods) await pod.queued(2);
     // It takes two seconds of a full queue; what must not happen can only be looked for a while.
     const end = Date.now() + 3500;
@@ -276,6 +284,7 @@ describe('readiness', () => {
       for (const pod of fleet.pods) expect(await isReady(pod)).toBe(true);
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
+    fleet.release('long-0', 'long-1');
     await Promise.all([long, waiting]);
   });
 
@@ -285,13 +294,14 @@ describe('readiness', () => {
     const other = await fleet.add(small, { revision: 'new' });
     await fleet.untilAllKnown();
     expect(await knownPeers(home)).toBe(2);
-    const busy = many(3, (id) => home.get(`/?ms=5000&id=${id}`));
+    const busy = many(3, (id) => home.get(`/?hold=1&id=${id}`));
     const answer = await until('it is not ready', async () => {
       const readiness = await home.get('/readyz', { port: PORTS.health });
       return readiness.status === 503 ? readiness : undefined;
     });
     expect(answer.body).toBe('queue-full');
     expect(await isReady(other)).toBe(true);
+    home.release('r0', 'r1', 'r2');
     await until('it is ready again', () => isReady(home));
     expect((await busy).map(({ status }) => status)).toEqual([200, 200, 200]);
   });

@@ -17,7 +17,7 @@ const post = (id: string, query = '') => pod.get(`/?id=${id}&${query}`, { method
 
 test('HAProxy dies: who comes while it is away waits, safe requests that it had are served by the next one', async () => {
   const startedAt = await pod.startedAt(pod.haproxy);
-  const safe = [0, 1].map((n) => pod.get(`/?ms=2000&id=had-${n}`));
+  const safe = [0, 1].map((n) => pod.get(`/?hold=1&id=had-${n}`));
   await Promise.all([pod.begun('had-0'), pod.begun('had-1')]);
   const queuedSafe = [0, 1, 2].map((n) => pod.get(`/?ms=20&id=had-queued-${n}`));
   const queuedUnsafe = post('had-unsafe');
@@ -30,6 +30,7 @@ test('HAProxy dies: who comes while it is away waits, safe requests that it had 
   expect(await queuedUnsafe).toMatchObject({ status: 502, headers: { 'x-corelane-error': 'worker-died' } });
   const late = [0, 1, 2, 3].map((n) => post(`late-${n}`));
   await until('ping answers', async () => (await pod.get(pod.spec.ping.path)).status === 200);
+  pod.release('had-0', 'had-1');
   await docker('kill', '--signal', 'CONT', pod.haproxy);
 
   expect(statuses(await Promise.all([...safe, ...queuedSafe, ...late]))).toEqual(Array(9).fill(200));

@@ -32,9 +32,10 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
   test.each(Object.entries(methods))('kill -9 of the worker that renders a %s', async (method, outcome) => {
     const id = `${replay}-${method}`;
     const body = method === 'GET' || method === 'OPTIONS' ? undefined : LARGE_BODY;
-    const answered = pod.get(`/?ms=2000&id=${id}`, { method, body });
+    const answered = pod.get(`/?hold=1&id=${id}`, { method, body });
     const { worker } = await pod.begun(id);
     await docker('kill', '--signal', 'KILL', pod.workers[worker] ?? '');
+    pod.release(id);
     const { status, headers, body: answer } = await answered;
     const begun = pod.events({ event: 'begin', id });
     expect([status, headers['x-corelane-error'], begun.length]).toEqual(outcome);

@@ -80,12 +80,9 @@ test('gate: HEAD and large answers pass', async () => {
   expect(sizes.map(({ body }) => body.length)).toEqual(Array(4).fill(3_000_000));
 });
 
-test('figures are there while the worker renders, and count what it does', async () => {
-  const blocked = pod.get('/?id=figures&block=700');
+test('figures count what a worker does', async () => {
+  expect((await pod.get('/?id=figures')).status).toBe(200);
   const { worker } = await pod.begun('figures');
-  expect(await pod.runtimeMetric(worker, 'corelane_worker_requests_in_flight')).toBe(1);
-  expect(pod.events({ event: 'end', id: 'figures' })).toEqual([]);
-  expect((await blocked).status).toBe(200);
   const { body } = await pod.get(`/workers/${worker}/metrics`, { port: PORTS.stats });
   expect(body).toMatch(/corelane_worker_heap_space_used_bytes\{worker="[01]",space="old"\} [1-9]/);
   expect(body).toMatch(/corelane_worker_render_duration_seconds_count\{worker="[01]",concurrency="1"\} [1-9]/);

@@ -12,7 +12,9 @@ let pod: Pod;
 beforeAll(async () => {
   pod = await Pod.start({
     workersPerPod: 2,
-    timeouts: { clientBody: '60s', clientSend: '60s' },
+    timeouts: { render: '2m', clientBody: '60s', clientSend: '60s' },
+    // Blocked workers are told when to go on, and no watchdog is to be faster.
+    watchdog: { stallTimeout: '1m' },
     buffering: { request: { maxSize: '2Mi', memory: '16Ki' } },
   });
 });
@@ -26,8 +28,8 @@ function connect(): Promise<net.Socket> {
   });
 }
 
-test('health, statistics and ping answer while all workers are busy (I6)', async () => {
-  const busy = [0, 1].map((n) => pod.get(`/?block=4000&id=busy-${n}`));
+test('health, statistics and ping answer while all workers are busy (I6), and the figures of those', async () => {
+  const busy = [0, 1].map((n) => pod.get(`/?hold=block&id=busy-${n}`));
   await Promise.all([pod.begun('busy-0'), pod.begun('busy-1')]);
   const answers = await Promise.all([
     pod.get('/ping'),
@@ -37,7 +39,12 @@ test('health, statistics and ping answer while all workers are busy (I6)', async
     pod.get('/', { port: PORTS.stats }),
   ]);
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+  for (const worker of [0, 1]) {
+    expect(await pod.runtimeMetric(worker, 'corelane_worker_up')).toBe(1);
+    expect(await pod.runtimeMetric(worker, 'corelane_worker_requests_in_flight')).toBe(1);
+  }
   expect(pod.events({ event: 'end' }).filter(({ id }) => id?.startsWith('busy-'))).toEqual([]);
+  pod.release('busy-0', 'busy-1');
   expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200]);
 });
 

@@ -110,14 +110,6 @@ test('children of a killed worker are gone, those without a parent too, and nobo
   expect(left.filter(({ state }) => state.startsWith('Z'))).toEqual([]);
 });
 
-test('health and metrics answer while the event loop is blocked', async () => {
-  const blocked = pod.get('/?id=blocked&block=800');
-  const { worker } = await pod.begun('blocked');
-  expect(await pod.runtimeMetric(worker, 'corelane_worker_up')).toBe(1);
-  expect(pod.events({ event: 'end', id: 'blocked' })).toEqual([]);
-  expect((await blocked).status).toBe(200);
-});
-
 test('a script that is run in the container is not supervised', async () => {
   const script = 'console.log(process.env.CORELANE_SUPERVISOR ?? "alone")';
   expect(await docker('exec', pod.workers[0] ?? '', 'node', '-e', script)).toBe('alone');

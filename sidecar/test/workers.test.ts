@@ -52,10 +52,11 @@ test('a proxy that starts anew says "not ready" until it has seen a worker', asy
 });
 
 test('a worker dies: its safe request is rendered elsewhere, all others are served', async () => {
-  const dying = pod.get('/?ms=1500&id=dying');
+  const dying = pod.get('/?hold=1&id=dying');
   const { worker } = await pod.begun('dying');
   const others = Array.from({ length: 10 }, (_unused, n) => pod.get(`/?ms=100&id=other-${n}`));
   await docker('kill', '--signal', 'KILL', pod.workers[worker] ?? '');
+  pod.release('dying');
   expect(statuses(await Promise.all([dying, ...others]))).toEqual(Array(11).fill(200));
   expect(pod.events({ event: 'begin', id: 'dying' }).map((event) => event.worker)).toEqual([worker, 1 - worker]);
   await revive(worker);
@@ -97,7 +98,7 @@ test('workers that die while nobody asks for them are noticed', async () => {
 });
 
 test('all workers die: not ready, and what waits is served when they are back', async () => {
-  const busy = [0, 1].map((n) => pod.get(`/?ms=4000&id=last-${n}`));
+  const busy = [0, 1].map((n) => pod.get(`/?hold=1&id=last-${n}`));
   await Promise.all([pod.begun('last-0'), pod.begun('last-1')]);
   const queued = Array.from({ length: 10 }, (_unused, n) => pod.get(`/?ms=20&id=orphan-${n}`));
   await pod.queued(10);
@@ -106,6 +107,7 @@ test('all workers die: not ready, and what waits is served when they are back', 
   const late = Array.from({ length: 5 }, (_unused, n) =>
     pod.get(`/?ms=20&id=late-${n}`, { method: 'POST', body: 'x'.repeat(n * 60_000) }),
   );
+  pod.release('last-0', 'last-1');
   await revive(0, 1);
   expect(statuses(await Promise.all([...queued, ...late, ...busy]))).toEqual(Array(17).fill(200));
   expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);

@@ -3,6 +3,7 @@
  * loop is blocked. Query parameters of a request:
  *   ms=N      render for N ms without blocking (a second request could come in, and would be counted)
  *   block=N   block the event loop for N ms without burning CPU
+ *   hold=1    render without blocking until the test releases this id; hold=block with the event loop blocked
  *   loop=1    never return
  *   die=1     end the process in the middle of the render; exit=N with that code
  *   throw=1   an error that nobody catches
@@ -16,11 +17,13 @@
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import http from 'node:http';
 
 const { PORT, WORKER_INDEX, EVENTS, HOSTNAME } = process.env;
 const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+/** Nobody releases what a test that has failed holds. */
+const HOLD_MS_MAX = 30_000;
 let inFlight = 0;
 
 function note(event) {
@@ -43,10 +46,11 @@ function startHelpers() {
   spawn('sh', ['-c', 'sleep 1002 & exit 0'], options);
 }
 
-async function render(url) {
+async function render(url, id) {
   const number = (name) => Number(url.searchParams.get(name) ?? 0);
   if (number('helper') > 0) startHelpers();
   if (number('block') > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, number('block'));
+  if (url.searchParams.has('hold')) await hold(id, url.searchParams.get('hold') === 'block');
   if (number('loop') > 0) for (;;);
   await FAULTS[url.searchParams.get('fault')]?.();
   if (number('spin') > 0) spin(number('spin'));
@@ -56,6 +60,15 @@ async function render(url) {
   if (url.searchParams.has('exit')) process.exit(number('exit'));
   if (number('throw') > 0) setImmediate(() => thrower());
   return { status: number('status') || 200, size: number('size') };
+}
+
+/** Until the file that Pod.release makes is there. */
+async function hold(id, blocks) {
+  const end = performance.now() + HOLD_MS_MAX;
+  while (!existsSync(`${EVENTS}.${id}`) && performance.now() < end) {
+    if (blocks) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    else await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }
 
 const FAULTS = {
@@ -98,7 +111,7 @@ const server = http.createServer(async (request, response) => {
   inFlight += 1;
   note({ event: 'begin', id, method: request.method, inFlight });
   const bytes = await bodyBytes(request).catch(() => -1);
-  const { status, size } = await render(url);
+  const { status, size } = await render(url, id);
   inFlight -= 1;
   note({ event: 'end', id, bytes });
   const body =
