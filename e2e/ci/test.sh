@@ -26,11 +26,12 @@ export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
 failed=0
 for project in "$@"; do
   say "Running the $project tests"
-  # One file after the other where files share a cluster or the machine's cores. Those of the api project only share a
-  # server, with a namespace each, and wait most of their time: for leases, windows and back-offs.
+  # One file after the other where files share a cluster. Those of the api project only share a server, with a namespace
+  # each, those of the sidecar project an engine; they wait most of their time: for leases, windows, back-offs, containers.
   workers=
   [[ $project == unit ]] || workers=--runInBand
   [[ $project != api ]] || workers=--maxWorkers=3
+  [[ $project != sidecar ]] || workers=--maxWorkers=2
   # Run even after a failure: one run should show all that is broken.
   node_modules/.bin/node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js \
     --selectProjects "$project" $workers "${jest_options[@]}" --ci --json --outputFile="$results/$project.json" || failed=1

@@ -104,6 +104,8 @@ export class Pod {
   nginx = '';
   readonly workers: string[] = [];
   #holder = '';
+  /** Mounts of the workers. */
+  #runtime: string[] = [];
   readonly #options: PodOptions;
   readonly #folder: string;
   readonly #ports = new Map<number, number>();
@@ -128,7 +130,7 @@ export class Pod {
     await prepare();
     const pod = new Pod(input, { network, revision });
     try {
-      await pod.#startProxies();
+      await Promise.all([pod.#startProxies(), pod.#copyRuntime()]);
       if (workers) await pod.startWorkers(worker);
       if (workers) await until('ready', async () => (await pod.get('/readyz', { port: PORTS.health })).status === 200);
       await until('nginx serves', () => pod.get(pod.spec.ping.path).catch(() => false));
@@ -150,13 +152,12 @@ export class Pod {
   async startWorkers(options: WorkerOptions = {}): Promise<void> {
     const { image, folder, command, env, options: further } = { ...WORKER, ...options };
     const events = this.#open('events');
-    const runtime = await this.#copyRuntime();
     const own = Object.entries({ EVENTS: '/events/lines', ...env }).map(([name, value]) => ({ name, value }));
     const [entrypoint = '', ...args] = command;
     const containers = workerContainers(this.spec, { name: 'worker', image, env: own }).map((container) =>
       start(
         ...['--network', this.network, '--volume', `${events}:/events`, '--volume', `${folder}:/app:ro`],
-        ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...runtime, ...further],
+        ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...this.#runtime, ...further],
         ...(container.env ?? []).flatMap(({ name, value }) => ['--env', `${name}=${value}`]),
         ...['--entrypoint', entrypoint, image, ...args],
       ),
@@ -164,13 +165,13 @@ export class Pod {
     this.workers.push(...(await Promise.all(containers)));
   }
 
-  /** Runs the init container of the plan; mounts of the workers. */
-  async #copyRuntime(): Promise<string[]> {
+  /** Runs the init container of the plan. */
+  async #copyRuntime(): Promise<void> {
     const [init] = runtimeContainers(this.spec, { image: SIDECAR_IMAGE });
-    if (!init) return [];
+    if (!init) return;
     const folder = this.#open('runtime');
     await runSidecar(['--volume', `${folder}:/corelane`], ...(init.args ?? []));
-    return ['--volume', `${folder}:/corelane:ro`];
+    this.#runtime = ['--volume', `${folder}:/corelane:ro`];
   }
 
   /** Where the workers write their notes. */

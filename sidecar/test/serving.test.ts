@@ -12,9 +12,9 @@ let pod: Pod;
 beforeAll(async () => {
   pod = await Pod.start({
     workersPerPod: 2,
-    timeouts: { render: '2m', clientBody: '60s', clientSend: '60s' },
+    timeouts: { clientBody: '60s', clientSend: '60s' },
     // Blocked workers are told when to go on, and no watchdog is to be faster.
-    watchdog: { stallTimeout: '1m' },
+    watchdog: { stallTimeout: '29s' },
     buffering: { request: { maxSize: '2Mi', memory: '16Ki' } },
   });
 });
