@@ -1,6 +1,5 @@
 /** Several pods in a network of their own, where they find each other by DNS as through the headless Service. */
 
-import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { docker, networkForTest } from './docker.ts';
 import { Pod, type PodOptions, until, type WorkerOptions } from './pod.ts';
@@ -62,6 +61,6 @@ export class Fleet {
 
 /** Addresses that a pod has from DNS, its own among them. */
 export async function knownPeers(pod: Pod): Promise<number> {
-  const { body } = await pod.get('/metrics', { port: PORTS.stats });
-  return body.split('\n').filter((line) => /^haproxy_server_status\{proxy="peers",.*state="UP"\} 1$/.test(line)).length;
+  const lines = await pod.metricLines('haproxy_server_status');
+  return lines.filter((line) => /\{proxy="peers",.*state="UP"\} 1$/.test(line)).length;
 }

@@ -11,7 +11,7 @@ beforeAll(async () => {
   pod = await Pod.start({
     workersPerPod: 1,
     queue: { maxLength: 2, timeout: '3s' },
-    timeouts: { render: '5s', clientBody: '1s' },
+    timeouts: { render: '4s', clientBody: '1s' },
   });
 });
 afterAll(() => pod?.stop());

@@ -241,18 +241,24 @@ export class Pod {
     });
   }
 
+  /** Lines of one metric of HAProxy. The whole page has thousands, and tests look every few milliseconds. */
+  async metricLines(name: string): Promise<string[]> {
+    const { body } = await this.get(`/metrics?metrics=${name}`, { port: PORTS.stats });
+    return body.split('\n').filter((line) => line.startsWith(name));
+  }
+
   /** Value of a metric of HAProxy, by its name and labels as /metrics writes them. */
   async metric(line: string): Promise<number> {
-    const { body } = await this.get('/metrics', { port: PORTS.stats });
-    const found = body.split('\n').find((text) => text.startsWith(`${line} `));
+    const lines = await this.metricLines(line.split('{')[0] ?? '');
+    const found = lines.find((text) => text.startsWith(`${line} `));
     return Number(found?.split(' ')[1] ?? Number.NaN);
   }
 
   /** Requests that peers have taken from this pod. */
   async handedOver(): Promise<number> {
-    const { body } = await this.get('/metrics', { port: PORTS.stats });
-    const lines = body.match(/^haproxy_server_sessions_total\{proxy="line",server="borrowed-[0-9]+"\} [0-9]+$/gm) ?? [];
-    return lines.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0);
+    const lines = await this.metricLines('haproxy_server_sessions_total');
+    const borrowed = lines.filter((line) => line.includes('{proxy="line",server="borrowed-'));
+    return borrowed.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0);
   }
 
   /** Whether HAProxy gives requests to a worker. */
