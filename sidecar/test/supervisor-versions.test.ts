@@ -39,8 +39,8 @@ async function freePorts(): Promise<number[]> {
 }
 
 /** One of the apps as people ship them: one minified file with a map beside it. */
-async function bundle(name: string): Promise<string> {
-  const file = join(mkdtempSync(join(tmpdir(), 'corelane-bundle-')), 'bundle.cjs');
+async function bundle(name: string, folder: string): Promise<string> {
+  const file = join(folder, 'bundle.cjs');
   const options = ['--bundle', '--minify', '--platform=node', '--format=cjs', '--sourcemap', `--outfile=${file}`];
   await promisify(execFile)(ESBUILD, [app(name), ...options]);
   return file;
@@ -159,7 +159,7 @@ describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
   });
 
   test('a stuck worker: what it was doing is known before it is killed, at its place in the sources', async () => {
-    await program.start(binary, [await bundle('stuck.ts')], { CORELANE_STALL_TIMEOUT_MS: '800' });
+    await program.start(binary, [await bundle('stuck.ts', program.folder)], { CORELANE_STALL_TIMEOUT_MS: '800' });
     const source = app('stuck.ts');
     for (const [index, kind] of ['loop', 'microtasks', 'regex', 'child'].entries()) {
       const lost = get(program.port, `/${kind}`, { 'x-request-id': `id-${kind}` }).catch(() => 'lost');
