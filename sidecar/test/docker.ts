@@ -32,6 +32,12 @@ export function start(...args: string[]): Promise<string> {
   return docker('run', '--detach', '--label', `${LABEL}=${RUN_ID}`, ...args);
 }
 
+/** Waits for all, then fails if one has failed: what is still being started could not be removed. */
+export async function together<T>(all: Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(all);
+  return Promise.all(all);
+}
+
 /** Makes a network of this run, with an address range of its own, and gives its name. */
 export async function networkForTest(): Promise<string> {
   const name = `corelane-test-${RUN_ID}-${randomBytes(3).toString('hex')}`;

@@ -1,7 +1,7 @@
 /** Several pods in a network of their own, where they find each other by DNS as through the headless Service. */
 
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { docker, networkForTest } from './docker.ts';
+import { docker, networkForTest, together } from './docker.ts';
 import { Pod, type PodOptions, until, type WorkerOptions } from './pod.ts';
 
 export class Fleet {
@@ -23,7 +23,7 @@ export class Fleet {
     const network = await networkForTest();
     const fleet = new Fleet(network, []);
     try {
-      await Promise.all(Array.from({ length: count }, () => fleet.add(input, options)));
+      await together(Array.from({ length: count }, () => fleet.add(input, options)));
       await fleet.untilAllKnown();
     } catch (error) {
       await fleet.stop();

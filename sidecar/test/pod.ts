@@ -12,7 +12,7 @@ import { type RenderServiceSpecInput, renderServiceSpec } from '../../operator/s
 import { runtimeContainers } from '../../operator/src/plan/runtime.ts';
 import { workerContainers } from '../../operator/src/plan/workers.ts';
 import { renderConfig } from '../../operator/src/render/index.ts';
-import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, runSidecar, SIDECAR_IMAGE, start } from './docker.ts';
+import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, runSidecar, SIDECAR_IMAGE, start, together } from './docker.ts';
 import { CURRENT_MUTANT, mutated } from './mutants/mutants.ts';
 
 const APPS = fileURLToPath(new URL('apps', import.meta.url));
@@ -130,7 +130,9 @@ export class Pod {
     await prepare();
     const pod = new Pod(input, { network, revision });
     try {
-      await Promise.all([pod.#startProxies(), pod.#copyRuntime()]);
+      await together([pod.#startProxies(), pod.#copyRuntime()]);
+      // Docker accepts connections before a proxy listens.
+      await until('HAProxy serves', () => pod.get('/livez', { port: PORTS.health }).catch(() => false));
       if (workers) await pod.startWorkers(worker);
       if (workers) await until('ready', async () => (await pod.get('/readyz', { port: PORTS.health })).status === 200);
       await until('nginx serves', () => pod.get(pod.spec.ping.path).catch(() => false));
@@ -154,15 +156,16 @@ export class Pod {
     const events = this.#open('events');
     const own = Object.entries({ EVENTS: '/events/lines', ...env }).map(([name, value]) => ({ name, value }));
     const [entrypoint = '', ...args] = command;
-    const containers = workerContainers(this.spec, { name: 'worker', image, env: own }).map((container) =>
-      start(
+    const containers = workerContainers(this.spec, { name: 'worker', image, env: own });
+    const starts = containers.map(async (container, index) => {
+      this.workers[index] = await start(
         ...['--network', this.network, '--volume', `${events}:/events`, '--volume', `${folder}:/app:ro`],
         ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...this.#runtime, ...further],
         ...(container.env ?? []).flatMap(({ name, value }) => ['--env', `${name}=${value}`]),
         ...['--entrypoint', entrypoint, image, ...args],
-      ),
-    );
-    this.workers.push(...(await Promise.all(containers)));
+      );
+    });
+    await together(starts);
   }
 
   /** Runs the init container of the plan. */
@@ -361,9 +364,12 @@ export class Pod {
     const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
     const options = ['--network', this.network, ...RESTRICTED, ...shared];
     const peers = ['--env', `CORELANE_PEERS=${PEERS_HOST}`, '--env', `CORELANE_REVISION=${revision}`];
-    [this.haproxy, this.nginx] = await Promise.all([
-      start(...options, ...peers, SIDECAR_IMAGE, 'haproxy'),
-      start(...options, '--tmpfs', '/tmp:mode=1777', SIDECAR_IMAGE, 'nginx'),
-    ]);
+    const haproxy = async () => {
+      this.haproxy = await start(...options, ...peers, SIDECAR_IMAGE, 'haproxy');
+    };
+    const nginx = async () => {
+      this.nginx = await start(...options, '--tmpfs', '/tmp:mode=1777', SIDECAR_IMAGE, 'nginx');
+    };
+    await together([haproxy(), nginx()]);
   }
 }
