@@ -85,14 +85,14 @@ test('a worker that becomes free elsewhere takes what has waited longest', async
   const [home, other] = fleet.pods as [Pod, Pod];
   const long = home.get('/?hold=1&id=long');
   await home.begun('long');
-  const short = other.get('/?hold=1&id=short');
+  // Longer than a refusal is remembered (pooling.lua, WANTED_MS): who waits must have asked again.
+  const short = other.get('/?ms=1000&id=short');
   await other.begun('short');
   const waiting: Promise<Answer>[] = [];
   for (const id of ['first', 'second', 'third']) {
     waiting.push(home.get(`/?ms=10&id=${id}`));
     await home.queued(waiting.length);
   }
-  other.release('short');
   await Promise.all([...waiting, short]);
   expect(begunIn(other)).toEqual(['short', 'first', 'second', 'third']);
   // Nobody has reason to ask here but this pod itself, once: the other one has offered its slot.
