@@ -83,8 +83,14 @@ core.register_action('wait_for_worker', { 'http-req' }, function(txn)
   txn:set_var('txn.waited_ms', corelane_now_ms() - begin_ms)
 end)
 
-local function in_progress(frontend)
-  return tonumber(core.frontends[frontend]:get_stats().scur)
+-- Requests from peers as well. Not what frontend `peers` has: those may be kept connections without a question.
+local function in_progress()
+  local count = core.frontends['front']:get_stats().scur
+  for _, name in ipairs({ 'line', 'late' }) do
+    local backend = core.backends[name]
+    count = count + (backend and backend:get_stats().scur or 0)
+  end
+  return count
 end
 
 local function drained()
@@ -93,8 +99,7 @@ local function drained()
   if elapsed_ms < settings['drain-delay-ms'] then return false end
   if elapsed_ms >= settings['drain-delay-ms'] + settings['drain-timeout-ms'] then return true end
   -- A request whose body is still arriving is in nginx only; and while nginx accepts there may be a next one.
-  if not exists(NGINX_STOPPED_MARK) or in_progress('front') > 0 then return false end
-  return not core.frontends['peers'] or in_progress('peers') == 0
+  return exists(NGINX_STOPPED_MARK) and in_progress() == 0
 end
 
 -- Holds a preStop hook until the pod has drained, which drain.timeout bounds. Bounded even where nothing drains:

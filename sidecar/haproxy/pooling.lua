@@ -55,7 +55,7 @@ local now_ms = corelane_now_ms
 
 ---- Peers ----
 
-local peers = {} -- by address: { shunned_until, shun_ms, is_self, remembers_until, room_at }
+local peers = {} -- by address: { kept, shunned_until, shun_ms, is_self, remembers_until, room_at }
 local candidates, candidates_at = {}, -math.huge
 
 -- Addresses that DNS has now, but for our own and those that did not answer of late.
@@ -67,7 +67,7 @@ local function known_peers()
   for _, server in pairs(core.backends['peers'].servers) do
     local address = server:get_addr():match('^(.*):%d+$')
     if address and address ~= '0.0.0.0' and address ~= '::' then
-      local peer = peers[address] or { address = address, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0, room_at = -math.huge }
+      local peer = peers[address] or { address = address, kept = {}, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0, room_at = -math.huge }
       seen[address] = peer
       if not peer.is_self and now >= peer.shunned_until then candidates[#candidates + 1] = peer end
     end
@@ -82,20 +82,14 @@ local function shun(peer)
   candidates_at = -math.huge
 end
 
-local function send(peer, what, path, answer_ms_max)
-  local host = peer.address
-  if host:find(':', 1, true) then host = '[' .. host .. ']' end
-  return core.httpclient():get({
-    url = 'http://' .. host .. ':' .. settings['port'] .. path,
-    headers = { ['x-corelane-ask'] = { what }, ['x-corelane-from'] = { identity }, ['x-corelane-revision'] = { revision } },
-    timeout = answer_ms_max or ANSWER_MS_MAX,
-  })
+local function headers_for(what)
+  return { ['X-Corelane-Ask'] = what, ['X-Corelane-From'] = identity, ['X-Corelane-Revision'] = revision }
 end
 
 -- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it has
 -- use for another one) or "none"; nil if it does not answer.
 local function ask(peer, what, answer_ms_max)
-  local reply = send(peer, what, '/', answer_ms_max)
+  local reply = corelane_ask_peer(peer, settings['port'], headers_for(what), answer_ms_max or ANSWER_MS_MAX)
   local answer = reply and reply.status == 200 and reply.body or nil
   if answer == 'self' then
     peer.is_self = true
@@ -254,6 +248,15 @@ end
 
 ---- Why it failed ----
 
+-- Rare, and the answer is in headers: HAProxy's own client will do.
+local function ask_why_it_failed(peer, path)
+  local host = peer.address
+  if host:find(':', 1, true) then host = '[' .. host .. ']' end
+  local headers = {}
+  for name, value in pairs(headers_for('why')) do headers[name:lower()] = { value } end
+  return core.httpclient():get({ url = 'http://' .. host .. ':' .. settings['port'] .. path, headers = headers, timeout = WHY_MS_MAX })
+end
+
 local function first(values)
   return values and (values[0] or values[1])
 end
@@ -266,7 +269,7 @@ core.register_action('ask_why', { 'http-req' }, function(txn)
     local peer = slot.peer
     if peer and not asked[peer] and now_ms() >= peer.shunned_until then
       asked[peer] = true
-      local reply = send(peer, 'why', txn.f:path(), WHY_MS_MAX)
+      local reply = ask_why_it_failed(peer, txn.f:path())
       local place = reply and reply.status == 200 and first(reply.headers['x-corelane-stuck'])
       if place then
         txn:set_var('txn.stuck', place)

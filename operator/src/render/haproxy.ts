@@ -72,6 +72,7 @@ function poolingGlobals(
   presetenv CORELANE_NAMESERVER 127.0.0.1
   presetenv CORELANE_PEERS peers.invalid
   ${acrossRevisions ? ANY_REVISION : 'presetenv CORELANE_REVISION none'}
+  lua-load /usr/share/corelane/haproxy/peer-questions.lua
   lua-load /usr/share/corelane/haproxy/pooling.lua ${lua.join(' ')}`;
 }
 
@@ -190,8 +191,8 @@ backend peers
   const entrance = `frontend peers
   ${bindAny(ports.peers)}
   timeout http-request 5s
-  # An idle connection would look like a request in progress to a drain.
-  option httpclose
+  # Peers keep connections for their questions.
+  timeout http-keep-alive 10s
   http-request return status 200 content-type text/plain lf-string %[lua.corelane_answer] if { req.hdr(X-Corelane-Ask) -m found } !{ req.hdr(X-Corelane-Ask) -m str why }
 `;
   if (!handsOver(model)) return [list, `${entrance}  http-request return status 404`];

@@ -8,6 +8,7 @@ export type MutantFile =
   | 'nginx.conf'
   | 'corelane.lua'
   | 'pooling.lua'
+  | 'peer-questions.lua'
   | 'corelane-drain'
   | 'corelane-entrypoint'
   | `${'gate' | 'pages' | 'recycling' | 'supervise' | 'worker'}.cjs`;
@@ -143,7 +144,7 @@ const haproxy: Omit<Mutant, 'file'>[] = [
   {
     name: 'a client can claim to have waited',
     breaks: 'I3',
-    edits: [[/ {2}http-request del-header X-Corelane-Waits\n/g, REMOVED]],
+    edits: [[/ {2}http-request del-header X-Corelane- -m beg\n/g, REMOVED]],
     caughtBy: 'serving: a worker sees who asked',
   },
   {
@@ -302,7 +303,7 @@ const lua: Omit<Mutant, 'file'>[] = [
   {
     name: 'the waiting room waits for ever',
     breaks: 'I3',
-    edits: [[/ and now_ms\(\) - begin_ms < settings\['queue-timeout-ms'\]/g, '']],
+    edits: [[/ and corelane_now_ms\(\) - begin_ms < settings\['queue-timeout-ms'\]/g, '']],
     caughtBy: 'no-worker: a request waits for a worker',
   },
   {
@@ -314,7 +315,7 @@ const lua: Omit<Mutant, 'file'>[] = [
   {
     name: 'workers are released while nginx has requests',
     breaks: 'drain',
-    edits: [[/not exists\(NGINX_STOPPED_MARK\) or /g, REMOVED]],
+    edits: [[/exists\(NGINX_STOPPED_MARK\) and /g, REMOVED]],
     caughtBy: 'drain: nothing is lost',
   },
   {
@@ -326,7 +327,7 @@ const lua: Omit<Mutant, 'file'>[] = [
   {
     name: 'who waits for a drain that does not come waits for ever',
     breaks: 'drain',
-    edits: [[/ and \(draining_since_ms or now_ms\(\) < limit_ms\)/g, '']],
+    edits: [[/ and \(draining_since_ms or corelane_now_ms\(\) < limit_ms\)/g, '']],
     caughtBy: 'drain: waiting for a drain that does not come',
   },
 ];
@@ -476,6 +477,13 @@ const pooling: Mutant[] = [
     file: 'pooling.lua',
     edits: [[/corelane_draining\(\) or /g, REMOVED]],
     caughtBy: 'pooling: a pod that drains takes nothing',
+  },
+  {
+    name: 'a question that gets no answer is never given up',
+    breaks: 'pooling',
+    file: 'peer-questions.lua',
+    edits: [[/now >= at_ms/g, 'false']],
+    caughtBy: 'pooling: a frozen peer',
   },
   {
     name: 'nobody watches the peers that have requests of ours',

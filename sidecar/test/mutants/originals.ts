@@ -1,0 +1,40 @@
+/** The files of the data plane as they are, for mutants to change. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { renderServiceSpec } from '../../../operator/src/api/spec.ts';
+import { renderConfig } from '../../../operator/src/render/index.ts';
+import { type Mutant, type MutantFile, mutated } from './mutants.ts';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** Where the files that are not made from a spec stand in the repository, and in the image. */
+export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: string]>> = {
+  'corelane.lua': ['sidecar/haproxy/corelane.lua', '/usr/share/corelane/haproxy/corelane.lua'],
+  'peer-questions.lua': ['sidecar/haproxy/peer-questions.lua', '/usr/share/corelane/haproxy/peer-questions.lua'],
+  'pooling.lua': ['sidecar/haproxy/pooling.lua', '/usr/share/corelane/haproxy/pooling.lua'],
+  'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
+  'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
+  ...Object.fromEntries(
+    ['gate.cjs', 'pages.cjs', 'recycling.cjs', 'supervise.cjs', 'worker.cjs'].map((name) => [
+      name,
+      [`sidecar/runtime/${name}`, `/usr/share/corelane/runtime/${name}`],
+    ]),
+  ),
+};
+
+const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
+const configs = (['Safe', 'Always'] as const).map((replay) =>
+  renderConfig(renderServiceSpec.parse({ template, replay, webSockets: replay === 'Always' })),
+);
+
+/** The file before the mutation, in every variant that a mutant may be about. */
+export function originals({ file }: Mutant): string[] {
+  const [source] = IMAGE_FILES[file] ?? [];
+  if (source) return [readFileSync(`${ROOT}/${source}`, 'utf8')];
+  return configs.map((config) => config[file as keyof (typeof configs)[0]]);
+}
+
+/** Whether the mutant leaves every variant of its file as it was: it would prove nothing. */
+export function changesNothing(mutant: Mutant): boolean {
+  return originals(mutant).every((text) => mutated(mutant, mutant.file, text) === text);
+}
