@@ -1,11 +1,13 @@
 /** The report of `make bench-faults`. Computes only. */
+import { closedLoopResponseMs } from '../lib/fifo.ts';
 import { type BarChart, plot } from '../lib/plot.ts';
+import { summarize } from '../lib/stats.ts';
 import { ms, ratio, table } from '../lib/table.ts';
 import { STALL_TIMEOUT_MS, SYSTEMS } from '../systems/index.ts';
 import type { ChainCost } from './chain.ts';
 import type { MixedResult } from './mixed.ts';
 import type { Ideal, Result } from './run.ts';
-import { SCENARIOS } from './scenarios.ts';
+import { RENDER_MS, REQUESTS, SCENARIOS, WORKERS } from './scenarios.ts';
 
 export interface Report {
   machine: { cpus: number; kernel: string; node: string; loadBefore: number };
@@ -47,6 +49,7 @@ function goalTable(report: Report): string[] {
     const { outcome, ideal } = result;
     add(`p99 at C=${clients} / perfect queue (asked)`, outcome.latency.p99 / ideal.asked.p99, '<= 1.05');
     add(`p99 at C=${clients} / perfect queue (taken)`, outcome.latency.p99 / ideal.taken.p99, '<= 1.05');
+    add(`p99 at C=${clients} / perfect queue (same clients)`, outcome.latency.p99 / closedLoopP99(clients), '');
   }
   const back = own('runaway')?.runawayMs?.map((value) => (value ?? Number.POSITIVE_INFINITY) / 1_000);
   if (back)
@@ -81,9 +84,19 @@ function idealTable({ results }: Report): string[] {
       `${system}, C=${scenario.slice(7)}`,
       ms(latency.p99),
       ...boundCells(latency.p99, ideal),
+      ...closedLoopCells(latency.p99, Number(scenario.slice(7))),
     ]);
   if (rows.length === 0) return [];
-  return ['## Beside a perfect queue', table(['system', 'p99', ...BOUND_HEAD], rows)];
+  return ['## Beside a perfect queue', table(['system', 'p99', ...BOUND_HEAD, 'same clients', 'ratio'], rows)];
+}
+
+function closedLoopP99(clients: number): number {
+  return summarize(closedLoopResponseMs(clients, WORKERS, RENDER_MS, REQUESTS)).p99;
+}
+
+function closedLoopCells(p99: number, clients: number): string[] {
+  const bound = closedLoopP99(clients);
+  return [ms(bound), ratio(p99 / bound)];
 }
 
 const BOUND_HEAD = ['bound (asked)', 'ratio', 'bound (taken)', 'ratio'];

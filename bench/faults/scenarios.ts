@@ -8,7 +8,7 @@ import type { System } from '../systems/system.ts';
 export const WORKERS = 15;
 export const BODY_BYTES = 100_000;
 export const RENDER_MS = 50;
-const REQUESTS = 10_000;
+export const REQUESTS = 10_000;
 const CLIENTS = 20;
 /** More than anybody can do in the time. */
 const COUNT_MAX = 100_000;

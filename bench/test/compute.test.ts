@@ -1,6 +1,6 @@
 /** The parts of the benches that compute: a wrong bound or a wrong count would make every figure wrong. */
 import { accountMs } from '../lib/cpu.ts';
-import { fifoResponseMs } from '../lib/fifo.ts';
+import { closedLoopResponseMs, fifoResponseMs } from '../lib/fifo.ts';
 import type { Record as LoadRecord } from '../lib/load.ts';
 import type { Note } from '../lib/notes.ts';
 import { missingMs, outcomeOf } from '../lib/outcome.ts';
@@ -18,6 +18,13 @@ describe('the perfect queue', () => {
 
   test('who does not waits for the one that is free first, in order of arrival', () => {
     expect(fifoResponseMs(work([0, 100], [0, 30], [10, 30], [20, 30], [25, 1]), 2)).toEqual([100, 30, 50, 70, 66]);
+  });
+
+  test('clients that ask again at once: with as many workers nobody waits, with fewer as long as Little says', () => {
+    expect(new Set(closedLoopResponseMs(13, 15, 50, 1_000))).toEqual(new Set([50]));
+    const times = closedLoopResponseMs(20, 15, 50, 3_000);
+    expect(times.slice(0, 20)).toEqual([...Array(15).fill(50), ...Array(5).fill(100)]);
+    expect(times.reduce((sum, ms) => sum + ms, 0) / times.length).toBeCloseTo((20 * 50) / 15, 0);
   });
 
   test('one worker, exponential times at load 0.5: the mean of M/M/1', () => {
