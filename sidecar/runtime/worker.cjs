@@ -81,7 +81,18 @@ function detach(server) {
 
 function attach(server) {
   listening.add(server);
-  if (listening.size === 1) connect(require('./vitals.cjs').vitalsOf(supervisor));
+  if (listening.size > 1) return;
+  connect(require('./vitals.cjs').vitalsOf(supervisor));
+  process.off('exit', closePort);
+  process.prependListener('exit', closePort);
+}
+
+/**
+ * The process ends by itself: its port is closed while all connections are open, and before the program's own exit handlers.
+ * Not `server.close`, which would begin with idle connections: the proxy sends the next request when one ends.
+ */
+function closePort() {
+  for (const server of listening) originalClose.call(server);
 }
 
 /** The gate of this process: one for all its servers on PORT. */

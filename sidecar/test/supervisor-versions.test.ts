@@ -3,7 +3,7 @@
  * without the reaper, which is made with the image. The versions come as npm packages and are kept in the cache.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -63,6 +63,15 @@ function get(port: number, path: string, headers = {}): Promise<{ status: number
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
     });
     request.on('error', reject);
+  });
+}
+
+/** `accepted`, or the code of the error. */
+function connecting(port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, '127.0.0.1', () => resolve('accepted'));
+    socket.on('connect', () => socket.destroy());
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code));
   });
 }
 
@@ -174,6 +183,26 @@ describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
       expect(stalls[index].requests).toEqual([`id-${kind}`]);
       expect(await lost).toBe('lost');
       await until('it serves again', async () => (await program.health()).status === 200);
+    }
+  });
+
+  test('the port of a program that ends by itself is closed before its connections: nothing more is sent to it', async () => {
+    const released = join(program.folder, 'released');
+    await program.start(binary, [app('worker.mjs')], { EXITS_WITH: released, CORELANE_STALL_TIMEOUT_MS: '60000' });
+    for (const [index, query] of ['exit=0', 'fault=throw'].entries()) {
+      rmSync(released, { force: true });
+      let isOpen = true;
+      const lost = get(program.port, `/?${query}`).catch(() => 'lost');
+      void lost.then(() => (isOpen = false));
+      await until('its exit handlers run', () => program.events('exit').length > index);
+      expect(await connecting(program.port)).toBe('ECONNREFUSED');
+      expect(isOpen).toBe(true);
+      writeFileSync(released, '');
+      expect(await lost).toBe('lost');
+      await until(
+        'it serves again',
+        async () => program.events('up').length > index + 1 && (await program.health()).status === 200,
+      );
     }
   });
 

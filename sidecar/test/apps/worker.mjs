@@ -131,6 +131,12 @@ server.on('upgrade', (request, socket) => {
 if (process.env.NEVER_LISTENS) setTimeout(() => process.exit(3), 50);
 // As Next.js does: the pod's name, which is the address that everybody can reach.
 else server.listen(Number(PORT), process.env.LISTEN_ON_HOSTNAME ? HOSTNAME : '127.0.0.1', () => note({ event: 'up' }));
+// What a program does at its end may take a while: here until a test makes the file.
+if (process.env.EXITS_WITH)
+  process.on('exit', () => {
+    note({ event: 'exit' });
+    while (!existsSync(process.env.EXITS_WITH)) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+  });
 process.on('SIGTERM', () => {
   note({ event: 'sigterm' });
   setTimeout(() => process.exit(Number(process.env.EXIT_CODE ?? 0)), Number(process.env.STOP_AFTER_MS ?? 0));
