@@ -48,16 +48,12 @@ local function exchange(socket, peer, port, request, is_new)
   return read_reply(socket)
 end
 
--- One that was used a moment ago, if there is any. What has been unused for long is closed by the way.
-local function take_kept(peer)
-  local now = corelane_now_ms()
-  local oldest = peer.kept[1]
-  if oldest and now - oldest.unused_since > UNUSED_MS_MAX then
+-- Closes what has been unused for long. To be called every now and then.
+function corelane_close_unused(peer)
+  while peer.kept[1] and corelane_now_ms() - peer.kept[1].unused_since > UNUSED_MS_MAX do
+    pcall(peer.kept[1].socket.close, peer.kept[1].socket)
     table.remove(peer.kept, 1)
-    pcall(oldest.socket.close, oldest.socket)
   end
-  local entry = table.remove(peer.kept)
-  return entry and entry.socket
 end
 
 -- Asks the peer { address, kept = {} }: its reply { status, body }, or nil if it has not answered in time.
@@ -67,9 +63,10 @@ function corelane_ask_peer(peer, port, headers, answer_ms_max)
   local request = table.concat(lines, '\r\n') .. '\r\n\r\n'
   local ends_ms = corelane_now_ms() + answer_ms_max - OVERDUE_LOOK_MS
   while true do
-    local socket = take_kept(peer)
-    local is_new = not socket
-    socket = socket or core.tcp()
+    -- The one that was used last.
+    local entry = table.remove(peer.kept)
+    local is_new = not entry
+    local socket = entry and entry.socket or core.tcp()
     give_up_ms[socket] = ends_ms
     if asking:size() == 0 then asking:push(true) end
     local ok, reply = pcall(exchange, socket, peer, port, request, is_new)

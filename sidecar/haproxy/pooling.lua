@@ -242,6 +242,7 @@ local function watch_borrowed()
       end)
     end
   end
+  for _, peer in pairs(peers) do corelane_close_unused(peer) end
   -- A request can come into the queue without an arrival: one that could not be handed over is put back.
   if wake:size() == 0 and waiting() > 0 then wake:push(true) end
 end
