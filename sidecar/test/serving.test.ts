@@ -48,6 +48,11 @@ test('health, statistics and ping answer while all workers are busy (I6), and th
   expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200]);
 });
 
+/** The gate in the worker hides a second request from the program: it must not have had anything to do. */
+async function expectNoOverlap(): Promise<void> {
+  for (const worker of [0, 1]) expect(await pod.runtimeMetric(worker, 'corelane_worker_overlap_total')).toBe(0);
+}
+
 test('no worker ever has two requests, also when clients give up (I1)', async () => {
   const calls = Array.from({ length: 40 }, (_unused, n) => {
     // Every third client leaves soon, some of them while their request is being rendered.
@@ -65,6 +70,7 @@ test('no worker ever has two requests, also when clients give up (I1)', async ()
     return of('begin') > 0 && of('begin') === of('end');
   });
   expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);
+  await expectNoOverlap();
 });
 
 test('a render goes on when its client leaves, and nothing else gets its worker meanwhile (I1)', async () => {
@@ -79,6 +85,7 @@ test('a render goes on when its client leaves, and nothing else gets its worker 
   const events = pod.events().filter((event) => event.worker === worker);
   const begin = events.findIndex(({ event, id }) => event === 'begin' && id === 'left');
   expect(events[begin + 1]).toMatchObject({ event: 'end', id: 'left' });
+  await expectNoOverlap();
 });
 
 test('a client that trickles its body occupies no worker (I4)', async () => {

@@ -441,7 +441,7 @@ const pooling: Mutant[] = [
     breaks: 'pooling',
     file: 'pooling.lua',
     edits: [[/set_weight\('0'\)/g, "set_weight('1')"]],
-    caughtBy: 'pooling: what has been handed over never travels on',
+    caughtBy: 'pooling: a slot that a peer has kept is for one request',
   },
   {
     name: 'the entrance of peers does not look for a free slot',
@@ -454,7 +454,10 @@ const pooling: Mutant[] = [
     name: 'peers come first',
     breaks: 'pooling',
     file: 'haproxy.cfg',
-    edits: [[/(borrowed-[0-9]+ [0-9.:]+ maxconn 1) weight 0/g, '$1 weight 1']],
+    edits: [
+      [/(borrowed-[0-9]+ [0-9.:]+ maxconn 1) weight 0/g, '$1 weight 1'],
+      [/(server slots \S+ maxconn [0-9]+)/g, '$1 id 1000'],
+    ],
     caughtBy: 'pooling: nothing is handed over while there is a free slot at home',
   },
   {
