@@ -242,6 +242,19 @@ test('a slot that a peer has kept is for one request', async () => {
   expect((await Promise.all(requests)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
 });
 
+test('what comes from a peer and finds no slot waits for a worker of this pod, and not in line', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 }, { revision: 'same' });
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const long = home.get('/?hold=1&id=long');
+  await home.begun('long');
+  const late = home.get('/?id=late', { port: PORTS.peers, headers: { 'X-Corelane-Revision': 'same' } });
+  await until('it waits', async () => (await home.metric('haproxy_backend_current_queue{proxy="workers"}')) === 1);
+  home.release('long');
+  expect((await Promise.all([long, late])).map(({ status }) => status)).toEqual([200, 200]);
+  expect(begunIn(home)).toEqual(['long', 'late']);
+  expect(begunIn(other)).toEqual([]);
+});
+
 test('what has been handed over never travels on', async () => {
   fleet = await Fleet.start(3, { ...patient, workersPerPod: 1 });
   const answers = await Promise.all(

@@ -448,7 +448,7 @@ const pooling: Mutant[] = [
     breaks: 'pooling',
     file: 'haproxy.cfg',
     edits: [[/use_backend line if \{ lua\.corelane_slot_kept -m bool \}/g, 'use_backend line']],
-    caughtBy: 'pooling: what has been handed over never travels on',
+    caughtBy: 'pooling: what comes from a peer and finds no slot',
   },
   {
     name: 'peers come first',
