@@ -5,6 +5,8 @@ local DRAINING_MARK = '/run/corelane/draining'
 local NGINX_STOPPED_MARK = '/run/corelane/nginx-stopped'
 -- A request sees a worker that came up, and readiness sees a drain, at most this much later.
 local POLL_MS = 50
+-- How often one looks whether the supervisors have been asked for the first time.
+local ASKED_LOOK_MS = 20
 
 -- Arguments of a file as a table: numbers, but for those that are named in `texts`. For the files that are loaded after
 -- this one, too.
@@ -49,9 +51,27 @@ end
 
 -- HAProxy assumes a server up until its first check, and 3.0 has no init-state: readiness would lie, and the first
 -- requests would run into closed ports. A task, because servers cannot be marked while the configuration is parsed.
+-- A port that is open says nothing about a worker that is stuck, or not warm yet: it counts when the agent has been asked,
+-- whatever came of it.
 core.register_task(function()
+  local unasked = {}
   for _, server in pairs(core.backends['workers'].servers) do
-    if server:get_name() ~= 'waiting-room' then server:check_force_down() end
+    if server:get_name() ~= 'waiting-room' then
+      server:check_force_down()
+      if server:get_stats().agent_status then
+        server:check_disable()
+        unasked[#unasked + 1] = server
+      end
+    end
+  end
+  while #unasked > 0 do
+    core.msleep(ASKED_LOOK_MS)
+    for index = #unasked, 1, -1 do
+      if not unasked[index]:get_stats().agent_status:find('INI') then
+        unasked[index]:check_enable()
+        table.remove(unasked, index)
+      end
+    end
   end
 end)
 

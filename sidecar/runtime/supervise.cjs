@@ -30,6 +30,8 @@ const DRAIN_CHECK_MS = 100;
 const TOLD_MS = 100;
 /** What must wait for that happens then even if no HAProxy has asked. */
 const UNTOLD_MS = 500;
+/** The same before the first start: a question of HAProxy comes every 0.2 s, if HAProxy is there already. */
+const UNTOLD_START_MS = 300;
 /** Beats without a request after that: whatever HAProxy has sent before has been begun, and ended. */
 const IDLE_BEATS = 2;
 /** How often a worker is asked whether it is to be recycled. */
@@ -68,7 +70,7 @@ const marker = `${port}:${token}:${beatMs}`;
 let reaper = reaperPath();
 
 /** @type {'starting' | 'warming' | 'up' | 'draining' | 'stalled' | 'waiting' | 'stopping'} */
-let state = 'starting';
+let state = 'waiting';
 let child;
 /** Servers that tell their heartbeat: by connection, see `attach`. */
 const servers = new Map();
@@ -190,16 +192,21 @@ function isBlocked() {
   return [...servers.values()].some(({ blocked }) => blocked);
 }
 
-/** Resolves when HAProxy gives nothing to this worker any more, as far as one can tell. */
-function told() {
+/** Resolves when HAProxy has been told that the worker is down, to true, or else after `limitMs`. */
+function heard(limitMs) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, UNTOLD_MS);
+    const timer = setTimeout(resolve, limitMs, false);
     onTold = () => {
       onTold = undefined;
       clearTimeout(timer);
-      setTimeout(resolve, TOLD_MS);
+      resolve(true);
     };
   });
+}
+
+/** Resolves when HAProxy gives nothing to this worker any more, as far as one can tell. */
+async function told() {
+  if (await heard(UNTOLD_MS)) await sleep(TOLD_MS);
 }
 
 /**
@@ -326,6 +333,15 @@ function killTree() {
 }
 
 // ---- the child
+
+/**
+ * As long as HAProxy has not been told "down" in so many words, a port that is open counts as up: the worker would get
+ * requests before it is warm.
+ */
+async function startFirst() {
+  await heard(UNTOLD_START_MS);
+  if (state === 'waiting') start();
+}
 
 function start() {
   const { execPath, execArgv, argv, argv0 } = process;
@@ -469,7 +485,7 @@ function endRecycling(lock = releaseLock) {
 /** The child gets it; below a launcher the server gets it, because not every launcher passes it on. */
 function forward(signal) {
   const known = [...servers.values()];
-  const targets = known.length === 0 || known.some(isChild) ? [child.pid] : known.map(({ pid }) => pid);
+  const targets = known.length === 0 || known.some(isChild) ? [child?.pid] : known.map(({ pid }) => pid);
   for (const pid of targets) {
     try {
       process.kill(pid, signal);
@@ -533,7 +549,7 @@ function supervise(runtimePort, stepAside) {
     for (const signal of FORWARDED) process.on(signal, onSignal);
     saveMemory();
     compactSoon();
-    start();
+    void startFirst();
     watch();
     if (recycling.isConfigured) void watchRecycling();
   });

@@ -18,6 +18,9 @@ const figures = views(workerData.figures);
 const SAMPLE_US = 1_000;
 /** As long as no frame of the program is found. */
 const PAUSES_MAX = 50;
+/** Node.js 19 pauses neither a loop of microtasks nor a regular expression; there a statement does it. A frame of the runtime. */
+const PAUSE_HERE = `debugger //# sourceURL=${__filename}`;
+const PAUSE_HERE_AFTER_MS = 200;
 /** A chunk of a heap snapshot is about 100 kB. */
 const CHUNKS_MAX_BYTES = 1024 * 1024 * 1024;
 
@@ -88,6 +91,9 @@ function takeStack(id) {
   });
   session.post('Debugger.enable');
   session.post('Debugger.pause');
+  setTimeout(() => {
+    if (capture === session && pauses === 0) session.post('Runtime.evaluate', { expression: PAUSE_HERE });
+  }, PAUSE_HERE_AFTER_MS);
 }
 
 function endCapture() {

@@ -5,13 +5,18 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
-const OLDEST_AND_LONG_TERM = ['18.19.1', '20.20.2', '22.20.0', '24.21.0', '26.10.0'];
-
-/**
- * The oldest that is promised, and one of each major with long-term support. NODE_VERSIONS=19.8.1,21.7.3,23.11.1,25.9.0 in the
- * environment tries the others, which nobody should run.
- */
-export const NODE_VERSIONS = process.env.NODE_VERSIONS?.split(',') ?? OLDEST_AND_LONG_TERM;
+/** The oldest that is promised, and one of each major since. NODE_VERSIONS=24.21.0 in the environment tries that one only. */
+export const NODE_VERSIONS = process.env.NODE_VERSIONS?.split(',') ?? [
+  '18.19.1',
+  '19.8.1',
+  '20.20.2',
+  '21.7.3',
+  '22.20.0',
+  '23.11.1',
+  '24.21.0',
+  '25.9.0',
+  '26.10.0',
+];
 const CACHE = process.env.CORELANE_CACHE ?? join(homedir(), '.cache', 'corelane');
 
 /** Path of the binary of a version; installs it if it is not in the cache. */

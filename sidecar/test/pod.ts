@@ -193,7 +193,30 @@ export class Pod {
 
   /** Waits until a worker has begun with request `id`. */
   async begun(id: string): Promise<WorkerEvent> {
-    return until(`a worker begins ${id}`, () => this.events({ event: 'begin', id })[0]);
+    try {
+      return await until(`a worker begins ${id}`, () => this.events({ event: 'begin', id })[0]);
+    } catch (error) {
+      throw new Error(`${(error as Error).message}\n${await this.#account()}`);
+    }
+  }
+
+  /** What happened in this pod, for the message of a test that waited in vain: when it is read the pod has gone. */
+  async #account(): Promise<string> {
+    const status = await this.metricLines('haproxy_server_status');
+    const queues = await this.metricLines('haproxy_backend_current_queue');
+    const parts = {
+      'noted by the workers': this.events().map((event) => JSON.stringify(event)),
+      'status of servers': status.filter((line) => /"(workers|line)".* 1$/.test(line) && !line.includes('borrowed-')),
+      queues: queues.filter((line) => !line.endsWith(' 0')),
+      'log of HAProxy': (await logs(this.haproxy)).split('\n').slice(-40),
+      'log of nginx': (await logs(this.nginx)).split('\n').slice(-20),
+      'log of the workers': (await Promise.all(this.workers.map((worker) => logs(worker)))).flatMap((log) =>
+        log.split('\n').slice(-10),
+      ),
+    };
+    return Object.entries(parts)
+      .map(([name, lines]) => [`${name}:`, ...lines.filter(Boolean)].join('\n  '))
+      .join('\n');
   }
 
   /** Lets requests end that workers render, or will render, with hold=. */

@@ -84,6 +84,16 @@ class Program {
   output = '';
 
   async start(binary: string, args: string[], env: Record<string, string> = {}): Promise<void> {
+    await this.launch(binary, args, env);
+    await until(`it is up; ${this.output}`, () =>
+      this.health().then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+  }
+
+  async launch(binary: string, args: string[], env: Record<string, string> = {}): Promise<void> {
     [this.port = 0, this.runtimePort = 0] = await freePorts();
     const { NODE_OPTIONS: _own, ...outer } = process.env;
     this.process = spawn(binary, args, {
@@ -100,12 +110,6 @@ class Program {
     });
     for (const stream of [this.process.stdout, this.process.stderr])
       stream?.on('data', (chunk) => (this.output += chunk));
-    await until(`it is up; ${this.output}`, () =>
-      this.health().then(
-        ({ status }) => status === 200,
-        () => false,
-      ),
-    );
   }
 
   health() {
@@ -160,6 +164,20 @@ describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
     await program.next(first);
     expect((await get(program.port, '/')).status).toBe(200);
     expect(program.output).toMatch(/"event":"restart","reason":"stalled"/);
+  });
+
+  test('the program waits until HAProxy has been told that it is down, 0.3 s at most', async () => {
+    await program.launch(binary, [app('worker.mjs')]);
+    let refusedAt = 0;
+    await until('the supervisor listens', async () => {
+      const at = performance.timeOrigin + performance.now();
+      const isOpen = (await connecting(program.runtimePort)) === 'accepted';
+      if (!isOpen) refusedAt = at;
+      return isOpen;
+    });
+    // Nobody asks.
+    const up = await until('it is up', () => program.events('up')[0]);
+    expect(up.at - refusedAt).toBeGreaterThan(300);
   });
 
   test('CommonJS: main module, arguments, errors and exit codes', async () => {

@@ -289,6 +289,12 @@ const nginx: Omit<Mutant, 'file'>[] = [
 
 const lua: Omit<Mutant, 'file'>[] = [
   {
+    name: 'for a HAProxy that has just begun an open port is enough',
+    breaks: 'runtime',
+    edits: [[/server:check_disable\(\)/g, '']],
+    caughtBy: 'not-warm-yet: HAProxy, when it begins',
+  },
+  {
     name: 'workers count as up before they were seen',
     breaks: 'readiness',
     edits: [[/server:check_force_down\(\)/g, '']],
