@@ -1,7 +1,7 @@
 /**
  * The runtime port on 127.0.0.1. Plain net instead of node:http, which would cost each worker about 2 MB more: a few
  * short dialogues, told apart by the first line.
- *   corelane-agent N          HAProxy's agent check; a worker may have N requests; the answer is "up" or "down #reason"
+ *   corelane-agent N          HAProxy's agent check; a worker may have N requests; the answer is "up" or "down #reason" (agent.cjs)
  *   corelane-worker TOKEN ... a server process below the supervisor; the connection stays and carries its heartbeat
  *   corelane-watch TOKEN PID  its watchdog thread; the connection stays
  *   corelane-bulk TOKEN ID    a profile from there
@@ -61,7 +61,7 @@ function readFirstLine(socket, handler) {
 }
 
 /**
- * @param {{ agent(words: string[]): Promise<string>, take(verb: string, words: string[], socket: net.Socket): boolean,
+ * @param {{ agent(socket: net.Socket): Promise<void>, setLimit(given: number): void, take(verb: string, words: string[], socket: net.Socket): boolean,
  *   page(path: string): Promise<{status: number, type?: string, headers?: object, body?: string, source?: net.Socket}> }} answers
  *   `take` keeps the connection of a process that it knows
  */
@@ -73,8 +73,10 @@ function healthServer(answers) {
       const [verb, ...words] = line.split(' ');
       if (answers.take(verb, words, socket)) return;
       socket.resume(); // the other headers
-      if (verb === 'corelane-agent') socket.end(`${await answers.agent(words)}\n`);
-      else if (verb === 'GET') respond(socket, await answers.page(words[0] ?? ''));
+      if (verb === 'corelane-agent') {
+        answers.setLimit(Number(words[0]));
+        await answers.agent(socket);
+      } else if (verb === 'GET') respond(socket, await answers.page(words[0] ?? ''));
       else socket.destroy();
     });
   });

@@ -9,6 +9,7 @@ const { spawn } = require('node:child_process');
 const { accessSync, constants: fsConstants, readFileSync, writeSync } = require('node:fs');
 const { constants } = require('node:os');
 const { join } = require('node:path');
+const { agentOf } = require('./agent.cjs');
 const { compactSoon } = require('./compact.cjs');
 const { accepts, healthServer } = require('./health.cjs');
 const { pagesOf } = require('./pages.cjs');
@@ -119,9 +120,14 @@ function reaperPath() {
 
 // ---- state
 
+function setState(next) {
+  state = next;
+  agent.news();
+}
+
 function setUp() {
   if (state !== 'starting' && state !== 'warming') return;
-  state = 'up';
+  setState('up');
   everUp = true;
   upSinceMs = nowMs();
   clearTimeout(launcherTimer);
@@ -137,7 +143,7 @@ async function onListening(pid) {
     setUp();
     return;
   }
-  state = 'warming';
+  setState('warming');
   everUp = true;
   clearTimeout(launcherTimer);
   const warmed = child;
@@ -150,7 +156,7 @@ async function onListening(pid) {
 /** The server has gone, the process that was started may live on (a launcher, or a server that has closed its port). */
 function setStarting() {
   if (!['up', 'warming', 'draining'].includes(state)) return;
-  state = 'starting';
+  setState('starting');
   if (!isRecycled) log('down', { reason: 'the server has closed its port' });
 }
 
@@ -169,16 +175,19 @@ async function lookForUnwatched() {
   if (servers.size === 0 && nowMs() - acceptsSinceMs >= UNWATCHED_MS) await onListening();
 }
 
-/** HAProxy asks, and says how many requests it may give to this worker. */
-async function agent([given]) {
-  if (Number(given) > 0) setLimit(Number(given));
-  if (await isUp()) return isBlocked() ? 'down #busy' : 'up';
-  onTold?.();
-  return `down #${state}`;
-}
+const agent = agentOf({
+  async answer() {
+    if (await isUp()) return isBlocked() ? 'down #busy' : 'up';
+    return `down #${state}`;
+  },
+  onAnswer(answer) {
+    if (answer !== 'up') onTold?.();
+  },
+});
 
+/** How many requests HAProxy may give to this worker. */
 function setLimit(given) {
-  if (given === limit) return;
+  if (!(given > 0) || given === limit) return;
   limit = given;
   for (const socket of servers.keys()) sendLimit(socket);
 }
@@ -214,7 +223,7 @@ async function told() {
  * @returns false if something else has happened meanwhile (it died, it is stuck, the pod stops)
  */
 async function drain() {
-  state = 'draining';
+  setState('draining');
   const drained = child;
   const goesOn = () => state === 'draining' && child === drained && servers.size > 0;
   await told();
@@ -249,7 +258,11 @@ function attach(pid, ppid, socket) {
     // The next look adds all the time since the last one.
     server.silentMs = watchedAtMs - nowMs();
     server.inspected = (last & 1) !== 0;
-    server.blocked = (last & 2) !== 0;
+    const blocked = (last & 2) !== 0;
+    if (blocked !== server.blocked) {
+      server.blocked = blocked;
+      agent.news();
+    }
     server.renders = (last & 8) !== 0;
     server.idleBeats = (last & 4) !== 0 ? 0 : server.idleBeats + 1;
     if (server.isStalled && state === 'stalled' && !killedForStall) recover(server);
@@ -303,7 +316,7 @@ async function stalled(server) {
   const { pid, silentMs } = server;
   const isStopping = state === 'stopping';
   server.isStalled = true;
-  if (!isStopping) state = 'stalled';
+  if (!isStopping) setState('stalled');
   killedForStall = false;
   const [found] = await Promise.all([stallLog.capture(pid, stallMs), isStopping ? undefined : told()]);
   log('stalled', { ...stallLog.record(pid, silentMs, found), worker: workerIndex });
@@ -312,7 +325,7 @@ async function stalled(server) {
 }
 
 function recover({ pid }) {
-  state = 'up';
+  setState('up');
   tell(pid, 'resume');
   log('recovered');
 }
@@ -346,7 +359,7 @@ async function startFirst() {
 function start() {
   const { execPath, execArgv, argv, argv0 } = process;
   const command = [...execArgv, ...argv.slice(1)];
-  state = 'starting';
+  setState('starting');
   killedForStall = false;
   upSinceMs = undefined;
   isRecycled = false;
@@ -413,7 +426,7 @@ function onEnd(code, signal) {
   if (isHealthy() || isRecycled) failures = 0;
   backoffMs = failures === 0 ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (failures - 1));
   failures += 1;
-  state = 'waiting';
+  setState('waiting');
   log('restart', { reason, code, signal, afterMs: backoffMs });
   setTimeout(() => state === 'waiting' && start(), backoffMs);
 }
@@ -499,7 +512,7 @@ function onSignal(signal) {
   if (STOPS.includes(signal)) {
     log('stopping', { signal });
     if (state === 'waiting') process.exit(0);
-    state = 'stopping';
+    setState('stopping');
   }
   forward(signal);
 }
@@ -513,7 +526,7 @@ const pages = pagesOf({
   drain,
   /** Ends a drain after which the worker goes on. */
   undrain: () => {
-    if (state === 'draining') state = 'up';
+    if (state === 'draining') setState('up');
   },
   figures: () => ({
     restarts,
@@ -538,7 +551,8 @@ function saveMemory() {
  * @param stepAside called instead when another process holds the port
  */
 function supervise(runtimePort, stepAside) {
-  const server = healthServer({ agent, take, page: pages.page });
+  const answers = { agent: agent.ask, setLimit, take, page: pages.page };
+  const server = healthServer(answers);
   server.once('error', stepAside);
   server.listen({ port: runtimePort, host: '127.0.0.1', backlog: 64 }, () => {
     server.off('error', stepAside);

@@ -87,7 +87,8 @@ function defaults({ queue, timeouts, webSockets }: DataPlaneModel): string {
   mode http
   # Also the pause before the same worker is tried again: the smaller of this and 1 s.
   timeout connect 200ms
-  timeout check 500ms
+  # Longer than a supervisor lets the agent check wait for news (0.9 s).
+  timeout check 2s
   timeout client ${ms(timeouts.haproxyClientMs, 'timeouts.clientSend')}
   timeout http-request 10s
   timeout queue ${ms(queue.timeoutMs, 'queue.timeout')}
@@ -285,13 +286,14 @@ function isSupervised({ workers }: DataPlaneModel): boolean {
 
 /**
  * The supervisor tells through an agent check that a worker is stuck, has ended or is about to stop. Of an agent HAProxy
- * believes nothing but words: one that is not there (an image without Node.js) or late (no CPU) changes nothing.
+ * believes nothing but words: one that is not there (an image without Node.js) or late (no CPU) changes nothing. A
+ * supervisor answers when there is news, or after 0.9 s.
  */
 function supervised(model: DataPlaneModel): string {
   if (!isSupervised(model)) return '';
   return `  # The worker's supervisor says "down" before a kill; where there is none, only the check above counts. It is told how
   # many requests its worker may have: the gate in the worker holds back any more.
-  default-server agent-check agent-inter 200ms agent-send "corelane-agent ${whole(model.concurrency, 'concurrency')}\\n"
+  default-server agent-check agent-inter 100ms agent-send "corelane-agent ${whole(model.concurrency, 'concurrency')}\\n"
 `;
 }
 

@@ -1,0 +1,72 @@
+/** HAProxy's agent check: a question that has no news to tell waits for some. */
+import net from 'node:net';
+import { fileURLToPath } from 'node:url';
+import { until } from './pod.ts';
+import { Program } from './program.ts';
+
+const WORKER = fileURLToPath(new URL('apps/worker.mjs', import.meta.url));
+
+let program: Program;
+beforeEach(async () => {
+  program = new Program();
+  await program.start(process.execPath, [WORKER]);
+});
+afterEach(() => program.stop());
+
+interface Question {
+  socket: net.Socket;
+  answer: Promise<{ text: string; elapsedMs: number }>;
+  isAnswered: boolean;
+}
+
+/** As HAProxy does. */
+function ask(): Question {
+  const askedAt = performance.now();
+  const socket = net.connect(program.runtimePort, '127.0.0.1', () => socket.write('corelane-agent 1\n'));
+  const question: Question = {
+    socket,
+    isAnswered: false,
+    answer: new Promise((resolve, reject) => {
+      let text = '';
+      socket.on('data', (chunk) => (text += chunk));
+      socket.on('error', reject);
+      socket.on('close', () => {
+        question.isAnswered = true;
+        resolve({ text: text.trim(), elapsedMs: performance.now() - askedAt });
+      });
+    }),
+  };
+  return question;
+}
+
+/** A question that waits. The one before it has told what there is. */
+async function askUntilOneWaits(): Promise<Question> {
+  return until('a question waits', async () => {
+    await ask().answer;
+    const question = ask();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    return question.isAnswered ? undefined : question;
+  });
+}
+
+test('it is answered when the worker dies, and again when the next one is up; without news a second later all the same', async () => {
+  const waited = await (await askUntilOneWaits()).answer;
+  expect(waited.text).toBe('up');
+
+  const waiting = await askUntilOneWaits();
+  const pid = await program.next(0);
+  process.kill(pid, 'SIGKILL');
+  const told = await waiting.answer;
+  expect(told.text).toMatch(/^down #(starting|waiting)$/);
+  expect(told.elapsedMs).toBeLessThan(waited.elapsedMs);
+  await until('it is up again', async () => (await ask().answer).text === 'up');
+  expect(await program.next(pid)).not.toBe(pid);
+});
+
+test('a HAProxy that has just begun does not wait', async () => {
+  const waited = await (await askUntilOneWaits()).answer;
+  const left = await askUntilOneWaits();
+  left.socket.destroy();
+  await left.answer;
+  await until('one does not wait', async () => (await ask().answer).elapsedMs < waited.elapsedMs / 2);
+});

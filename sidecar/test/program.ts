@@ -1,0 +1,114 @@
+/** A program below the supervisor, without containers. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { until, type WorkerEvent } from './pod.ts';
+
+export const RUNTIME = fileURLToPath(new URL('../runtime/supervisor.cjs', import.meta.url));
+
+/**
+ * Two ports that nobody uses, and that stay so while a program is started again: below those that the kernel gives to
+ * clients and Docker to published ports, of which tests beside this one take many.
+ */
+export async function freePorts(): Promise<number[]> {
+  const ports: number[] = [];
+  while (ports.length < 2) {
+    const port = 10_000 + Math.floor(20_000 * Math.random());
+    const server = net.createServer();
+    const isFree = await new Promise((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (isFree) await new Promise((resolve) => server.close(resolve));
+    if (isFree && !ports.includes(port)) ports.push(port);
+  }
+  return ports;
+}
+
+/** One request, on a connection of its own. */
+export function get(port: number, path: string, headers = {}): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const request = http.get({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
+      let body = '';
+      response.on('data', (chunk) => (body += chunk));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+    request.on('error', reject);
+  });
+}
+
+/** `accepted`, or the code of the error. */
+export function connecting(port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = net.connect(port, '127.0.0.1', () => resolve('accepted'));
+    socket.on('connect', () => socket.destroy());
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+  });
+}
+
+/** One supervised program: the files as they are, on the machine itself. */
+export class Program {
+  readonly folder = mkdtempSync(join(tmpdir(), 'corelane-supervisor-'));
+  port = 0;
+  runtimePort = 0;
+  process: ChildProcess | undefined;
+  output = '';
+
+  async start(binary: string, args: string[], env: Record<string, string> = {}): Promise<void> {
+    await this.launch(binary, args, env);
+    await until(`it is up; ${this.output}`, () =>
+      this.health().then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+  }
+
+  async launch(binary: string, args: string[], env: Record<string, string> = {}): Promise<void> {
+    [this.port = 0, this.runtimePort = 0] = await freePorts();
+    const { NODE_OPTIONS: _own, ...outer } = process.env;
+    this.process = spawn(binary, args, {
+      env: {
+        ...outer,
+        PORT: String(this.port),
+        WORKER_INDEX: '0',
+        CORELANE_RUNTIME_PORT: String(this.runtimePort),
+        CORELANE_STALL_TIMEOUT_MS: '1500',
+        EVENTS: join(this.folder, 'events'),
+        ...env,
+        NODE_OPTIONS: `--require=${RUNTIME} ${env.NODE_OPTIONS ?? ''}`,
+      },
+    });
+    for (const stream of [this.process.stdout, this.process.stderr])
+      stream?.on('data', (chunk) => (this.output += chunk));
+  }
+
+  health() {
+    return get(this.runtimePort, '/healthz');
+  }
+
+  events(event: string): WorkerEvent[] {
+    const file = join(this.folder, 'events');
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+    return lines.map((line) => JSON.parse(line)).filter((found) => found.event === event);
+  }
+
+  /** The next server process after `pid`, up. */
+  async next(pid: number): Promise<number> {
+    const up = await until('another one is up', () => this.events('up').find((event) => event.pid !== pid));
+    await until('the supervisor says so', async () => (await this.health()).status === 200);
+    return up.pid;
+  }
+
+  async stop(): Promise<void> {
+    if (this.process && this.process.exitCode === null && this.process.signalCode === null) {
+      const ended = new Promise((resolve) => this.process?.once('exit', resolve));
+      this.process.kill('SIGTERM');
+      await ended;
+    }
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
