@@ -11,6 +11,9 @@ const HOLD_DOWN_MS = 200;
 /** A question so long after the last answer may come from a HAProxy that has just begun, and knows nothing. */
 const KNOWS_MS = 300;
 
+/** `performance` would load a part of Node.js that the supervisor does without. */
+const nowMs = () => process.uptime() * 1000;
+
 /**
  * @param {{ answer(): Promise<string>, onAnswer(answer: string): void }} worker "up" or "down #reason"; what HAProxy has been told
  */
@@ -39,7 +42,7 @@ function agentOf({ answer, onAnswer }) {
 
   /** Answers the question that came over `socket`. */
   async function ask(socket) {
-    const askedAtMs = performance.now();
+    const askedAtMs = nowMs();
     const known = askedAtMs - lastAtMs < KNOWS_MS ? last : undefined;
     let current = await answer();
     if (current === known) {
@@ -48,7 +51,7 @@ function agentOf({ answer, onAnswer }) {
     }
     // HAProxy has gone: the next one knows nothing.
     last = socket.destroyed ? undefined : current;
-    lastAtMs = performance.now();
+    lastAtMs = nowMs();
     if (socket.destroyed) return;
     onAnswer(current);
     socket.end(`${current}\n`);

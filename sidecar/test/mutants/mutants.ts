@@ -627,7 +627,7 @@ const runtime: Mutant[] = [
     name: 'a worker is up before it is warm',
     breaks: 'runtime',
     file: 'supervise.cjs',
-    edits: [[/ {2}state = 'warming';/g, '  setUp();']],
+    edits: [[/ {2}setState\('warming'\);/g, '  setUp();']],
     caughtBy: 'runtime: a worker takes requests when it has rendered',
   },
   {
