@@ -1,6 +1,7 @@
 /** What the worker runtime costs: the same worker with and without it, at the same load, at the same time. */
 import { docker } from '../../sidecar/test/docker.ts';
 import { Pod } from '../../sidecar/test/pod.ts';
+import { median } from '../lib/stats.ts';
 import { mounted } from './mounted-node.ts';
 
 export interface Cost {
@@ -17,6 +18,8 @@ const RATE = 10;
 const ROUNDS = 1_000_000;
 /** The program's young generation, which V8 doubles by chance: small in both. */
 const FLAG = '--max-semi-space-size=1';
+/** The heap of a program grows until it is collected: one look would be chance. The looks of the last half of the time. */
+const LOOKS = 15;
 /** 100 ticks of the kernel's clock are a second everywhere. */
 const TICKS_PER_SECOND = 100;
 
@@ -36,9 +39,21 @@ async function look(pod: Pod): Promise<{ ticks: number; kb: number }> {
   return sums;
 }
 
+/** Median of the memory in kB. */
+async function memoryKb(pod: Pod): Promise<number> {
+  const found: number[] = [];
+  const pauseMs = (SECONDS / 2 / LOOKS) * 1000;
+  for (let n = 0; n < LOOKS; n += 1) {
+    await new Promise((resolve) => setTimeout(resolve, n === 0 ? (SECONDS / 2) * 1000 : pauseMs));
+    found.push((await look(pod)).kb);
+  }
+  return median(found);
+}
+
 async function measure(pod: Pod, atMs: number): Promise<Cost> {
   const before = await look(pod);
   const began = performance.now();
+  const memory = memoryKb(pod);
   const answers: Promise<unknown>[] = [];
   for (let n = 0; n < SECONDS * RATE; n += 1) {
     const waitMs = atMs + (n * 1000) / RATE - Date.now();
@@ -49,7 +64,7 @@ async function measure(pod: Pod, atMs: number): Promise<Cost> {
   const after = await look(pod);
   const seconds = (performance.now() - began) / 1000;
   return {
-    memoryMib: after.kb / 1024,
+    memoryMib: (await memory) / 1024,
     cpuPercent: ((after.ticks - before.ticks) / TICKS_PER_SECOND / seconds) * 100,
   };
 }
