@@ -19,6 +19,8 @@ local SHUN_MS_MIN = 1000
 local SHUN_MS_MAX = 30000
 -- nginx does not wait long for a reason.
 local WHY_MS_MAX = 100
+-- A peer that has got a request from the waiting room is asked for a reason for so long.
+local FOUND_MS = 60000
 -- A promised slot that nobody has taken by then is free again.
 local PROMISE_MS = 20
 -- Who has been refused is remembered for so long, and asks that peer again before it is forgotten.
@@ -55,7 +57,7 @@ local now_ms = corelane_now_ms
 
 ---- Peers ----
 
-local peers = {} -- by address: { kept, shunned_until, shun_ms, is_self, remembers_until, room_at }
+local peers = {} -- by address: { kept, shunned_until, shun_ms, is_self, remembers_until, room_at, found_at }
 local candidates, candidates_at = {}, -math.huge
 
 -- Addresses that DNS has now, but for our own and those that did not answer of late.
@@ -67,7 +69,7 @@ local function known_peers()
   for _, server in pairs(core.backends['peers'].servers) do
     local address = server:get_addr():match('^(.*):%d+$')
     if address and address ~= '0.0.0.0' and address ~= '::' then
-      local peer = peers[address] or { address = address, kept = {}, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0, room_at = -math.huge }
+      local peer = peers[address] or { address = address, kept = {}, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0, room_at = -math.huge, found_at = -math.huge }
       seen[address] = peer
       if not peer.is_self and now >= peer.shunned_until then candidates[#candidates + 1] = peer end
     end
@@ -181,7 +183,10 @@ if settings['hand-over'] == 1 then
     if now_ms() - refused_at < HOLD_OFF_MS then return nil end
     local list = known_peers()
     local peer = list[1] and list[math.random(#list)]
-    if peer and ask(peer, 'slot') == 'yes' then return peer.address end
+    if peer and ask(peer, 'slot') == 'yes' then
+      peer.found_at = now_ms()
+      return peer.address
+    end
     refused_at = now_ms()
   end
 end
@@ -262,21 +267,32 @@ local function first(values)
   return values and (values[0] or values[1])
 end
 
--- nginx wants to know what a request was stuck in whose worker has died (path /why/ID), and no supervisor of this pod
--- knows. It may have been handed over: the servers of `line` still have the peers that had something of ours.
-core.register_action('ask_why', { 'http-req' }, function(txn)
-  local asked = {}
+-- Those that may have a request of ours: the servers of `line` have the last one each, the waiting room has found some.
+local function may_have_ours()
+  local list, listed, now = {}, {}, now_ms()
+  local function add(peer)
+    if not listed[peer] and now >= peer.shunned_until then list[#list + 1] = peer end
+    listed[peer] = true
+  end
   for _, slot in ipairs(borrowed) do
-    local peer = slot.peer
-    if peer and not asked[peer] and now_ms() >= peer.shunned_until then
-      asked[peer] = true
-      local reply = ask_why_it_failed(peer, txn.f:path())
-      local place = reply and reply.status == 200 and first(reply.headers['x-corelane-stuck'])
-      if place then
-        txn:set_var('txn.stuck', place)
-        txn:set_var('txn.stuck_pod', first(reply.headers['x-corelane-pod']) or '')
-        return
-      end
+    if slot.peer then add(slot.peer) end
+  end
+  for _, peer in pairs(peers) do
+    if now - peer.found_at <= FOUND_MS then add(peer) end
+  end
+  return list
+end
+
+-- nginx wants to know what a request was stuck in whose worker has died (path /why/ID), and no supervisor of this pod
+-- knows. It may have been handed over.
+core.register_action('ask_why', { 'http-req' }, function(txn)
+  for _, peer in ipairs(may_have_ours()) do
+    local reply = ask_why_it_failed(peer, txn.f:path())
+    local place = reply and reply.status == 200 and first(reply.headers['x-corelane-stuck'])
+    if place then
+      txn:set_var('txn.stuck', place)
+      txn:set_var('txn.stuck_pod', first(reply.headers['x-corelane-pod']) or '')
+      return
     end
   end
 end)

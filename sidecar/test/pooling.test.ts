@@ -104,14 +104,16 @@ test('a worker that becomes free elsewhere takes what has waited longest', async
   await long;
 });
 
-test('requests of a pod without a worker go to its peers', async () => {
-  fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 });
+test('requests of a pod without a worker go to its peers, and what one got stuck in comes back', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 1, watchdog: { stallTimeout: '1s' } });
   const [home, other] = fleet.pods as [Pod, Pod];
   await docker('rm', '--force', home.workers[0] as string);
   const answers = await many(4, (id) => home.get(`/?ms=20&id=${id}`));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
   expect(answers.map(hops)).toEqual([1, 1, 1, 1]);
   expect(begunIn(other)).toHaveLength(4);
+  const stuck = await home.get('/?loop=1&id=stuck', { method: 'POST' });
+  expect([stuck.status, stuck.headers['x-corelane-error']]).toEqual([502, 'worker-stuck']);
 });
 
 test('pods of another revision share nothing, unless they are told to', async () => {
