@@ -516,13 +516,6 @@ const pooling: Mutant[] = [
     caughtBy: 'pooling: requests of a pod without a worker',
   },
   {
-    name: 'a peer that the waiting room has found is not asked why a worker has died',
-    breaks: 'pooling',
-    file: 'pooling.lua',
-    edits: [[/peer\.found_at = now_ms\(\)/g, '']],
-    caughtBy: 'pooling: requests of a pod without a worker',
-  },
-  {
     name: 'a full pod leaves even if all are full',
     breaks: 'readiness',
     file: 'pooling.lua',
