@@ -82,13 +82,13 @@ function tunnel(silentMsMax: number): string {
 `;
 }
 
-function defaults({ queue, timeouts, webSockets }: DataPlaneModel): string {
+function defaults(model: DataPlaneModel): string {
+  const { queue, timeouts, webSockets } = model;
   return `defaults
   mode http
   # Also the pause before the same worker is tried again: the smaller of this and 1 s.
   timeout connect 200ms
-  # Longer than a supervisor lets the agent check wait for news (0.9 s).
-  timeout check 2s
+${isSupervised(model) ? '  # Longer than a supervisor lets the agent check wait for news (0.9 s).\n  timeout check 2s' : '  timeout check 500ms'}
   timeout client ${ms(timeouts.haproxyClientMs, 'timeouts.clientSend')}
   timeout http-request 10s
   timeout queue ${ms(queue.timeoutMs, 'queue.timeout')}
