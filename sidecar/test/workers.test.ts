@@ -37,6 +37,9 @@ test('no worker has ever been up: not ready; a request waits for the first one',
   const inWaitingRoom = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
   await until('two wait', async () => (await pod.metric(inWaitingRoom)) === 2);
   await pod.queued(1);
+  const refused = (worker: number) =>
+    pod.metric(`haproxy_server_check_status{proxy="workers",server="worker-${worker}",state="L4CON"}`);
+  await until('HAProxy has looked for both', async () => (await refused(0)) === 1 && (await refused(1)) === 1);
   await pod.startWorkers();
   expect(statuses(await Promise.all(early))).toEqual([200, 200, 200]);
   await until('ready', async () => (await ready()) === '200 ok');

@@ -537,7 +537,7 @@ const runtime: Mutant[] = [
     breaks: 'I1',
     file: 'gate.cjs',
     edits: [[/if \(this\.#active < this\.limit\) return/g, 'return']],
-    caughtBy: 'gate: after the death of HAProxy',
+    caughtBy: 'gate: two requests at once',
   },
   {
     name: 'the gate lets one too many through',
