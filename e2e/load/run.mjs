@@ -19,6 +19,12 @@ const PRODUCT = {
 };
 
 /**
+ * An idle connection is closed after so long. Shorter than drain.delay: within that each one either is used, and told to close, or
+ * gone. One that is idle for longer may be closed by nginx just as it is used: HTTP's own race (RFC 9112, 9.5).
+ */
+const IDLE_MS_MAX = 2_000;
+
+/**
  * When each request of an open loop is due: a Poisson process, so the gaps are exponentially distributed.
  *
  * @param {{ requests: number, ratePerS: number, seed: number }} options the same options give the same times
@@ -84,7 +90,7 @@ function createRun(options, stats) {
   let sentCount = 0;
   const elapsedMs = () => performance.now() - startedMs;
   const stopping = new AbortController();
-  const agent = new Agent({ keepAlive: options.keepAlive, maxFreeSockets: options.concurrency });
+  const agent = new Agent({ keepAlive: options.keepAlive, maxFreeSockets: options.concurrency, timeout: IDLE_MS_MAX });
   const body = options.bodyBytes === undefined ? undefined : createBody(options.bodyBytes);
   const inFlight = new Set();
   return {
