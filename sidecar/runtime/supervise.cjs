@@ -31,7 +31,7 @@ const DRAIN_CHECK_MS = 100;
 const TOLD_MS = 100;
 /** What must wait for that happens then even if no HAProxy has asked. */
 const UNTOLD_MS = 500;
-/** The same before the first start: a question of HAProxy comes every 0.2 s, if HAProxy is there already. */
+/** The same before the first start: HAProxy asks every 0.1 s, if it is there already. */
 const UNTOLD_START_MS = 300;
 /** Beats without a request after that: whatever HAProxy has sent before has been begun, and ended. */
 const IDLE_BEATS = 2;
@@ -558,8 +558,7 @@ function saveMemory() {
  * @param stepAside called instead when another process holds the port
  */
 function supervise(runtimePort, stepAside) {
-  const answers = { agent: agent.ask, setLimit, take, page: pages.page };
-  const server = healthServer(answers);
+  const server = healthServer({ agent: agent.ask, setLimit, take, page: pages.page });
   server.once('error', stepAside);
   server.listen({ port: runtimePort, host: '127.0.0.1', backlog: 64 }, () => {
     server.off('error', stepAside);

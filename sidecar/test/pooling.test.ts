@@ -223,7 +223,6 @@ test('a client cannot speak to the peers, nor for the proxies', async () => {
   expect(answers.map(({ body }) => body).join()).not.toMatch(/forged|x-corelane-a/);
 });
 
-/** Many at once, from everywhere, so that slots which were promised are gone again and again. */
 test('a slot that a peer has kept is for one request', async () => {
   fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 });
   const [home, other] = fleet.pods as [Pod, Pod];
@@ -257,6 +256,7 @@ test('what comes from a peer and finds no slot waits for a worker of this pod, a
   expect(begunIn(other)).toEqual([]);
 });
 
+/** Many at once, from everywhere, so that slots which were promised are gone again and again. */
 test('what has been handed over never travels on', async () => {
   fleet = await Fleet.start(3, { ...patient, workersPerPod: 1 });
   const answers = await Promise.all(
