@@ -10,11 +10,12 @@ import { eventually, get, KUBECONFIG, kubectl } from '../support/cluster.ts';
 import { type ClientResult, Fleet } from '../support/fleet.ts';
 import { outcomeOf, report } from '../support/outcome.ts';
 import type { LivePod } from '../support/renderservice.ts';
+import { run } from '../support/shell.ts';
 
 const isFull = process.env.BENCH === 'full';
 const counts = isFull
-  ? { rollouts: 10, deletions: 30, evictions: 3, drains: 2, pods: 4, manyPods: 8, fewPods: 2 }
-  : { rollouts: 1, deletions: 3, evictions: 1, drains: 1, pods: 4, manyPods: 4, fewPods: 2 };
+  ? { rollouts: 10, deletions: 30, lateDeletions: 3, evictions: 3, drains: 2, pods: 4, manyPods: 8, fewPods: 2 }
+  : { rollouts: 1, deletions: 3, lateDeletions: 1, evictions: 1, drains: 1, pods: 4, manyPods: 4, fewPods: 2 };
 /**
  * With 15 a second of the other two clients this is a load of 0.7 of the fewest pods in CI. In full there are more requests
  * with shorter renders, and a load of 0.51 of the workers: what else the requests cost takes the rest of two cores.
@@ -23,6 +24,8 @@ const RENDER_MS = isFull ? '38' : '50';
 const RATE_PER_S = isFull ? 92 : 40;
 /** With the other clients 0.7 of the fewest pods. */
 const RATE_WHILE_SCALING_PER_S = 59;
+/** Longer than drain.delay. Where renders take all of a node, kube-proxy was seen to be as late. */
+const KUBE_PROXY_LATE_MS = 10_000;
 /** Long enough for everything; the clients are told to stop when it is done. */
 const SECONDS_MAX = 1_500;
 
@@ -47,6 +50,12 @@ async function workerNodes(): Promise<string[]> {
   const selector = '!node-role.kubernetes.io/control-plane';
   const { items } = await get<{ items: { metadata: { name: string } }[] }>('nodes', '-l', selector);
   return items.map(({ metadata }) => metadata.name);
+}
+
+/** On the nodes that have pods, so that no Service there learns of a pod that comes or goes. */
+async function signalKubeProxies(signal: 'STOP' | 'CONT'): Promise<void> {
+  for (const node of await workerNodes())
+    await run('docker', ['exec', node, 'pkill', `-${signal}`, '-x', 'kube-proxy']);
 }
 
 async function somePod(): Promise<string> {
@@ -87,6 +96,20 @@ describe('under load from three clients', () => {
       await fleet.settled();
     });
   }, 1_500_000);
+
+  test('pods are deleted and kube-proxy hears of it late', async () => {
+    await fleet.phase('pod deletion, kube-proxy late', counts.lateDeletions, async () => {
+      await signalKubeProxies('STOP');
+      try {
+        await kubectl(['-n', fleet.namespace, 'delete', 'pod', await somePod(), '--wait=false']);
+        // Being late is the time itself.
+        await new Promise((resolve) => setTimeout(resolve, KUBE_PROXY_LATE_MS));
+      } finally {
+        await signalKubeProxies('CONT');
+      }
+      await fleet.settled();
+    });
+  }, 600_000);
 
   test('pods are evicted', async () => {
     await fleet.phase('eviction', counts.evictions, async () => {

@@ -2,6 +2,7 @@
 -- Arguments (haproxy.cfg, lua-load): key=value, times in milliseconds.
 
 local DRAINING_MARK = '/run/corelane/draining'
+local FORGOTTEN_MARK = '/run/corelane/forgotten'
 local NGINX_STOPPED_MARK = '/run/corelane/nginx-stopped'
 -- A request sees a worker that came up, and readiness sees a drain, at most this much later.
 local POLL_MS = 50
@@ -28,6 +29,8 @@ local settings =
   corelane_settings('corelane.lua', { ... }, { 'drain-delay-ms', 'drain-timeout-ms', 'queue-timeout-ms' })
 
 local draining_since_ms = nil
+-- Nginx accepts no more, and drain.timeout counts, from here on.
+local forgotten_since_ms = nil
 
 function corelane_now_ms()
   local now = core.now()
@@ -38,6 +41,11 @@ local function exists(path)
   local file = io.open(path, 'r')
   if file then file:close() end
   return file ~= nil
+end
+
+local function make(path)
+  local file = io.open(path, 'w')
+  if file then file:close() end
 end
 
 local function workers_up()
@@ -79,6 +87,21 @@ core.register_task(function()
   while not exists(DRAINING_MARK) do core.msleep(POLL_MS) end
   draining_since_ms = corelane_now_ms()
   core.log(core.notice, 'draining')
+
+  -- An endpoint list that is late is known by the requests that it still sends. The hook of nginx waits for the mark, and
+  -- makes it when they do not cease.
+  local front = core.frontends['front']
+  local requests, quiet_since_ms = front:get_stats().req_tot, draining_since_ms
+  while not exists(FORGOTTEN_MARK) do
+    core.msleep(POLL_MS)
+    local total = front:get_stats().req_tot
+    if total ~= requests then
+      requests, quiet_since_ms = total, corelane_now_ms()
+    elseif corelane_now_ms() - quiet_since_ms >= settings['drain-delay-ms'] then
+      make(FORGOTTEN_MARK)
+    end
+  end
+  forgotten_since_ms = corelane_now_ms()
 end)
 
 -- Global: pooling.lua wants to know as well.
@@ -114,10 +137,8 @@ local function in_progress()
 end
 
 local function drained()
-  if not draining_since_ms then return false end
-  local elapsed_ms = corelane_now_ms() - draining_since_ms
-  if elapsed_ms < settings['drain-delay-ms'] then return false end
-  if elapsed_ms >= settings['drain-delay-ms'] + settings['drain-timeout-ms'] then return true end
+  if not forgotten_since_ms then return false end
+  if corelane_now_ms() - forgotten_since_ms >= settings['drain-timeout-ms'] then return true end
   -- A request whose body is still arriving is in nginx only; and while nginx accepts there may be a next one.
   return exists(NGINX_STOPPED_MARK) and in_progress() == 0
 end

@@ -48,12 +48,23 @@ local function exchange(socket, peer, port, request, is_new)
   return read_reply(socket)
 end
 
--- Closes what has been unused for long. To be called every now and then.
-function corelane_close_unused(peer)
-  while peer.kept[1] and corelane_now_ms() - peer.kept[1].unused_since > UNUSED_MS_MAX do
+local function close_older_than(peer, unused_ms_max)
+  while peer.kept[1] and corelane_now_ms() - peer.kept[1].unused_since > unused_ms_max do
     pcall(peer.kept[1].socket.close, peer.kept[1].socket)
     table.remove(peer.kept, 1)
   end
+end
+
+-- Closes what has been unused for long, and in a drain all: open sockets would hold a HAProxy that is to stop. To be called every
+-- now and then.
+function corelane_close_unused(peer)
+  close_older_than(peer, corelane_draining() and 0 or UNUSED_MS_MAX)
+end
+
+-- The peer is none any more.
+function corelane_forget_peer(peer)
+  peer.is_gone = true
+  close_older_than(peer, -1)
 end
 
 -- Asks the peer { address, kept = {} }: its reply { status, body }, or nil if it has not answered in time.
@@ -72,7 +83,7 @@ function corelane_ask_peer(peer, port, headers, answer_ms_max)
     local ok, reply = pcall(exchange, socket, peer, port, request, is_new)
     give_up_ms[socket] = nil
     if ok and reply then
-      if #peer.kept < KEPT_MAX then
+      if #peer.kept < KEPT_MAX and not peer.is_gone then
         table.insert(peer.kept, { socket = socket, unused_since = corelane_now_ms() })
       else
         pcall(socket.close, socket)

@@ -57,7 +57,7 @@ local now_ms = corelane_now_ms
 
 ---- Peers ----
 
-local peers = {} -- by address: { kept, shunned_until, shun_ms, is_self, remembers_until, room_at, found_at }
+local peers = {} -- by address: { kept, is_gone, shunned_until, shun_ms, is_self, remembers_until, room_at, found_at }
 local candidates, candidates_at = {}, -math.huge
 
 -- Addresses that DNS has now, but for our own and those that did not answer of late.
@@ -73,6 +73,9 @@ local function known_peers()
       seen[address] = peer
       if not peer.is_self and now >= peer.shunned_until then candidates[#candidates + 1] = peer end
     end
+  end
+  for address, peer in pairs(peers) do
+    if not seen[address] then corelane_forget_peer(peer) end
   end
   peers = seen
   return candidates

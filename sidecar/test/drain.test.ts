@@ -81,6 +81,46 @@ test('nothing is lost: it serves through the delay, finishes, then everything en
   expect(await terminate(pod.haproxy)).toBe(0);
 });
 
+/** New clients, one after the other, until the pod accepts no more. */
+async function clientsUntilRefused(
+  pauseMs: number,
+  secondsMax: number,
+): Promise<{ seconds: number; statuses: Set<number> }> {
+  const statuses = new Set<number>();
+  const began = performance.now();
+  const seconds = () => (performance.now() - began) / 1000;
+  while (seconds() < secondsMax) {
+    try {
+      statuses.add((await pod.get('/?id=client')).status);
+    } catch (error) {
+      expect((error as NodeJS.ErrnoException).code).toMatch(/^ECONN(REFUSED|RESET)$/);
+      break;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+  }
+  return { seconds: seconds(), statuses };
+}
+
+test('a late endpoint list: the pod accepts for as long as requests come, and drain.delay longer', async () => {
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '1s' } });
+  const { proxies, workers } = preStop();
+  // Four delays; a request each 100 ms.
+  const { seconds, statuses } = await clientsUntilRefused(100, 4);
+  expect(statuses).toEqual(new Set([200]));
+  expect(seconds).toBeGreaterThan(4);
+  await Promise.all([proxies, workers]);
+});
+
+test('a client that does not cease cannot hold a pod: ten delays longer at most', async () => {
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '200ms' } });
+  const { proxies, workers } = preStop();
+  const { seconds, statuses } = await clientsUntilRefused(20, 30);
+  expect(statuses).toEqual(new Set([200]));
+  expect(seconds).toBeGreaterThan(1);
+  expect(seconds).toBeLessThan(30);
+  await Promise.all([proxies, workers]);
+});
+
 test('an idle pod does not wait for idle connections', async () => {
   pod = await Pod.start({ workersPerPod: 2, drain: { delay: '500ms' } });
   const agent = new http.Agent({ keepAlive: true });

@@ -198,6 +198,25 @@ test('a pod that drains takes nothing from others, and ends although they ask', 
   expect(begunIn(home)).toEqual([]);
 });
 
+test('connections that pods keep for their questions do not hold a pod that stops', async () => {
+  fleet = await Fleet.start(3, { ...patient, workersPerPod: 1, drain: { delay: '0s', timeout: '10m' } });
+  const [home, other, gone] = fleet.pods as [Pod, Pod, Pod];
+  const askEachOther = async (...pods: Pod[]) => {
+    for (const pod of pods) await many(6, (id) => pod.get(`/?ms=50&id=${id}`));
+  };
+  await askEachOther(home, other, gone);
+  await gone.stop();
+  await until('one is no peer any more', async () => (await knownPeers(home)) === 2);
+  await askEachOther(home, other);
+  await Promise.all([home.haproxy, home.nginx].map((container) => docker('exec', container, 'corelane-drain')));
+  expect((await home.get('/wait-for-drain', { port: PORTS.health })).body).toBe('drained');
+  for (const container of [home.nginx, home.haproxy]) {
+    await docker('kill', '--signal', 'TERM', container);
+    await until('the container ends', async () => !(await home.state(container)).Running);
+  }
+  expect((await other.get('/?id=after')).status).toBe(200);
+});
+
 test('a pod that drains hands over what it has', async () => {
   fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 });
   const [home, other] = fleet.pods as [Pod, Pod];

@@ -287,11 +287,11 @@ const drain = z
     delay: duration({ min: '0s', max: '5m' })
       .default('4s')
       .describe(
-        'How long a pod that is to stop goes on accepting connections, until every endpoint list has forgotten it.',
+        'A pod that is to stop goes on accepting connections until no request has come for so long, so that every endpoint list has forgotten it. Where requests do not cease it stops all the same after ten times as long again, 30 s at most.',
       ),
     timeout: duration({ min: '1s', max: '1h' })
       .default('60s')
-      .describe('Longest time after the delay that a stopping pod may take to finish its queue and its renders.'),
+      .describe('Longest time after that a stopping pod may take to finish its queue and its renders.'),
   })
   .prefault({})
   .describe('What happens when a pod is to stop.');

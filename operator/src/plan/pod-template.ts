@@ -1,5 +1,6 @@
 /** The pod template: the user's, with workers and proxies. docs/pod-template.md has the same rules in words. */
 import type { V1Container, V1PodTemplateSpec, V1TopologySpreadConstraint } from '@kubernetes/client-node';
+import { drainAcceptMsMax } from '../api/drain.ts';
 import { ANNOTATION_CONFIG, LABEL_INSTANCE, LABEL_MANAGED_BY, LABEL_NAME, MANAGER } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
 import { durationMs } from '../api/scalars.ts';
@@ -65,7 +66,7 @@ function expand(spec: RenderServiceSpec, container: V1Container): V1Container[] 
 
 /** Long enough for the whole drain; kubelet kills what is left after it. */
 function gracePeriodSeconds({ drain, template }: RenderServiceSpec): number {
-  const needed = Math.ceil((durationMs(drain.delay) + durationMs(drain.timeout)) / 1000) + STOP_SLACK_SECONDS;
+  const needed = Math.ceil((drainAcceptMsMax(drain) + durationMs(drain.timeout)) / 1000) + STOP_SLACK_SECONDS;
   return Math.max(needed, template.spec?.terminationGracePeriodSeconds ?? 0);
 }
 

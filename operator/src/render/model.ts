@@ -2,6 +2,7 @@
  * Every decision about the data plane of one pod, as numbers. The renderers only write it down.
  * Times are milliseconds, sizes are bytes; the unit is the end of the name.
  */
+import { drainAcceptMsMax } from '../api/drain.ts';
 import { PORTS, workerName } from '../api/names.ts';
 import { durationMs, sizeBytes } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
@@ -40,7 +41,7 @@ export interface DataPlaneModel {
   replay: { methods: string[]; otherMethods: boolean };
   body: { sizeBytesMax: number; memoryBytes: number };
   response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
-  drain: { delayMs: number; timeoutMs: number };
+  drain: { delayMs: number; acceptMsMax: number; timeoutMs: number };
   /** How pods help each other, unless they do not even look at each other. */
   pooling?: {
     /** Peers that a request without a free slot asks at once. */
@@ -113,7 +114,11 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
       busyBytes: 2 * RESPONSE_BUFFER_BYTES,
       fileBytesMax: sizeBytes(spec.buffering.response.maxFileSize),
     },
-    drain: { delayMs: durationMs(spec.drain.delay), timeoutMs: durationMs(spec.drain.timeout) },
+    drain: {
+      delayMs: durationMs(spec.drain.delay),
+      acceptMsMax: drainAcceptMsMax(spec.drain),
+      timeoutMs: durationMs(spec.drain.timeout),
+    },
     ...pooling(spec),
     pingPath: spec.ping.path,
     retryAfterSeconds: 1,

@@ -22,7 +22,7 @@ function ms(value: number, what: string): string {
 function main({ connections, drain }: DataPlaneModel): string {
   return `# Made by Corelane; changes are overwritten.
 # The drain hook reads this line:
-# corelane: drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}
+# corelane: drain-accept-ms-max=${whole(drain.acceptMsMax, 'drain.delay')}
 worker_processes 1;
 worker_shutdown_timeout ${ms(drain.timeoutMs, 'drain.timeout')};
 pid /tmp/nginx.pid;

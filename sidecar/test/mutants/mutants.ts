@@ -319,6 +319,12 @@ const lua: Omit<Mutant, 'file'>[] = [
     caughtBy: 'drain: nothing is lost',
   },
   {
+    name: 'nginx stops although endpoint lists still name the pod',
+    breaks: 'drain',
+    edits: [[/requests, quiet_since_ms = total, corelane_now_ms\(\)/g, 'requests = total']],
+    caughtBy: 'drain: a late endpoint list',
+  },
+  {
     name: 'workers are released while nginx has requests',
     breaks: 'drain',
     edits: [[/exists\(NGINX_STOPPED_MARK\) and /g, REMOVED]],
@@ -327,7 +333,7 @@ const lua: Omit<Mutant, 'file'>[] = [
   {
     name: 'drain.timeout does not release the workers',
     breaks: 'drain',
-    edits: [[/ {2}if elapsed_ms >= .*\n/g, REMOVED]],
+    edits: [[/ {2}if corelane_now_ms\(\) - forgotten_since_ms >= .*\n/g, REMOVED]],
     caughtBy: 'drain: nginx was killed',
   },
   {
@@ -343,8 +349,15 @@ const scripts: Mutant[] = [
     name: 'the hook does not wait for drain.delay',
     breaks: 'drain',
     file: 'corelane-drain',
-    edits: [[/^sleep .*$/gm, REMOVED]],
+    edits: [[/^while \[ ! -e .*$/gm, 'while false; do']],
     caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'clients that do not cease hold the pod for ever',
+    breaks: 'drain',
+    file: 'corelane-drain',
+    edits: [[/ && \[ "\$\(now_ms\)" -lt "\$end_ms" \]/g, REMOVED]],
+    caughtBy: 'drain: a client that does not cease',
   },
   {
     name: 'the hook does not stop nginx',
@@ -421,6 +434,13 @@ const scripts: Mutant[] = [
 const inFile = (file: MutantFile) => (mutant: Omit<Mutant, 'file'>) => ({ ...mutant, file });
 
 const pooling: Mutant[] = [
+  {
+    name: 'connections to a peer that has gone stay open',
+    breaks: 'drain',
+    file: 'pooling.lua',
+    edits: [[/corelane_forget_peer\(peer\)/g, 'peer.is_gone = true']],
+    caughtBy: 'pooling: connections that pods keep for their questions',
+  },
   {
     name: 'nobody is asked when a request arrives, nor later',
     breaks: 'pooling',

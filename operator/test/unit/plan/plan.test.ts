@@ -103,8 +103,8 @@ test('most workers have ports of their own that collide with nothing', () => {
 });
 
 test.each([
-  ['4s', '60s', undefined, 74],
-  ['500ms', '1s', '100ms', 12],
+  ['4s', '60s', undefined, 104],
+  ['500ms', '1s', '100ms', 17],
   ['0s', '1h', undefined, 3610],
 ])('a pod has time for a drain of %s and %s', (delay, timeout, render, expected) => {
   const spec = { drain: { delay, timeout }, ...(render && { timeouts: { render } }) };

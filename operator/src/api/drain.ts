@@ -1,0 +1,17 @@
+/** How long a pod that is to stop may go on accepting. */
+import { durationMs } from './scalars.ts';
+import type { RenderServiceSpec } from './spec.ts';
+
+/** kubeadm lets CoreDNS' answers live that long: the last of the usual ways of knowing a pod's address to be forgotten. */
+const LONGER_MS_MAX = 30_000;
+/** Who sets a short delay wants pods to be gone soon. */
+const LONGER_DELAYS_MAX = 10;
+
+/**
+ * The longest time in milliseconds that a stopping pod accepts connections: `drain.delay`, and longer as long as requests come.
+ * @param drain of a defaulted spec; a delay of 0 is never made longer
+ */
+export function drainAcceptMsMax({ delay }: Pick<RenderServiceSpec['drain'], 'delay'>): number {
+  const delayMs = durationMs(delay);
+  return delayMs + Math.min(LONGER_DELAYS_MAX * delayMs, LONGER_MS_MAX);
+}
