@@ -164,7 +164,7 @@ test('how long an idle pod needs, and a busy one that does not come to an end', 
   const exec = ['exec', name, '-c', 'worker-0', '--', 'env', 'NODE_OPTIONS=', 'node', '-e', trickle];
   const child = spawn('kubectl', ['--kubeconfig', KUBECONFIG, '-n', fleet.namespace, ...exec]);
   await new Promise((resolve) => child.stdout.once('data', resolve));
-  seconds['busy pod gone, drain.delay 5 s and drain.timeout 15 s'] = await secondsUntilGone(name);
+  seconds['busy pod gone, drain.delay 4 s and drain.timeout 15 s'] = await secondsUntilGone(name);
   child.kill();
 }, 300_000);
 
