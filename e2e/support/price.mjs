@@ -8,7 +8,7 @@ import { hostname } from 'node:os';
 const { PORT, HOST, RENDER_MS = '20' } = process.env;
 let rendered = 0;
 
-/** In one function: V8 shows another one that it has built into its caller as that one. */
+/** All in one function, whose name the story reads. */
 function renderPrice({ url }, response) {
   const untilMs = performance.now() + Number(RENDER_MS);
   let price = 0;
