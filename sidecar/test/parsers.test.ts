@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare, runSidecar } from './docker.ts';
+import { ENTRANCE } from './parsers.ts';
 
 const GOLDEN = fileURLToPath(new URL('../../operator/test/unit/render/golden/', import.meta.url));
 const names = readdirSync(GOLDEN)
@@ -21,9 +22,7 @@ test.each(names)(
     try {
       chmodSync(folder, 0o755);
       for (const file of ['nginx.conf', 'haproxy.cfg']) copyFileSync(`${GOLDEN}${name}.${file}`, join(folder, file));
-      // Else the entry point makes the socket, in a folder that is not this test's to give.
-      const front = ['--env', 'CORELANE_FRONT=unix@/run/corelane/front.sock'];
-      const mounts = [...front, '--volume', `${folder}:/etc/corelane:ro`];
+      const mounts = [...ENTRANCE.flatMap((variable) => ['--env', variable]), '--volume', `${folder}:/etc/corelane:ro`];
       await runSidecar(mounts, 'haproxy', '-c', '-dW'); // a warning counts as an error
       await runSidecar(mounts, 'nginx', '-t');
     } finally {

@@ -4,9 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runSidecar } from './docker.ts';
 
+/** The sockets of HAProxy's entrance: else the entry point makes them, in a folder that is not a test's to give. */
+export const ENTRANCE = ['front', 'replay'].map(
+  (name) => `CORELANE_${name.toUpperCase()}=unix@/run/corelane/${name}.sock`,
+);
+
 /** Names the files that a parser complains about, and says what it said. A warning of HAProxy counts. */
 const CHECK = `
-  export HOSTNAME=pod CORELANE_ANY_ADDRESS='*' CORELANE_FRONT=unix@/run/corelane/front.sock
+  export HOSTNAME=pod CORELANE_ANY_ADDRESS='*' ${ENTRANCE.join(' ')}
   check() {
     file=$1; shift
     "$@" "$file" >/tmp/said 2>&1 || { echo "$file"; cat /tmp/said; }

@@ -55,3 +55,42 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
     expect((await pod.get('/?id=after')).status).toBe(200);
   });
 });
+
+test('workers die one after the other: a second try meets none of them', async () => {
+  const pod = await Pod.start({ workersPerPod: 2, concurrency: 2, queue: { timeout: '60s' } });
+  try {
+    for (const worker of [0, 1]) await until('up', () => pod.isUp(worker));
+    const later = pod.get('/?hold=1&ms=60&die=once&id=later');
+    const { worker } = await pod.begun('later');
+    const first = pod.get('/?hold=1&ms=40&die=once&id=first');
+    expect((await pod.begun('first')).worker).toBe(1 - worker);
+    // It is the other worker's turn, which has a place for the second try, and dies a moment later.
+    pod.release('first', 'later');
+    expect([(await first).status, (await later).status]).toEqual([200, 200]);
+    expect(pod.events({ event: 'begin' })).toHaveLength(4);
+  } finally {
+    await pod.stop();
+  }
+});
+
+test('a second try is first in line', async () => {
+  const pod = await Pod.start({ workersPerPod: 1, queue: { timeout: '60s' } });
+  try {
+    await until('up', () => pod.isUp(0));
+    const dying = pod.get('/?hold=1&die=once&id=dying');
+    await pod.begun('dying');
+    const others = ['a', 'b', 'c'];
+    const queued = others.map((id) => pod.get(`/?hold=1&id=${id}`));
+    await pod.queued(3);
+    pod.release('dying');
+    const begun = () => pod.events({ event: 'begin' }).map(({ id }) => id);
+    await until('the one that was next has the worker', () => begun().length === 2);
+    // Two of the others, and the second try.
+    await pod.queued(3);
+    pod.release(...others);
+    for (const answer of [dying, ...queued]) expect((await answer).status).toBe(200);
+    expect(begun().map((id) => id === 'dying')).toEqual([true, false, true, false, false]);
+  } finally {
+    await pod.stop();
+  }
+});

@@ -7,6 +7,9 @@ import { Pod, until } from './pod.ts';
 
 jest.setTimeout(120_000);
 
+/** The tests before those of recycling stay far below it: nothing can be taken of a worker that is being replaced. */
+const RECYCLE_REQUESTS = 200;
+
 let pod: Pod;
 beforeAll(async () => {
   pod = await Pod.start(
@@ -15,7 +18,7 @@ beforeAll(async () => {
       timeouts: { render: '1s' },
       queue: { timeout: '60s' },
       warmup: { path: '/?id=warm', requests: 3 },
-      runtime: { recycle: { requests: 40 }, nodeFlags: ['--stack-trace-limit=33', '--no-such-flag'] },
+      runtime: { recycle: { requests: RECYCLE_REQUESTS }, nodeFlags: ['--stack-trace-limit=33', '--no-such-flag'] },
     },
     { env: { NODE_OPTIONS: '--max-http-header-size=9000' } },
   );
@@ -153,7 +156,7 @@ test('recycling: a worker that is due waits for its turn, and for the half of th
   await until('the turn is taken', async () => (await logs(other)).includes('taken'));
   const recycles = () => pod.runtimeMetric(0, 'corelane_worker_recycles_total');
   const before = await recycles();
-  const many = `(async () => { for (let n = 0; n < 50; n += 1) await (await fetch('http://127.0.0.1:${PORTS.firstWorker}/?id=due')).text(); })()`;
+  const many = `(async () => { for (let n = 0; n < ${1.25 * RECYCLE_REQUESTS}; n += 1) await (await fetch('http://127.0.0.1:${PORTS.firstWorker}/?id=due')).text(); })()`;
   await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[0] ?? '', 'node', '-e', many);
   // Longer than the time between two looks; what must not happen can only be waited for.
   await new Promise((resolve) => setTimeout(resolve, 2500));

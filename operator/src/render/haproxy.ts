@@ -118,12 +118,17 @@ function errorReplies({ retryAfterSeconds }: DataPlaneModel): string {
 
 function front(model: DataPlaneModel): string {
   return `frontend front
-  # ${RUN}/front.sock, which the entry point holds open: requests wait in there while HAProxy is started again.
+  # front.sock and replay.sock in ${RUN}, which the entry point holds open: requests wait in there while HAProxy is
+  # started again.
   bind "\${CORELANE_FRONT}" backlog 4096
+  bind "\${CORELANE_REPLAY}" backlog 4096 name replay
   http-error ${errorReply(400, 'bad-request')}
 ${errorReplies(model)}
   # Nobody outside speaks for the proxies, nor to those of other pods.
   http-request del-header X-Corelane- -m beg
+  # The worker of its first try has died, and there is no third. It has stood in line before.
+  http-request lua.wait_until_calm if { so_name replay }
+  http-request set-priority-class int(-1) if { so_name replay }
   # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
   http-request set-var(txn.waiting) queue(workers)
   http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)

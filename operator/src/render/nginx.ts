@@ -160,10 +160,10 @@ function upstreams(model: DataPlaneModel): string {
   return `  upstream corelane_once {
     ${haproxy}
   }
-  # Twice the same, for one replay.
+  # The second try has an entrance of its own: HAProxy holds it until no more workers die.
   upstream corelane_replay {
     ${haproxy}
-    ${haproxy}
+    server unix:${RUN}/replay.sock max_fails=0 backup;
   }
 ${runtimes(model)}`;
 }

@@ -5,7 +5,7 @@
  *   block=N   block the event loop for N ms without burning CPU
  *   hold=1    render without blocking until the test releases this id; hold=block with the event loop blocked
  *   loop=1    never return
- *   die=1     end the process in the middle of the render; exit=N with that code
+ *   die=1     end the process in the middle of the render; exit=N with that code; die=once only in the first try
  *   throw=1   an error that nobody catches
  *   helper=1  start a child process, and one below it whose parent has ended
  *   size=N    answer with N bytes
@@ -17,7 +17,7 @@
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { appendFileSync, existsSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 
 const { PORT, WORKER_INDEX, EVENTS, HOSTNAME } = process.env;
@@ -56,10 +56,17 @@ async function render(url, id) {
   if (number('spin') > 0) spin(number('spin'));
   if (number('work') > 0) work(number('work'));
   if (number('ms') > 0) await new Promise((resolve) => setTimeout(resolve, number('ms')));
-  if (number('die') > 0) process.exit(1);
+  const die = url.searchParams.get('die');
+  if (die && !(die === 'once' && tries(id) > 1)) process.exit(1);
   if (url.searchParams.has('exit')) process.exit(number('exit'));
   if (number('throw') > 0) setImmediate(() => thrower());
   return { status: number('status') || 200, size: number('size') };
+}
+
+/** How many workers have begun it. */
+function tries(id) {
+  const lines = readFileSync(EVENTS, 'utf8').split('\n');
+  return lines.filter((line) => line.includes('"event":"begin"') && line.includes(`"id":"${id}"`)).length;
 }
 
 /** Until the file that Pod.release makes is there. */

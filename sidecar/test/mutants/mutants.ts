@@ -163,6 +163,24 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     caughtBy: 'proxies: HAProxy dies',
   },
   {
+    name: 'the entrance of second tries belongs to HAProxy and goes with it',
+    breaks: 'I2',
+    edits: [[/bind "\$\{CORELANE_REPLAY\}"/g, 'bind unix@/run/corelane/replay.sock']],
+    caughtBy: 'proxies: HAProxy dies',
+  },
+  {
+    name: 'a second try is not held while workers die',
+    breaks: 'I2',
+    edits: [[/ {2}http-request lua\.wait_until_calm .*\n/g, REMOVED]],
+    caughtBy: 'replay: workers die one after the other',
+  },
+  {
+    name: 'a second try stands last in line',
+    breaks: 'I2',
+    edits: [[/ {2}http-request set-priority-class .*\n/g, REMOVED]],
+    caughtBy: 'replay: a second try is first in line',
+  },
+  {
     name: 'ready without a worker',
     breaks: 'readiness',
     edits: [[/ {2}http-request return status 503 .* no-worker if { path \/readyz } .*\n/g, REMOVED]],
