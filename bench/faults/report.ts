@@ -16,9 +16,9 @@ export interface Report {
   chain: ChainCost[];
 }
 
-/** Corelane's sums over all scenarios. */
+/** Corelane's sums over all scenarios, with whatever `replay`. */
 function losses({ results }: Report): { unstarted: number; overlaps: number } {
-  const own = results.filter(({ system }) => system === 'corelane');
+  const own = results.filter(({ system }) => system.startsWith('corelane'));
   const outcomes = own.flatMap(({ outcome, slow }) => [outcome, ...(slow ? [slow] : [])]);
   return {
     unstarted: outcomes.reduce((sum, { failedUnstarted }) => sum + failedUnstarted, 0),

@@ -21,11 +21,13 @@ class Gate {
   #active = 0;
   #waiting = [];
   #figures;
+  #notes;
   #abandonedMs;
 
   /** @param abandonedMs how long a render without connection keeps its place at most */
-  constructor(figures, abandonedMs) {
+  constructor(figures, notes, abandonedMs) {
     this.#figures = figures;
+    this.#notes = notes;
     this.#abandonedMs = abandonedMs;
   }
 
@@ -79,13 +81,16 @@ class Gate {
     const level = Math.min(this.#active, LEVELS_MAX);
     figures.requests[0] += 1;
     figures.inFlight[0] = this.#active;
-    const place = putId(figures, request.headers?.['x-request-id'], Date.now());
+    const id = request.headers?.['x-request-id'];
+    const place = putId(figures, id, Date.now());
+    const note = this.#notes.begin(id);
     let ended = false;
     const end = () => {
       if (ended) return;
       ended = true;
       this.#active -= 1;
       figures.inFlight[0] = this.#active;
+      this.#notes.end(note);
       if (place >= 0) figures.begunAtMs[place] = 0;
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
       observe(figures.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);

@@ -3,6 +3,7 @@
  */
 'use strict';
 
+const { wasBegun } = require('./begun.cjs');
 const { metric, one } = require('./metrics.cjs');
 const stallLog = require('./stalls.cjs');
 const { ask } = require('./watchers.cjs');
@@ -38,9 +39,15 @@ function pagesOf(worker) {
     if (pathname === '/stalls')
       return { status: 200, type: JSON_TYPE, body: JSON.stringify({ stalls: stallLog.history }) };
     if (pathname.startsWith('/why/')) return why(pathname.slice('/why/'.length));
+    if (pathname.startsWith('/begun/')) return begun(pathname.slice('/begun/'.length), searchParams.get('ms'));
     if (pathname === '/profile') return profile(Number(searchParams.get('seconds') ?? 10));
     if (pathname === '/heap') return heapSnapshot();
     return pathname === '/healthz' ? healthz() : { status: 404, body: 'not found\n' };
+  }
+
+  /** HAProxy asks for a request whose connection to this worker has ended without an answer. */
+  function begun(requestId, ageMs) {
+    return { status: 200, body: `${wasBegun(worker.supervisor, requestId, Number(ageMs ?? 'missing'))}\n` };
   }
 
   async function healthz() {

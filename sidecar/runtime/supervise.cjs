@@ -10,6 +10,7 @@ const { accessSync, constants: fsConstants, readFileSync, writeSync } = require(
 const { constants } = require('node:os');
 const { join } = require('node:path');
 const { agentOf } = require('./agent.cjs');
+const begun = require('./begun.cjs');
 const { compact, compactSoon } = require('./compact.cjs');
 const { accepts, healthServer } = require('./health.cjs');
 const { pagesOf } = require('./pages.cjs');
@@ -367,6 +368,7 @@ function start() {
   isRecycled = false;
   acceptsSinceMs = undefined;
   recycleLimits = recycling.drawLimits();
+  begun.sweep({ port, token });
   startedAtSeconds = Date.now() / 1000;
   const env = { ...process.env, NODE_OPTIONS: nodeOptions(), CORELANE_SUPERVISOR: marker };
   child = reaper
@@ -522,6 +524,7 @@ function onSignal(signal) {
 // ---- what others may know
 
 const pages = pagesOf({
+  supervisor: { port, token },
   state: () => state,
   isUp,
   renderer,

@@ -98,8 +98,14 @@ function closePort() {
 /** The gate of this process: one for all its servers on PORT. */
 function guard(server) {
   if (typeof server.setTimeout !== 'function') return; // node:net alone: no requests
-  gate ??= new (require('./gate.cjs').Gate)(require('./vitals.cjs').figures, supervisor.renderMs);
+  gate ??= newGate();
   gate.guard(server);
+}
+
+function newGate() {
+  const { Gate } = require('./gate.cjs');
+  const { BegunNotes } = require('./begun.cjs');
+  return new Gate(require('./vitals.cjs').figures, new BegunNotes(supervisor), supervisor.renderMs);
 }
 
 /** The arguments of `listen` with the host replaced, or undefined if they are not about `port`. */

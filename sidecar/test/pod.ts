@@ -307,6 +307,13 @@ export class Pod {
     return lines.filter((line) => line.includes('"corelane":"supervisor"')).map((line) => JSON.parse(line));
   }
 
+  /** Number of the server process that runs in a worker container. */
+  server(worker: number): number {
+    const last = this.events({ event: 'up', worker }).at(-1);
+    if (!last) throw new Error(`worker-${worker} has never been up`);
+    return last.pid;
+  }
+
   /** Sends a signal to a process of a worker container, by its number in there. */
   async kill(worker: number, pid: number, signal: string): Promise<void> {
     await docker('exec', '--env', 'NODE_OPTIONS=', this.workers[worker] ?? '', 'sh', '-c', `kill -s ${signal} ${pid}`);

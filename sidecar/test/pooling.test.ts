@@ -172,6 +172,31 @@ test('a request that gets stuck in another pod: the pod that it came to knows wh
   await Promise.all([busy, own]);
 });
 
+test('a POST whose worker in another pod dies before it has begun it is rendered, once', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 });
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const busy = home.get('/?hold=1&id=busy');
+  await home.begun('busy');
+  const frozen = other.server(0);
+  await other.kill(0, frozen, 'STOP');
+  const post = home.get('/?id=post', { method: 'POST', body: 'x'.repeat(300_000) });
+  const sessions = 'haproxy_server_current_sessions{proxy="workers",server="worker-0"}';
+  await until('the other pod has it', async () => (await other.metric(sessions)) === 1);
+  await other.kill(0, frozen, 'KILL');
+  expect((await post).status).toBe(200);
+  expect(begunIn(home).concat(begunIn(other)).sort()).toEqual(['busy', 'post']);
+
+  // One that it has begun is not.
+  const begun = home.get('/?hold=1&id=begun', { method: 'POST' });
+  const { pid } = await other.begun('begun');
+  await other.kill(0, pid, 'KILL');
+  fleet.release('begun');
+  expect((await begun).headers['x-corelane-error']).toBe('worker-died');
+  expect(begunIn(home).concat(begunIn(other)).sort()).toEqual(['begun', 'busy', 'post']);
+  fleet.release('busy');
+  await busy;
+});
+
 test('a new pod is found and takes what waits', async () => {
   fleet = await Fleet.start(1, { ...patient, workersPerPod: 1 });
   const [home] = fleet.pods as [Pod];

@@ -24,7 +24,10 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
   afterAll(() => pod?.stop());
 
   async function revive(worker: number): Promise<void> {
+    const starts = pod.events({ event: 'up', worker }).length;
     await docker('start', pod.workers[worker] ?? '');
+    // HAProxy may not have seen yet that it was away.
+    await until('it listens', () => pod.events({ event: 'up', worker }).length > starts);
     const up = `haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`;
     await until('the worker is back', async () => (await pod.metric(up)) === 1);
   }
@@ -44,6 +47,34 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
       expect(JSON.parse(answer)).toMatchObject({ method, bytes: body?.length ?? 0 });
     }
     await revive(worker);
+  });
+
+  test.each([0, LARGE_BODY.length])('a POST of %i bytes that its worker has not begun is not lost', async (bytes) => {
+    const ids = ['one', 'other'].map((name) => `${replay}-unbegun-${name}-${bytes}`);
+    const frozen = pod.server(0);
+    await pod.kill(0, frozen, 'STOP');
+    // One for each worker: the kernel accepts it for the one that is frozen.
+    const answers = ids.map((id) => pod.get(`/?id=${id}`, { method: 'POST', body: LARGE_BODY.subarray(0, bytes) }));
+    expect((await Promise.race(answers)).status).toBe(200);
+    const sessions = 'haproxy_server_current_sessions{proxy="workers",server="worker-0"}';
+    await until('it has been sent the other one', async () => (await pod.metric(sessions)) === 1);
+    await pod.kill(0, frozen, 'KILL');
+    for (const answer of answers) expect(await answer).toMatchObject({ status: 200 });
+    for (const answer of answers) expect(JSON.parse((await answer).body)).toMatchObject({ method: 'POST', bytes });
+    for (const id of ids) expect(pod.events({ event: 'begin', id })).toHaveLength(1);
+    await until('the worker is back', () => pod.isUp(0));
+  });
+
+  test('a POST that was begun by a process that is killed is not begun again', async () => {
+    const id = `${replay}-begun`;
+    const answered = pod.get(`/?hold=block&id=${id}`, { method: 'POST', body: LARGE_BODY });
+    const { worker, pid } = await pod.begun(id);
+    await pod.kill(worker, pid, 'KILL');
+    pod.release(id);
+    const { status, headers } = await answered;
+    const begun = pod.events({ event: 'begin', id });
+    expect([status, headers['x-corelane-error'], begun.length]).toEqual(methods.POST);
+    await until('the worker is back', () => pod.isUp(worker));
   });
 
   test('a request that kills every worker it gets has at most two, and the pod serves on', async () => {

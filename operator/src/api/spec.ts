@@ -344,7 +344,7 @@ const specShape = z.strictObject({
     .enum(['Safe', 'Always', 'Never'])
     .default('Safe')
     .describe(
-      'Whether the request that a dying worker was rendering is given once to another one: Safe replays GET, HEAD and OPTIONS; Always replays every method, for renders without side effects; Never replays none. What is not replayed is answered 502 at once. A request that a worker had been sent when it died counts as one that it was rendering; what still queued is never lost.',
+      'Whether the request that a dying worker was rendering is given once to another one: Safe replays GET, HEAD and OPTIONS; Always replays every method, for renders without side effects; Never replays none. What is not replayed is answered 502 at once. A request that no worker has begun is never lost, whatever its method.',
     ),
   buffering,
   ping,

@@ -43,7 +43,8 @@ global
   hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}
   log stdout format raw daemon notice
   stats socket ${RUN}/haproxy.sock mode 600 level admin
-  lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}${pooling ? `\n${poolingGlobals(pooling, ports, queue)}` : ''}${isSupervised(model) ? `\n${supervisedGlobals(model)}` : ''}
+  lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}
+  lua-load /usr/share/corelane/haproxy/second-tries.lua first-port=${whole(model.workers[0]?.runtimePort ?? 0, 'runtime port')}${pooling ? `\n${poolingGlobals(pooling, ports, queue)}` : ''}${isSupervised(model) ? `\n${supervisedGlobals(model)}` : ''}
   # How Lua asks others: a dead one costs no more than this, once.
   httpclient.timeout.connect 200ms
   httpclient.retries 0
@@ -108,12 +109,62 @@ function errorReply(status: number, reason: string, retryAfterSeconds?: number):
   return `status ${status} content-type application/json string '{"error":"${reason}"}' hdr X-Corelane-Error ${reason}${retry}`;
 }
 
-function errorReplies({ retryAfterSeconds }: DataPlaneModel): string {
+function errorReplies({ retryAfterSeconds }: DataPlaneModel, workerDied = WITHOUT_A_WORD): string {
   return `  http-error ${errorReply(503, 'queue-timeout', retryAfterSeconds)}
   http-error ${errorReply(504, 'render-timeout')}
-  # Closed without a word when a worker dies: nginx then knows that no application answered, replays the request once
+${workerDied}`;
+}
+
+const WITHOUT_A_WORD = `  # Closed without a word when a worker dies: nginx then knows that no application answered, replays the request once
   # where that is allowed, and else makes the 502 itself. A 502 of an application is passed on and never replayed.
   errorfile 502 /dev/null`;
+
+/** Whether it matters if a request was begun, and somebody knows. */
+function asksWhetherBegun(model: DataPlaneModel): boolean {
+  return isSupervised(model) && !model.replay.otherMethods;
+}
+
+/** Where the worker's end is seen: the next stage is told who it was. */
+function deathReply(model: DataPlaneModel): string {
+  return asksWhetherBegun(model)
+    ? `  http-error ${errorReply(502, 'worker-died')} hdr X-Corelane-Died %[srv_name]`
+    : WITHOUT_A_WORD;
+}
+
+/** For a request that may be begun only once: what is needed to ask. A WebSocket is not noted, and a third try not given. */
+function onlyOnce(model: DataPlaneModel): string {
+  if (!asksWhetherBegun(model)) return '';
+  const { methods } = model.replay;
+  const isReplayed =
+    methods.length > 0 ? ` !{ method ${methods.map((method) => word(method, 'replay')).join(' ')} }` : '';
+  return `  # To be rendered once: if its worker dies, the supervisor is asked whether it was begun.
+  http-request set-var(txn.only_once) req.hdr(X-Request-ID) if !{ so_name replay } !{ req.hdr(Upgrade) -m found }${isReplayed}
+  http-request set-var(txn.came_ms) date(0,ms) if { var(txn.only_once) -m found }
+`;
+}
+
+/** A worker of this pod has died with it. */
+function whetherBegun(model: DataPlaneModel): string {
+  if (!asksWhetherBegun(model)) return '';
+  return `  http-response set-var(txn.died) res.hdr(X-Corelane-Died) if { res.hdr(X-Corelane-Died) -m found } !{ res.hdr(X-Corelane-Pod) -m found }
+  http-response lua.ask_whether_begun if { var(txn.died) -m found } { var(txn.only_once) -m found }
+`;
+}
+
+/** Of this pod or of a peer: a second try if nobody has begun it, else as for every death. */
+function secondTry(model: DataPlaneModel): string {
+  if (!asksWhetherBegun(model)) return '';
+  return `${whetherBegun(model)}  http-response set-var(txn.unbegun) bool(true) if { res.hdr(X-Corelane-Unbegun) -m found } { var(txn.only_once) -m found }
+  http-response return status 502 hdr X-Accel-Redirect @corelane_again if { var(txn.unbegun) -m bool }
+  http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found }
+`;
+}
+
+function verdictForPeer(model: DataPlaneModel): string {
+  if (!asksWhetherBegun(model)) return '';
+  return `${whetherBegun(model)}  http-response set-header X-Corelane-Unbegun 1 if { var(txn.unbegun) -m bool }
+  http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found } !{ var(txn.unbegun) -m bool }
+`;
 }
 
 function front(model: DataPlaneModel): string {
@@ -129,14 +180,14 @@ ${errorReplies(model)}
   # The worker of its first try has died, and there is no third. It has stood in line before.
   http-request lua.wait_until_calm if { so_name replay }
   http-request set-priority-class int(-1) if { so_name replay }
-  # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
+${onlyOnce(model)}  # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
   http-request set-var(txn.waiting) queue(workers)
   http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)
   acl no_slot srv_conn_free(line/slots) le 0
   acl no_slot be_conn_free(workers) le 0
   acl queue_full queue(line),add(txn.waiting),add(txn.in_waiting_room) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full
-${handsOver(model) ? `  ${REVISION_HEADER}\n  http-request lua.ask_peers if no_slot\n` : ''}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
+${handsOver(model) ? `  ${REVISION_HEADER}\n  http-request lua.ask_peers if no_slot\n` : ''}${secondTry(model)}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
   http-after-response set-var(txn.in_line_ms) req.timer.queue
   http-after-response set-header X-Corelane-Queue-Ms %[res.hdr(X-Corelane-Queue-Ms),add(txn.in_line_ms)] if { res.hdr(X-Corelane-Queue-Ms) -m found }
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ res.hdr(X-Corelane-Queue-Ms) -m found }
@@ -207,7 +258,7 @@ backend peers
     `${entrance}  # Whoever does not know this pod's revision has not asked.
   http-request return status 403 content-type text/plain string "not a peer" unless { req.hdr(X-Corelane-Revision) -m str "\${CORELANE_REVISION}" }
   http-request add-header X-Corelane-Handed-Over 1
-  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
+${onlyOnce(model)}${verdictForPeer(model)}  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
 ${errorReplies(model)}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if { queue(late) ge ${whole(model.queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }
 ${isSupervised(model) ? '  use_backend reasons if { req.hdr(X-Corelane-Ask) -m str why }\n' : ''}  # Check and assignment are one step: one thread, and nothing between them waits.
@@ -258,7 +309,7 @@ ${servers.join('\n')}`,
 function slots(model: DataPlaneModel): string {
   return `frontend slots
   bind unix@${RUN}/slots.sock mode 600 backlog 4096
-${errorReplies(model)}${handsOver(model) ? '\n  http-request del-header X-Corelane-Revision' : ''}
+${errorReplies(model, deathReply(model))}${handsOver(model) ? '\n  http-request del-header X-Corelane-Revision' : ''}
   # The waiting room has set its own.
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }
 ${aboutWorker()}
@@ -273,10 +324,9 @@ function workers(model: DataPlaneModel): string {
   # All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.
   retries ${whole(model.workers.length + 3, 'retries')}
   http-request set-timeout server ${afterWaiting} if { nbsrv(workers-up) eq 0 }
-  # Only the proxies may say who made an error, or that a request has waited.
-  http-response del-header X-Corelane-Error if !{ srv_name waiting-room }
-  http-response del-header X-Corelane-Stuck
-  http-response del-header X-Corelane-Pod if !{ srv_name waiting-room }
+  # Only the proxies may say who made an error, that a request has waited, and what nginx is to do.
+  http-response del-header X-Corelane- -m beg if !{ srv_name waiting-room }
+  http-response del-header X-Accel-Redirect
   # No worker is up: the request waits instead of failing. Stands before default-server, because its health check
   # would travel through the waiting room into a worker.
   server waiting-room unix@${RUN}/waiting-room.sock backup
@@ -324,7 +374,7 @@ function waitingRoom(model: DataPlaneModel): string {
   http-request return ${errorReply(503, 'no-worker', 1)} if { nbsrv(workers-up) eq 0 }${leaves ? ' !{ var(txn.peer) -m found }' : ''}
   http-error ${errorReply(503, 'queue-timeout', 1)}
   http-error ${errorReply(504, 'render-timeout')}
-  errorfile 502 /dev/null
+${deathReply(model)}
   http-after-response set-header X-Corelane-Queue-Ms %[req.timer.queue,add(txn.waited_ms)] if !{ srv_name waiting-room }
 ${aboutWorker()}
 ${leaves ? '  use_backend elsewhere if { var(txn.peer) -m found }\n' : ''}  default_backend workers`;

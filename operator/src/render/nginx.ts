@@ -157,13 +157,17 @@ function runtimes({ pooling, workers }: DataPlaneModel): string {
 
 function upstreams(model: DataPlaneModel): string {
   const haproxy = `server unix:${RUN}/front.sock max_fails=0;`;
+  const secondTry = `server unix:${RUN}/replay.sock max_fails=0`;
   return `  upstream corelane_once {
     ${haproxy}
+  }
+  upstream corelane_again {
+    ${secondTry};
   }
   # The second try has an entrance of its own: HAProxy holds it until no more workers die.
   upstream corelane_replay {
     ${haproxy}
-    server unix:${RUN}/replay.sock max_fails=0 backup;
+    ${secondTry} backup;
   }
 ${runtimes(model)}`;
 }
@@ -285,6 +289,11 @@ function server(model: DataPlaneModel): string {
     location @corelane_draining {
       keepalive_timeout 0;
       proxy_pass http://$corelane_upstream;
+    }
+
+    # HAProxy leads here (X-Accel-Redirect): the worker has died, and had not begun the request.
+    location @corelane_again {
+      proxy_pass http://corelane_again;
     }
 ${errorLocation(413, 'body-too-large')}
 ${workerDied(model)}

@@ -78,6 +78,14 @@ async function hold(id, blocks) {
   }
 }
 
+/** What only the proxies may say to each other. */
+const FORGED = {
+  'x-corelane-error': 'forged',
+  'x-corelane-died': 'worker-0',
+  'x-corelane-unbegun': '1',
+  'x-accel-redirect': '@corelane_again',
+};
+
 const FAULTS = {
   async micro() {
     for (;;) await null;
@@ -123,7 +131,7 @@ const server = http.createServer(async (request, response) => {
   note({ event: 'end', id, bytes });
   const body =
     size > 0 ? 'x'.repeat(size) : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
-  response.writeHead(status, { 'content-type': 'application/json', 'x-corelane-error': 'forged' }).end(body);
+  response.writeHead(status, { 'content-type': 'application/json', ...FORGED }).end(body);
 });
 // A WebSocket that sends back what it gets, frames unread.
 server.on('upgrade', (request, socket) => {

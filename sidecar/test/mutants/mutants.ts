@@ -9,9 +9,10 @@ export type MutantFile =
   | 'corelane.lua'
   | 'pooling.lua'
   | 'peer-questions.lua'
+  | 'second-tries.lua'
   | 'corelane-drain'
   | 'corelane-entrypoint'
-  | `${'gate' | 'pages' | 'recycling' | 'supervise' | 'worker'}.cjs`;
+  | `${'begun' | 'gate' | 'pages' | 'recycling' | 'supervise' | 'worker'}.cjs`;
 
 export interface Mutant {
   name: string;
@@ -138,7 +139,7 @@ const haproxy: Omit<Mutant, 'file'>[] = [
   {
     name: 'an application can claim to be the proxy',
     breaks: 'I3',
-    edits: [[/ {2}http-response del-header X-Corelane-Error .*\n/g, REMOVED]],
+    edits: [[/ {2}http-response del-header X-Corelane- .*\n/g, REMOVED]],
     caughtBy: 'limits: errors of the application pass through',
   },
   {
@@ -179,6 +180,24 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     breaks: 'I2',
     edits: [[/ {2}http-request set-priority-class .*\n/g, REMOVED]],
     caughtBy: 'replay: a second try is first in line',
+  },
+  {
+    name: 'nobody asks whether a request was begun',
+    breaks: 'I2',
+    edits: [[/ {2}http-response lua\.ask_whether_begun .*\n/g, REMOVED]],
+    caughtBy: 'replay: Safe a POST of 0 bytes that its worker has not begun',
+  },
+  {
+    name: 'a peer does not tell that its worker had not begun a request',
+    breaks: 'I2',
+    edits: [[/ {2}http-response set-header X-Corelane-Unbegun .*\n/g, REMOVED]],
+    caughtBy: 'pooling: a POST whose worker in another pod dies',
+  },
+  {
+    name: 'applications may send requests on a second try',
+    breaks: 'I2',
+    edits: [[/ {2}http-response del-header X-Accel-Redirect\n/g, REMOVED]],
+    caughtBy: 'limits: errors of the application pass through',
   },
   {
     name: 'ready without a worker',
@@ -705,10 +724,42 @@ const runtime: Mutant[] = [
   },
 ];
 
+const secondTries: Mutant[] = [
+  {
+    name: 'any answer of a supervisor means that a request was not begun',
+    breaks: 'I2',
+    file: 'second-tries.lua',
+    edits: [[/ and reply\.body == 'no\\n'/g, REMOVED]],
+    caughtBy: 'replay: Safe a POST that was begun by a process that is killed',
+  },
+  {
+    name: 'a request is begun without a note',
+    breaks: 'I2',
+    file: 'gate.cjs',
+    edits: [[/this\.#notes\.begin\(id\)/g, '-1']],
+    caughtBy: 'replay: Safe a POST that was begun by a process that is killed',
+  },
+  {
+    name: 'a supervisor answers for the time before it was there',
+    breaks: 'I2',
+    file: 'begun.cjs',
+    edits: [[/ageMs >= process\.uptime\(\) \* 1000/g, 'false']],
+    caughtBy: 'runtime: notes',
+  },
+  {
+    name: 'notes that are not whole count as whole',
+    breaks: 'I2',
+    file: 'begun.cjs',
+    edits: [[/lines\.length !== PLACES \* LINE_BYTES/g, 'false']],
+    caughtBy: 'runtime: notes',
+  },
+];
+
 export const mutants: Mutant[] = [
   ...haproxy.map(inFile('haproxy.cfg')),
   ...nginx.map(inFile('nginx.conf')),
   ...lua.map(inFile('corelane.lua')),
+  ...secondTries,
   ...pooling,
   ...runtime,
   ...scripts,

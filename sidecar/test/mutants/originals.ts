@@ -11,11 +11,12 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: string]>> = {
   'corelane.lua': ['sidecar/haproxy/corelane.lua', '/usr/share/corelane/haproxy/corelane.lua'],
   'peer-questions.lua': ['sidecar/haproxy/peer-questions.lua', '/usr/share/corelane/haproxy/peer-questions.lua'],
+  'second-tries.lua': ['sidecar/haproxy/second-tries.lua', '/usr/share/corelane/haproxy/second-tries.lua'],
   'pooling.lua': ['sidecar/haproxy/pooling.lua', '/usr/share/corelane/haproxy/pooling.lua'],
   'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
   'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
   ...Object.fromEntries(
-    ['gate.cjs', 'pages.cjs', 'recycling.cjs', 'supervise.cjs', 'worker.cjs'].map((name) => [
+    ['begun.cjs', 'gate.cjs', 'pages.cjs', 'recycling.cjs', 'supervise.cjs', 'worker.cjs'].map((name) => [
       name,
       [`sidecar/runtime/${name}`, `/usr/share/corelane/runtime/${name}`],
     ]),
