@@ -27,6 +27,10 @@ function prefix(port) {
   return `corelane-begun-${hostname()}-${port}-`;
 }
 
+function prefixOf({ port, token }, pid) {
+  return `${prefix(port)}${token}-${pid}-`;
+}
+
 /** The notes of this process. */
 class BegunNotes {
   #fd;
@@ -35,9 +39,9 @@ class BegunNotes {
   #line = Buffer.alloc(LINE_BYTES);
 
   /** @param supervisor its `{ port, token }` */
-  constructor({ port, token }) {
+  constructor(supervisor) {
     try {
-      const name = `${prefix(port)}${token}-${process.pid}-${threadId}-${Date.now()}`;
+      const name = `${prefixOf(supervisor, process.pid)}${threadId}-${Date.now()}`;
       this.#fd = openSync(join(FOLDER, name), 'wx', 0o600);
       // All of its memory now: a note must not fail for want of it.
       writeSync(this.#fd, Buffer.alloc(PLACES * LINE_BYTES, '\n'), 0, PLACES * LINE_BYTES, 0);
@@ -87,16 +91,30 @@ function filesOf(port) {
   }
 }
 
+/** Server processes of this supervisor: pid -> when it had ended, Infinity while it has not. */
+const processes = new Map();
+
+/** From now on the notes of this process are needed. */
+function expectNotesOf(pid) {
+  processes.set(pid, Number.POSITIVE_INFINITY);
+}
+
 /**
  * Whether a server below this supervisor has begun a request whose connection to the worker has ended.
  * @param ageMs since when the request has existed: what was there before this supervisor is not known here
  * @returns {'yes' | 'no' | 'unknown'}
  */
-function wasBegun({ port, token }, id, ageMs) {
-  if (!(ageMs >= 0) || ageMs >= process.uptime() * 1000 || id === '') return 'unknown';
-  const names = filesOf(port).filter((name) => name.startsWith(prefix(port) + token));
-  if (names.length === 0) return 'unknown';
-  let answer = 'no';
+function wasBegun(supervisor, id, ageMs) {
+  if (!(ageMs >= 0) || ageMs >= process.uptime() * 1000 || id === '' || processes.size === 0) return 'unknown';
+  const files = filesOf(supervisor.port);
+  const answers = [...processes.keys()].map((pid) => isNoted(files, prefixOf(supervisor, pid), id));
+  return answers.find((answer) => answer === 'yes') ?? answers.find((answer) => answer === 'unknown') ?? 'no';
+}
+
+/** The same in the notes of one process, which may have several threads. */
+function isNoted(files, start, id) {
+  const names = files.filter((name) => name.startsWith(start));
+  let answer = names.length > 0 ? 'no' : 'unknown';
   try {
     for (const name of names) {
       const lines = readFileSync(join(FOLDER, name), 'latin1');
@@ -109,17 +127,16 @@ function wasBegun({ port, token }, id, ageMs) {
   return answer;
 }
 
-/** File -> when it was seen first after its process had ended. */
-const ended = new Map();
-
 /** Removes the notes of processes that have ended a while ago; to be called when no process is there. */
-function sweep({ port, token }) {
+function sweep(supervisor) {
   const now = performance.now();
-  for (const name of filesOf(port)) {
-    if (!ended.has(name)) ended.set(name, now);
-    const isOwn = name.startsWith(prefix(port) + token);
-    if (isOwn && now - ended.get(name) < KEEP_MS) continue;
-    ended.delete(name);
+  for (const [pid, endedAt] of processes) {
+    if (endedAt === Number.POSITIVE_INFINITY) processes.set(pid, now);
+    else if (now - endedAt >= KEEP_MS) processes.delete(pid);
+  }
+  const kept = [...processes.keys()].map((pid) => prefixOf(supervisor, pid));
+  for (const name of filesOf(supervisor.port)) {
+    if (kept.some((start) => name.startsWith(start))) continue;
     try {
       unlinkSync(join(FOLDER, name));
     } catch {
@@ -128,4 +145,4 @@ function sweep({ port, token }) {
   }
 }
 
-module.exports = { BegunNotes, sweep, wasBegun };
+module.exports = { BegunNotes, expectNotesOf, sweep, wasBegun };

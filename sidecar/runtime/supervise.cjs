@@ -254,6 +254,7 @@ function take(verb, [given, number, ppid], socket) {
 function attach(pid, ppid, socket) {
   const server = { pid, ppid, silentMs: 0, idleBeats: 0, inspected: false, blocked: false, exempt: false };
   servers.set(socket, server);
+  begun.expectNotesOf(pid);
   sendLimit(socket);
   socket.unref();
   socket.on('data', (beats) => {

@@ -6,8 +6,9 @@ interface Supervisor {
   port: number;
   token: string;
 }
-const { BegunNotes, sweep, wasBegun } = createRequire(import.meta.url)('../runtime/begun.cjs') as {
+const { BegunNotes, expectNotesOf, sweep, wasBegun } = createRequire(import.meta.url)('../runtime/begun.cjs') as {
   BegunNotes: new (supervisor: Supervisor) => { begin(id?: string): number; end(place: number): void };
+  expectNotesOf(pid: number): void;
   sweep(supervisor: Supervisor): void;
   wasBegun(supervisor: Supervisor, id: string, ageMs: number): string;
 };
@@ -25,7 +26,13 @@ afterAll(() => sweep({ port: PORT, token: 'none' }));
 
 const files = () => readdirSync('/dev/shm').filter((name) => name.includes(`-${PORT}-`));
 
-test('nobody has noted anything: unknown', () => expect(wasBegun(supervisor, 'a', 0)).toBe('unknown'));
+test('no server has been there, or it has no notes: unknown', () => {
+  new BegunNotes(supervisor);
+  expect(wasBegun(supervisor, 'a', 0)).toBe('unknown');
+  expectNotesOf(process.pid);
+  expect(wasBegun(supervisor, 'a', 0)).toBe('no');
+  expect(wasBegun({ ...supervisor, token: 'without' }, 'a', 0)).toBe('unknown');
+});
 
 test('who has ended is remembered for a while, who has not for as long as it takes', () => {
   const notes = new BegunNotes(supervisor);
@@ -46,16 +53,6 @@ test('more at a time than there are places: unknown from then on', () => {
   expect(wasBegun(supervisor, 'other', 0)).toBe('unknown');
 });
 
-test('several processes: one of them has begun it', () => {
-  const [first, second] = [
-    new BegunNotes(supervisor),
-    new BegunNotes({ ...supervisor, token: `${supervisor.token}-` }),
-  ];
-  first.begin('of-first');
-  second.begin('of-second');
-  expect(['of-first', 'of-second', 'of-none'].map((id) => wasBegun(supervisor, id, 0))).toEqual(['yes', 'yes', 'no']);
-});
-
 test('a request without an id is not noted, and nobody asks for it', () => {
   const notes = new BegunNotes(supervisor);
   expect([notes.begin(undefined), notes.begin('x'.repeat(129))]).toEqual([-1, -1]);
@@ -71,4 +68,10 @@ test('the notes of a process that has just ended are kept, those of an earlier s
   expect(wasBegun(supervisor, 'kept', 0)).toBe('yes');
   sweep({ ...supervisor, token: 'next' });
   expect(files()).toEqual([]);
+});
+
+test('one of several processes has none: unknown, but for what another one has begun', () => {
+  new BegunNotes(supervisor).begin('of-first');
+  expectNotesOf(process.pid + 1);
+  expect(['of-first', 'of-none'].map((id) => wasBegun(supervisor, id, 0))).toEqual(['yes', 'unknown']);
 });

@@ -82,7 +82,7 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
     const { status, headers } = await pod.get(`/?die=1&id=${id}`);
     expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
     expect(pod.events({ event: 'begin', id })).toHaveLength(replay === 'Never' ? 1 : 2);
-    await Promise.all(pod.workers.map((_unused, worker) => revive(worker)));
+    for (const worker of [0, 1]) await until('the worker is back', () => pod.isUp(worker));
     expect((await pod.get('/?id=after')).status).toBe(200);
   });
 });

@@ -96,6 +96,10 @@ test('notes: which requests a worker has begun; "unknown" where they are not who
   expect(await was('noted.2')).toBe('unknown');
   await inside('for file in /dev/shm/corelane-begun-*; do cat /tmp/kept >$file; done');
   expect(await was('noted.1')).toBe('yes');
+  await inside('cd /dev/shm; for file in corelane-begun-*; do mv $file hidden-$file; done');
+  expect(await was('noted.2')).toBe('unknown');
+  await inside('cd /dev/shm; for file in hidden-*; do mv $file $(echo $file | cut -c8-); done');
+  expect(await was('noted.2')).toBe('no');
 });
 
 test('gate: HEAD and large answers pass', async () => {

@@ -747,6 +747,13 @@ const secondTries: Mutant[] = [
     caughtBy: 'runtime: notes',
   },
   {
+    name: 'a server without notes has begun nothing',
+    breaks: 'I2',
+    file: 'begun.cjs',
+    edits: [[/\? 'no' : 'unknown'/g, "? 'no' : 'no'"]],
+    caughtBy: 'runtime: notes',
+  },
+  {
     name: 'notes that are not whole count as whole',
     breaks: 'I2',
     file: 'begun.cjs',
