@@ -12,6 +12,7 @@ const { ftruncateSync, openSync, readdirSync, readFileSync, unlinkSync, writeSyn
 const { hostname } = require('node:os');
 const { join } = require('node:path');
 const { threadId } = require('node:worker_threads');
+const { hasEnded } = require('./processes.cjs');
 
 const FOLDER = '/dev/shm';
 /** More than a worker may have at a time. */
@@ -19,8 +20,15 @@ const PLACES = 256;
 /** nginx lets no longer id pass. */
 const ID_BYTES = 128;
 const LINE_BYTES = ID_BYTES + 1;
-/** A question comes within moments of a worker's end. */
+/** A question comes within moments of a worker's end; its connections are closed a little before it has ended. */
 const KEEP_MS = 60_000;
+const END_MS = 100;
+const END_LOOK_MS = 2;
+/** Stands for a request without an id: no request has this one. */
+const ANY = '*';
+/** What stands in a place that is taken. */
+const NAMED = 1;
+const UNNAMED = 2;
 
 /** Containers of a pod share this folder, and pods that share the node's IPC. */
 function prefix(port) {
@@ -44,7 +52,7 @@ class BegunNotes {
       const name = `${prefixOf(supervisor, process.pid)}${threadId}-${Date.now()}`;
       this.#fd = openSync(join(FOLDER, name), 'wx', 0o600);
       // All of its memory now: a note must not fail for want of it.
-      writeSync(this.#fd, Buffer.alloc(PLACES * LINE_BYTES, '\n'), 0, PLACES * LINE_BYTES, 0);
+      this.#write(Buffer.alloc(PLACES * LINE_BYTES, '\n'), 0);
     } catch {
       this.#lose();
     }
@@ -52,18 +60,17 @@ class BegunNotes {
 
   /** Notes a request before anything is done for it; gives its place, for `end`. */
   begin(id) {
-    if (this.#fd === undefined || typeof id !== 'string' || id.length > ID_BYTES) return -1;
+    if (this.#fd === undefined) return -1;
     // The next one that is free: who has ended stays readable for as long as possible.
     let place = this.#last;
     do place = (place + 1) % PLACES;
-    while (this.#taken[place] === 1 && place !== this.#last);
+    while (this.#taken[place] > 0 && place !== this.#last);
     this.#last = place;
+    const isNamed = typeof id === 'string' && id.length <= ID_BYTES;
     try {
-      if (this.#taken[place] === 1) throw new Error('more requests than places');
-      this.#line.fill('\n');
-      this.#line.latin1Write(id);
-      writeSync(this.#fd, this.#line, 0, LINE_BYTES, place * LINE_BYTES);
-      this.#taken[place] = 1;
+      if (this.#taken[place] > 0) throw new Error('more requests than places');
+      this.#note(isNamed ? id : ANY, place);
+      this.#taken[place] = isNamed ? NAMED : UNNAMED;
       return place;
     } catch {
       this.#lose();
@@ -72,14 +79,30 @@ class BegunNotes {
   }
 
   end(place) {
-    if (place >= 0) this.#taken[place] = 0;
+    if (place < 0 || this.#fd === undefined) return;
+    if (this.#taken[place] === UNNAMED) this.#note('', place);
+    this.#taken[place] = 0;
+  }
+
+  #note(id, place) {
+    this.#line.fill('\n');
+    this.#line.latin1Write(id);
+    this.#write(this.#line, place * LINE_BYTES);
+  }
+
+  #write(buffer, position) {
+    if (writeSync(this.#fd, buffer, 0, buffer.length, position) < buffer.length) throw new Error('no space left');
   }
 
   /** Notes that are not complete are none. */
   #lose() {
     const fd = this.#fd;
     this.#fd = undefined;
-    if (fd !== undefined) ftruncateSync(fd, 0);
+    try {
+      if (fd !== undefined) ftruncateSync(fd, 0);
+    } catch {
+      // Not seen yet: it makes a file of memory smaller.
+    }
   }
 }
 
@@ -91,23 +114,32 @@ function filesOf(port) {
   }
 }
 
-/** Server processes of this supervisor: pid -> when it had ended, Infinity while it has not. */
+/** No process has it: it never has notes, and counts as ended. */
+const UNKNOWN_PID = 0;
+/** Server processes of this supervisor: pid -> when it was seen to have ended, Infinity before. */
 const processes = new Map();
 
-/** From now on the notes of this process are needed. */
-function expectNotesOf(pid) {
-  processes.set(pid, Number.POSITIVE_INFINITY);
+/** From now on the notes of this process are needed; of one that is not known (`undefined`) there are none. */
+function expectNotesOf(supervisor, pid) {
+  processes.set(pid ?? UNKNOWN_PID, Number.POSITIVE_INFINITY);
+  sweep(supervisor);
 }
 
 /**
- * Whether a server below this supervisor has begun a request whose connection to the worker has ended.
+ * Whether a server below this supervisor has begun a request whose connection to the worker has ended. "No" also means that
+ * none will: no server is left that the request could have come to.
  * @param ageMs since when the request has existed: what was there before this supervisor is not known here
- * @returns {'yes' | 'no' | 'unknown'}
+ * @returns {Promise<'yes' | 'no' | 'unknown'>}
  */
-function wasBegun(supervisor, id, ageMs) {
+async function wasBegun(supervisor, id, ageMs) {
   if (!(ageMs >= 0) || ageMs >= process.uptime() * 1000 || id === '' || processes.size === 0) return 'unknown';
+  const pids = [...processes.keys()];
+  for (let waitedMs = 0; !pids.every(hasEnded); waitedMs += END_LOOK_MS) {
+    if (waitedMs >= END_MS) return 'unknown';
+    await new Promise((resolve) => setTimeout(resolve, END_LOOK_MS));
+  }
   const files = filesOf(supervisor.port);
-  const answers = [...processes.keys()].map((pid) => isNoted(files, prefixOf(supervisor, pid), id));
+  const answers = pids.map((pid) => isNoted(files, prefixOf(supervisor, pid), id));
   return answers.find((answer) => answer === 'yes') ?? answers.find((answer) => answer === 'unknown') ?? 'no';
 }
 
@@ -118,8 +150,9 @@ function isNoted(files, start, id) {
   try {
     for (const name of names) {
       const lines = readFileSync(join(FOLDER, name), 'latin1');
-      if (lines.length !== PLACES * LINE_BYTES) answer = 'unknown';
-      else if (lines.split('\n').includes(id)) return 'yes';
+      const ids = lines.split('\n');
+      if (ids.includes(id)) return 'yes';
+      if (lines.length !== PLACES * LINE_BYTES || ids.includes(ANY)) answer = 'unknown';
     }
   } catch {
     return 'unknown';
@@ -127,16 +160,18 @@ function isNoted(files, start, id) {
   return answer;
 }
 
-/** Removes the notes of processes that have ended a while ago; to be called when no process is there. */
+/** Removes the notes of processes that have ended a while ago, and what an earlier supervisor has left. */
 function sweep(supervisor) {
   const now = performance.now();
   for (const [pid, endedAt] of processes) {
-    if (endedAt === Number.POSITIVE_INFINITY) processes.set(pid, now);
-    else if (now - endedAt >= KEEP_MS) processes.delete(pid);
+    if (now - endedAt >= KEEP_MS) processes.delete(pid);
+    else if (endedAt === Number.POSITIVE_INFINITY && hasEnded(pid)) processes.set(pid, now);
   }
-  const kept = [...processes.keys()].map((pid) => prefixOf(supervisor, pid));
   for (const name of filesOf(supervisor.port)) {
-    if (kept.some((start) => name.startsWith(start))) continue;
+    const pid = Number.parseInt(name.slice(prefixOf(supervisor, '').length - 1), 10);
+    // One that lives and is not known may be about to say that it listens.
+    const isNeeded = processes.has(pid) || !hasEnded(pid);
+    if (isNeeded && name.startsWith(prefixOf(supervisor, pid))) continue;
     try {
       unlinkSync(join(FOLDER, name));
     } catch {

@@ -69,7 +69,8 @@ class Gate {
     while (this.#waiting.length > 0 && this.#active < this.limit) {
       const { run, request, response } = this.#waiting.shift();
       // Who has waited may have gone.
-      if (response.destroyed || response.closed || request.destroyed) this.#figures.dropped[0] += 1;
+      if (response.destroyed || response.closed || request.destroyed || request.socket?.destroyed)
+        this.#figures.dropped[0] += 1;
       else this.#begin(run, request, response);
     }
   }

@@ -46,8 +46,8 @@ function pagesOf(worker) {
   }
 
   /** HAProxy asks for a request whose connection to this worker has ended without an answer. */
-  function begun(requestId, ageMs) {
-    return { status: 200, body: `${wasBegun(worker.supervisor, requestId, Number(ageMs ?? 'missing'))}\n` };
+  async function begun(requestId, ageMs) {
+    return { status: 200, body: `${await wasBegun(worker.supervisor, requestId, Number(ageMs ?? 'missing'))}\n` };
   }
 
   async function healthz() {

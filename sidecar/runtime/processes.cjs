@@ -55,6 +55,12 @@ function killBelow(pid) {
   }
 }
 
+/** Whether nothing of a process runs any more. */
+function hasEnded(pid) {
+  const { state } = stat(pid);
+  return !state || 'ZX'.includes(state);
+}
+
 /** Whether a process is stopped as a whole (SIGSTOP, a tracer). */
 function isStopped(pid) {
   return 'Tt'.includes(stat(pid).state || ' ');
@@ -80,4 +86,4 @@ function name(pid) {
   return read(`/proc/${pid}/comm`).trim();
 }
 
-module.exports = { isStopped, killAll, killBelow, name, withEnvironment };
+module.exports = { hasEnded, isStopped, killAll, killBelow, name, withEnvironment };

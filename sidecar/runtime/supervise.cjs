@@ -175,7 +175,9 @@ async function lookForUnwatched() {
     return;
   }
   acceptsSinceMs ??= nowMs();
-  if (servers.size === 0 && nowMs() - acceptsSinceMs >= UNWATCHED_MS) await onListening();
+  if (servers.size > 0 || nowMs() - acceptsSinceMs < UNWATCHED_MS) return;
+  begun.expectNotesOf({ port, token }, undefined);
+  await onListening();
 }
 
 const agent = agentOf({
@@ -254,7 +256,7 @@ function take(verb, [given, number, ppid], socket) {
 function attach(pid, ppid, socket) {
   const server = { pid, ppid, silentMs: 0, idleBeats: 0, inspected: false, blocked: false, exempt: false };
   servers.set(socket, server);
-  begun.expectNotesOf(pid);
+  begun.expectNotesOf({ port, token }, pid);
   sendLimit(socket);
   socket.unref();
   socket.on('data', (beats) => {

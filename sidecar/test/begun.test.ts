@@ -1,77 +1,148 @@
-/** The notes of what a server process has begun, in the shared memory of this machine. */
-import { readdirSync } from 'node:fs';
+/** The notes of what a server process has begun, in the shared memory of this machine, with processes that really end. */
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { jest } from '@jest/globals';
+import { CURRENT_MUTANT, mutated } from './mutants/mutants.ts';
 
 interface Supervisor {
   port: number;
   token: string;
 }
-const { BegunNotes, expectNotesOf, sweep, wasBegun } = createRequire(import.meta.url)('../runtime/begun.cjs') as {
+interface Begun {
   BegunNotes: new (supervisor: Supervisor) => { begin(id?: string): number; end(place: number): void };
-  expectNotesOf(pid: number): void;
+  expectNotesOf(supervisor: Supervisor, pid: number | undefined): void;
   sweep(supervisor: Supervisor): void;
-  wasBegun(supervisor: Supervisor, id: string, ageMs: number): string;
-};
+  wasBegun(supervisor: Supervisor, id: string, ageMs: number): Promise<string>;
+}
 
 /** No port, so that nobody else has it. */
 const PORT = 90_000 + (process.pid % 10_000);
+const FOLDER = '/dev/shm';
+const files = () => readdirSync(FOLDER).filter((name) => name.includes(`-${PORT}-`));
+
+const runtime = mkdtempSync(join(tmpdir(), 'corelane-begun-'));
+const source = join(runtime, 'begun.cjs');
 let supervisor: Supervisor;
+let begun: Begun;
 let count = 0;
+
+beforeAll(() => {
+  cpSync(fileURLToPath(new URL('../runtime', import.meta.url)), runtime, { recursive: true });
+  if (CURRENT_MUTANT) writeFileSync(source, mutated(CURRENT_MUTANT, 'begun.cjs', readFileSync(source, 'utf8')));
+});
+/** A new supervisor: files of another one go at once. */
 beforeEach(() => {
+  jest.resetModules();
+  begun = createRequire(import.meta.url)(source);
   count += 1;
   supervisor = { port: PORT, token: `token-${count}` };
+  begun.sweep(supervisor);
 });
-// Files of another supervisor go at once.
-afterAll(() => sweep({ port: PORT, token: 'none' }));
-
-const files = () => readdirSync('/dev/shm').filter((name) => name.includes(`-${PORT}-`));
-
-test('no server has been there, or it has no notes: unknown', () => {
-  new BegunNotes(supervisor);
-  expect(wasBegun(supervisor, 'a', 0)).toBe('unknown');
-  expectNotesOf(process.pid);
-  expect(wasBegun(supervisor, 'a', 0)).toBe('no');
-  expect(wasBegun({ ...supervisor, token: 'without' }, 'a', 0)).toBe('unknown');
+afterAll(() => {
+  begun.sweep({ port: PORT, token: 'none' });
+  rmSync(runtime, { recursive: true });
 });
 
-test('who has ended is remembered for a while, who has not for as long as it takes', () => {
-  const notes = new BegunNotes(supervisor);
-  notes.begin('long');
-  for (let n = 0; n < 1_000; n += 1) notes.end(notes.begin(`short-${n}`));
-  expect(wasBegun(supervisor, 'long', 0)).toBe('yes');
-  expect(wasBegun(supervisor, 'short-999', 0)).toBe('yes');
-  expect(wasBegun(supervisor, 'short-800', 0)).toBe('yes');
-  expect(wasBegun(supervisor, 'other', 0)).toBe('no');
+/** Lets a process that is ended by SIGKILL do something with its `notes`; the supervisor knows of it. */
+function server(script: string, makesNotes = true): number {
+  const notes = `const notes = new (require(${JSON.stringify(source)}).BegunNotes)(${JSON.stringify(supervisor)});`;
+  const end = 'require("node:fs").writeSync(1, String(process.pid)); process.kill(process.pid, "SIGKILL");';
+  const shell = `"$0" -e '${makesNotes ? notes : ''}${script};${end}' || :`;
+  const pid = Number(execFileSync('sh', ['-c', shell, process.execPath], { stdio: ['ignore', 'pipe', 'ignore'] }));
+  begun.expectNotesOf(supervisor, pid);
+  return pid;
+}
+
+const was = (id: string, ageMs = 0) => begun.wasBegun(supervisor, id, ageMs);
+
+test('what a process has begun is known when it has been killed, and what it has not', async () => {
+  server('notes.begin("one.1"); notes.end(notes.begin("two"))');
+  expect([await was('one.1'), await was('two'), await was('one'), await was('three')]).toEqual([
+    'yes',
+    'yes',
+    'no',
+    'no',
+  ]);
 });
 
-test('more at a time than there are places: unknown from then on', () => {
-  const notes = new BegunNotes(supervisor);
-  for (let n = 0; n < 256; n += 1) notes.begin(`busy-${n}`);
-  expect(wasBegun(supervisor, 'other', 0)).toBe('no');
-  notes.begin('one-more');
-  expect(wasBegun(supervisor, 'one-more', 0)).toBe('unknown');
-  expect(wasBegun(supervisor, 'other', 0)).toBe('unknown');
+test('unknown: no server has been there; none of this time; no id; no age', async () => {
+  expect(await was('a')).toBe('unknown');
+  server('');
+  expect(await was('a')).toBe('no');
+  // Longer ago than there has been a supervisor.
+  expect(await was('a', 1_000 * (process.uptime() + 1))).toBe('unknown');
+  expect(await was('a', Number.NaN)).toBe('unknown');
+  expect(await was('')).toBe('unknown');
 });
 
-test('a request without an id is not noted, and nobody asks for it', () => {
-  const notes = new BegunNotes(supervisor);
-  expect([notes.begin(undefined), notes.begin('x'.repeat(129))]).toEqual([-1, -1]);
-  expect(wasBegun(supervisor, '', 0)).toBe('unknown');
-  expect(wasBegun(supervisor, 'other', 0)).toBe('no');
+test('unknown: a server is still there, and may have the request in its socket', async () => {
+  server('');
+  new begun.BegunNotes(supervisor);
+  begun.expectNotesOf(supervisor, process.pid);
+  expect(await was('a')).toBe('unknown');
 });
 
-test('the notes of a process that has just ended are kept, those of an earlier supervisor are not', () => {
-  sweep({ port: PORT, token: 'none' });
+test('unknown: one of several servers has no notes, or nobody knows which one it was', async () => {
+  server('notes.begin("of-first")');
+  server('', false);
+  expect([await was('of-first'), await was('of-none')]).toEqual(['yes', 'unknown']);
+});
+
+test('unknown: a server that cannot be watched', async () => {
+  server('');
+  begun.expectNotesOf(supervisor, undefined);
+  expect(await was('a')).toBe('unknown');
+});
+
+test('unknown: notes that are not whole, or are no longer there', async () => {
+  server('notes.begin("noted")');
+  const [file = ''] = files();
+  renameSync(join(FOLDER, file), join(FOLDER, `hidden-${file}`));
+  expect(await was('a')).toBe('unknown');
+  renameSync(join(FOLDER, `hidden-${file}`), join(FOLDER, file));
+  expect(await was('a')).toBe('no');
+  truncateSync(join(FOLDER, file), 1_000);
+  expect([await was('a'), await was('noted')]).toEqual(['unknown', 'yes']);
+});
+
+test('who has ended is remembered for a while, who has not for as long as it takes', async () => {
+  server('notes.begin("long"); for (let n = 0; n < 1000; n += 1) notes.end(notes.begin("short-" + n))');
+  expect([await was('long'), await was('short-999'), await was('short-800'), await was('other')]).toEqual([
+    ...['yes', 'yes', 'yes', 'no'],
+  ]);
+});
+
+test('more at a time than there are places: unknown from then on', async () => {
+  server('for (let n = 0; n < 256; n += 1) notes.begin("busy-" + n)');
+  expect(await was('other')).toBe('no');
+  server('for (let n = 0; n < 257; n += 1) notes.begin("busy-" + n)');
+  expect(await was('other')).toBe('unknown');
+});
+
+test('a request without an id could be any one, for as long as it takes', async () => {
+  server('notes.end(notes.begin(undefined)); notes.end(notes.begin("x".repeat(129)))');
+  expect(await was('a')).toBe('no');
+  server('notes.begin(undefined)');
+  expect(await was('a')).toBe('unknown');
+});
+
+test('notes of a process that has just ended are kept, those of an earlier supervisor are not', async () => {
+  server('notes.begin("kept")');
+  begun.sweep(supervisor);
+  expect([await was('kept'), files().length]).toEqual(['yes', 1]);
+  begun.sweep({ ...supervisor, token: 'next' });
   expect(files()).toEqual([]);
-  new BegunNotes(supervisor).begin('kept');
-  sweep(supervisor);
-  expect(wasBegun(supervisor, 'kept', 0)).toBe('yes');
-  sweep({ ...supervisor, token: 'next' });
-  expect(files()).toEqual([]);
-});
-
-test('one of several processes has none: unknown, but for what another one has begun', () => {
-  new BegunNotes(supervisor).begin('of-first');
-  expectNotesOf(process.pid + 1);
-  expect(['of-first', 'of-none'].map((id) => wasBegun(supervisor, id, 0))).toEqual(['yes', 'unknown']);
 });

@@ -77,31 +77,6 @@ test('gate: after a time-out of the proxy the next request waits until the old r
   await other;
 });
 
-test('notes: which requests a worker has begun; "unknown" where they are not whole, or may be of another time', async () => {
-  expect((await pod.get('/', { headers: { 'X-Request-ID': 'noted.1' } })).status).toBe(200);
-  const { worker } = await pod.begun('/');
-  const was = async (id: string, ms: number | string = 0) =>
-    (await page(worker, `/begun/${id}?ms=${ms}`)).slice(4).trim();
-  expect(await was('noted.1')).toBe('yes');
-  expect(await was('noted.2')).toBe('no');
-  expect(await was('noted')).toBe('no');
-  expect(await was('')).toBe('unknown');
-  // Longer ago than there has been a supervisor.
-  expect(await was('noted.2', 3_600_000)).toBe('unknown');
-  expect(await was('noted.2', '')).toBe('no');
-  expect(await was('noted.2', 'x')).toBe('unknown');
-  const inside = (command: string) =>
-    docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[worker] ?? '', 'sh', '-c', command);
-  await inside('for file in /dev/shm/corelane-begun-*; do cp $file /tmp/kept; : >$file; done');
-  expect(await was('noted.2')).toBe('unknown');
-  await inside('for file in /dev/shm/corelane-begun-*; do cat /tmp/kept >$file; done');
-  expect(await was('noted.1')).toBe('yes');
-  await inside('cd /dev/shm; for file in corelane-begun-*; do mv $file hidden-$file; done');
-  expect(await was('noted.2')).toBe('unknown');
-  await inside('cd /dev/shm; for file in hidden-*; do mv $file $(echo $file | cut -c8-); done');
-  expect(await was('noted.2')).toBe('no');
-});
-
 test('gate: HEAD and large answers pass', async () => {
   expect((await pod.get('/?id=head', { method: 'HEAD' })).status).toBe(200);
   const sizes = await Promise.all([1, 2, 3, 4].map((n) => pod.get(`/?id=large-${n}&size=3000000`)));

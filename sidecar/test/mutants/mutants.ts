@@ -614,7 +614,7 @@ const runtime: Mutant[] = [
     name: 'who has left the gate is rendered',
     breaks: 'I2',
     file: 'gate.cjs',
-    edits: [[/if \(response\.destroyed \|\| response\.closed \|\| request\.destroyed\)/g, 'if (false)']],
+    edits: [[/if \(response\.destroyed \|\| .*\)$/gm, 'if (false)']],
     caughtBy: 'gate: who waits in the gate and leaves',
   },
   {
@@ -744,21 +744,28 @@ const secondTries: Mutant[] = [
     breaks: 'I2',
     file: 'begun.cjs',
     edits: [[/ageMs >= process\.uptime\(\) \* 1000/g, 'false']],
-    caughtBy: 'runtime: notes',
+    caughtBy: 'begun: unknown',
+  },
+  {
+    name: 'a server that lives has begun all that it will',
+    breaks: 'I2',
+    file: 'begun.cjs',
+    edits: [[/!pids\.every\(hasEnded\)/g, 'false']],
+    caughtBy: 'begun: unknown: a server is still there',
   },
   {
     name: 'a server without notes has begun nothing',
     breaks: 'I2',
     file: 'begun.cjs',
     edits: [[/\? 'no' : 'unknown'/g, "? 'no' : 'no'"]],
-    caughtBy: 'runtime: notes',
+    caughtBy: 'begun: unknown',
   },
   {
     name: 'notes that are not whole count as whole',
     breaks: 'I2',
     file: 'begun.cjs',
     edits: [[/lines\.length !== PLACES \* LINE_BYTES/g, 'false']],
-    caughtBy: 'runtime: notes',
+    caughtBy: 'begun: unknown',
   },
 ];
 
