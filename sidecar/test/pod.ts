@@ -66,7 +66,7 @@ export interface WorkerEvent {
   pid: number;
   /** Milliseconds of the wall clock. */
   at: number;
-  event: 'up' | 'begin' | 'end' | 'upgrade' | 'sigterm' | 'exit';
+  event: 'up' | 'begin' | 'end' | 'upgrade' | 'sigterm' | 'exit' | 'die';
   id?: string;
   method?: string;
   bytes?: number;

@@ -57,7 +57,10 @@ async function render(url, id) {
   if (number('work') > 0) work(number('work'));
   if (number('ms') > 0) await new Promise((resolve) => setTimeout(resolve, number('ms')));
   const die = url.searchParams.get('die');
-  if (die && !(die === 'once' && tries(id) > 1)) process.exit(1);
+  if (die && !(die === 'once' && tries(id) > 1)) {
+    note({ event: 'die', id });
+    process.exit(1);
+  }
   if (url.searchParams.has('exit')) process.exit(number('exit'));
   if (number('throw') > 0) setImmediate(() => thrower());
   return { status: number('status') || 200, size: number('size') };
