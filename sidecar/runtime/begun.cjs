@@ -80,7 +80,11 @@ class BegunNotes {
 
   end(place) {
     if (place < 0 || this.#fd === undefined) return;
-    if (this.#taken[place] === UNNAMED) this.#note('', place);
+    try {
+      if (this.#taken[place] === UNNAMED) this.#note('', place);
+    } catch {
+      this.#lose();
+    }
     this.#taken[place] = 0;
   }
 
