@@ -44,7 +44,7 @@ const page = `# Drain and faults on kind
 
 Measured by \`make bench-drain\` on a kind cluster of three nodes that share two cores. Three clients: open loop at random
 times through the Service, one kept connection, and one that takes pod addresses from EndpointSlices. Workers block for
-70 ms a request without burning CPU; two workers a pod; load 0.7 of the workers, while scaling of the fewest, and with
+140 ms a request without burning CPU; two workers a pod; load 0.7 of the workers, while scaling of the fewest, and with
 faults 0.64 (there 35 ms). The two cores also run Kubernetes, the clients and the start of each pod: that is what the latencies show.
 In the fault story renders are pure (\`replay: Always\`), and most requests are POST.
 
