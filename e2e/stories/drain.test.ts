@@ -18,8 +18,8 @@ const counts = isFull
   : { rollouts: 1, deletions: 3, lateDeletions: 1, evictions: 1, drains: 1, pods: 4, fewPods: 2 };
 /**
  * With 15 a second of the other two clients a load of 0.7: in CI of the fewest pods, which the last phase leaves, in full
- * of the eight that there are until then. Of fewer pods each is too much: four of which one is away are at 0.93, and what the
- * start of a pod takes of two cores does the rest.
+ * of the eight that there are until then. Fewer would be too few: four of which one is away are at 0.93, and what the start
+ * of a pod takes of two cores does the rest.
  */
 const RENDER_MS = isFull ? '140' : '50';
 const RATE_PER_S = isFull ? 65 : 40;
@@ -28,7 +28,7 @@ const RATE_WHILE_SCALING_PER_S = 5;
 /** Longer than drain.delay. Where renders take all of a node, kube-proxy was seen to be as late. */
 const KUBE_PROXY_LATE_MS = 10_000;
 /** Long enough for everything; the clients are told to stop when it is done. */
-const SECONDS_MAX = 1_500;
+const SECONDS_MAX = 1_800;
 
 const fleet = new Fleet('drain-story');
 const clients: ClientResult[] = [];
