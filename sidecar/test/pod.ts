@@ -319,11 +319,14 @@ export class Pod {
     await docker('exec', '--env', 'NODE_OPTIONS=', this.workers[worker] ?? '', 'sh', '-c', `kill -s ${signal} ${pid}`);
   }
 
-  /** Kills the oldest process of that name in a proxy's container, which for nginx is the master process. */
-  async killProxy(container: string, name: string): Promise<void> {
+  /**
+   * Kills the oldest process of that name in a proxy's container, which for nginx is the master process.
+   * @param options.withChildren the others, too
+   */
+  async killProxy(container: string, name: string, { withChildren = false } = {}): Promise<void> {
     const find = `for pid in $(ls /proc | grep -E '^[0-9]+$' | sort -n); do
-      [ "$(cat /proc/$pid/comm 2>/dev/null)" != ${name} ] || { kill -s KILL $pid; exit; }
-    done; exit 1`;
+      [ "$(cat /proc/$pid/comm 2>/dev/null)" != ${name} ] || { kill -s KILL $pid; ${withChildren ? 'killed=1' : 'exit'}; }
+    done; [ -n "$killed" ]`;
     await docker('exec', container, 'sh', '-c', find);
   }
 

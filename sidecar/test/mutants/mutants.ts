@@ -400,7 +400,7 @@ const scripts: Mutant[] = [
     name: 'the hook does not stop nginx',
     breaks: 'drain',
     file: 'corelane-drain',
-    edits: [[/^kill -s QUIT .*$/gm, 'exit 0']],
+    edits: [[/^kill -s USR1 .*$/gm, 'exit 0']],
     caughtBy: 'drain: an idle pod',
   },
   {
@@ -421,7 +421,7 @@ const scripts: Mutant[] = [
     name: 'the hook of nginx drops what it has',
     breaks: 'drain',
     file: 'corelane-drain',
-    edits: [[/-s QUIT/g, '-s TERM']],
+    edits: [[/-s USR1 "\$parent"/g, '-s TERM "$pid"']],
     caughtBy: 'drain: nothing is lost',
   },
   {
@@ -451,6 +451,20 @@ const scripts: Mutant[] = [
     file: 'corelane-entrypoint',
     edits: [[/^ {2}should_restart \|\| break$/gm, '  break']],
     caughtBy: 'proxies: HAProxy dies',
+  },
+  {
+    name: 'the port of nginx goes with it',
+    breaks: 'I2',
+    file: 'corelane-entrypoint',
+    edits: [[/^ {6}hold \$\(sed/gm, '      : $(sed']],
+    caughtBy: 'proxies: nginx dies',
+  },
+  {
+    name: 'the kernel accepts for an nginx that finishes',
+    breaks: 'drain',
+    file: 'corelane-entrypoint',
+    edits: [[/eval "exec \$file>&-"/g, ':']],
+    caughtBy: 'drain: nothing is lost',
   },
   {
     name: "what nginx' master process has left behind keeps its port",
