@@ -63,7 +63,8 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
     {
       ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar),
       ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
-      startupProbe: { ...tcpProbe(PORTS.http), periodSeconds: 1, failureThreshold: 30 },
+      // By HTTP: the port is open before nginx is there, the entry point holds it.
+      startupProbe: probe(spec.ping.path, { periodSeconds: 1, failureThreshold: 30 }, PORTS.http),
       livenessProbe: { ...tcpProbe(PORTS.http), periodSeconds: 5, failureThreshold: 6 },
     },
   ];
@@ -95,8 +96,8 @@ function common(
   };
 }
 
-function probe(path: string, times: { periodSeconds: number; failureThreshold: number }) {
-  return { httpGet: { path, port: PORTS.health }, timeoutSeconds: 2, ...times };
+function probe(path: string, times: { periodSeconds: number; failureThreshold: number }, port: number = PORTS.health) {
+  return { httpGet: { path, port }, timeoutSeconds: 2, ...times };
 }
 
 function tcpProbe(port: number) {
