@@ -50,7 +50,7 @@ format: setup ## format and fix what can be fixed by machine
 test: build ## all tests that need no cluster: unit, API server, sidecar image
 	@e2e/ci/test.sh unit api sidecar
 
-test-mutants: build ## break the data plane in 96 ways: does a test notice each? (about 15 min)
+test-mutants: build ## break the data plane in more than a hundred ways: does a test notice each? (about 15 min)
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) sidecar/test/mutants/run.ts $(MUTANTS)
