@@ -48,8 +48,7 @@ times through the Service, one kept connection, and one that takes pod addresses
 faults 0.64 (there 35 ms). The two cores also run Kubernetes, the clients and the start of each pod: that is what the latencies show.
 In the fault story renders are pure (\`replay: Always\`), and most requests are POST.
 
-\`${summary}\`; and ${ofNginx} requests of clients that were connected to an nginx when it was killed, or came
-before its pod listened again
+\`${summary}\`; and ${ofNginx} requests of clients that were connected to an nginx when it was killed
 ([ADR 8](../adr/0008-proxies-that-die.md)).
 
 ![latencies](drain.svg)

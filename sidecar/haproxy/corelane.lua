@@ -83,8 +83,7 @@ core.register_task(function()
   end
 end)
 
-core.register_task(function()
-  while not exists(DRAINING_MARK) do core.msleep(POLL_MS) end
+local function drain()
   draining_since_ms = corelane_now_ms()
   core.log(core.notice, 'draining')
 
@@ -92,7 +91,7 @@ core.register_task(function()
   -- makes it when they do not cease.
   local front = core.frontends['front']
   local requests, quiet_since_ms = front:get_stats().req_tot, draining_since_ms
-  while not exists(FORGOTTEN_MARK) do
+  while exists(DRAINING_MARK) and not exists(FORGOTTEN_MARK) do
     core.msleep(POLL_MS)
     local total = front:get_stats().req_tot
     if total ~= requests then
@@ -102,6 +101,19 @@ core.register_task(function()
     end
   end
   forgotten_since_ms = corelane_now_ms()
+  while exists(DRAINING_MARK) do core.msleep(POLL_MS) end
+  draining_since_ms, forgotten_since_ms = nil, nil
+  core.log(core.notice, 'no longer draining')
+end
+
+-- A container that kubelet starts anew, because of a probe, removes the mark that the hook of the one before it has made.
+core.register_task(function()
+  while true do
+    -- Not by a HAProxy that comes back in the middle of a drain.
+    if not exists(DRAINING_MARK) then os.remove(FORGOTTEN_MARK) end
+    while not exists(DRAINING_MARK) do core.msleep(POLL_MS) end
+    drain()
+  end
 end)
 
 -- Global: pooling.lua wants to know as well.

@@ -189,6 +189,35 @@ test('drain.timeout releases the workers when nginx was killed and cannot say th
   expect(await readiness()).toBe('503 draining');
 });
 
+test('nginx dies while endpoint lists may still name the pod: it is started again, and the drain goes on', async () => {
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '3s' } });
+  const { proxies, workers } = preStop();
+  await until('not ready', async () => (await readiness()) === '503 draining');
+  await pod.killProxy(pod.nginx, 'nginx', { withChildren: true });
+  expect((await pod.get('/?id=late')).status).toBe(200);
+  await proxies;
+  expect((await workers).map(({ body }) => body)).toEqual(['drained']);
+  expect(existsSync(join(pod.run, 'nginx-stopped'))).toBe(true);
+});
+
+test.each(['haproxy', 'nginx'] as const)(
+  'kubelet replaces %s because of a probe: its hook has run, and the pod serves again',
+  async (name) => {
+    pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s' } });
+    const hook = docker('exec', pod[name], 'corelane-drain');
+    await until('not ready', async () => (await readiness()) === '503 draining');
+    await hook;
+    await terminate(pod[name]);
+    await docker('start', pod[name]);
+    await until('ready again', async () => (await readiness().catch(String)) === '200 ok');
+    await until('nginx serves', () => pod.get('/ping').catch(() => false));
+    const after = await Promise.all([pod.get('/ping'), pod.get('/?id=after')]);
+    expect(after.map(({ status, headers }) => [status, headers.connection])).toEqual(Array(2).fill([200, 'close']));
+    // Its real drain finds no mark of this one.
+    expect(existsSync(join(pod.run, 'forgotten'))).toBe(false);
+  },
+);
+
 test('waiting for a drain that does not come has no effect, and ends', async () => {
   pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts: { render: '1s' } });
   const waits = Array.from({ length: 200 }, () => pod.get('/wait-for-drain', { port: PORTS.health }));
@@ -197,6 +226,16 @@ test('waiting for a drain that does not come has no effect, and ends', async () 
   expect(new Set((await Promise.all(waits)).map(({ status, body }) => `${status} ${body}`))).toEqual(
     new Set(['503 not-draining']),
   );
+});
+
+test('SIGTERM ends an nginx that still reads its configuration', async () => {
+  pod = await Pod.start({ workersPerPod: 1 });
+  // A file that nginx includes and that nobody writes.
+  await docker('exec', pod.nginx, 'mkfifo', '/tmp/listen-ipv6-never.conf');
+  await pod.killProxy(pod.nginx, 'nginx', { withChildren: true });
+  const find = ['sh', '-c', 'grep -l "^nginx$" /proc/[0-9]*/comm'];
+  await until('the next one is there', () => docker('exec', pod.nginx, ...find).catch(() => false));
+  await terminate(pod.nginx);
 });
 
 test('SIGTERM without a drain still finishes what has begun', async () => {

@@ -49,6 +49,18 @@ test('nginx dies: who comes while it is away waits', async () => {
   expect(await pod.startedAt(pod.nginx)).toBe(startedAt);
 });
 
+test('the sockets that outlive a proxy let nobody wait who accepts from them', async () => {
+  const flags = `for fd in /proc/1/fd/*; do
+      case $(readlink $fd) in socket:*) sed -n 's/^flags:[[:space:]]*//p' /proc/1/fdinfo/\${fd##*/} ;; esac
+    done`;
+  for (const container of [pod.haproxy, pod.nginx]) {
+    const all = (await docker('exec', container, 'sh', '-c', flags)).split('\n').filter(Boolean);
+    expect(all.length).toBeGreaterThan(0);
+    // O_NONBLOCK
+    expect(all.map((octal) => Number.parseInt(octal, 8) & 0o4000)).toEqual(all.map(() => 0o4000));
+  }
+});
+
 test("nginx' master process dies: what its worker process has is finished, and a new one takes over", async () => {
   const startedAt = await pod.startedAt(pod.nginx);
   const busy = post('busy', 'ms=1500');

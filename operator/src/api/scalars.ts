@@ -122,15 +122,20 @@ export function intOrPercent() {
   });
 }
 
-/** A path of the URL: plain characters only, so that it can stand in nginx.conf without any escaping (I7). */
+/**
+ * A path of the URL: plain characters only, so that it can stand in nginx.conf without any escaping (I7), and as nginx
+ * compares it, which takes out empty, "." and ".." parts of what a client asks for.
+ */
 export function urlPath() {
-  const message = 'must be a path such as /ping: it begins with "/" and has letters, digits and . _ ~ - / only';
+  const pattern = '^(/[.]*[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+/?$';
+  const message =
+    'must be a path such as /ping: it begins with "/", has letters, digits and . _ ~ - / only, and no part that is empty or consists of dots';
   return z
     .string()
     .min(2, message)
     .max(128)
-    .regex(/^\/[A-Za-z0-9._~/-]+$/, message)
-    .meta(celRule("self.matches('^/[A-Za-z0-9._~/-]+$')", message));
+    .regex(new RegExp(pattern), message)
+    .meta(celRule(`self.matches('${pattern}')`, message));
 }
 
 /** A path with a query, as it stands in a request: no blank, quote or control character. It goes to no configuration file. */

@@ -95,6 +95,8 @@ export const badResources: BadResource[] = [
   { what: 'path with a semicolon', spec: { ping: { path: '/ping;return 500' } } },
   { what: 'path with a new line', spec: { ping: { path: '/ping\nlocation / {}' } } },
   { what: 'path without a slash', spec: { ping: { path: 'ping' } } },
+  { what: 'path with an empty part', spec: { ping: { path: '//ping' } } },
+  { what: 'path that climbs', spec: { ping: { path: '/health/../ping' } } },
   { what: 'path that is all of the site', spec: { ping: { path: '/' } } },
 
   // Rules between fields
@@ -207,6 +209,7 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   { what: 'percentages', spec: { rollout: { rolling: { maxSurge: '100%', maxUnavailable: '0%' } } } },
   { what: 'no surge', spec: { rollout: { rolling: { maxSurge: 0, maxUnavailable: 1 } } } },
   { what: 'a path in depth', spec: { ping: { path: '/health/ping_1.txt' } } },
+  { what: 'a path with a dot in front', spec: { ping: { path: '/.well-known/ping/' } } },
   { what: 'no budget', spec: { disruptionBudget: { enabled: false } } },
   { what: 'empty sections', spec: { queue: {}, timeouts: {}, buffering: { request: {} }, rollout: {} } },
   {

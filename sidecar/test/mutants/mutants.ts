@@ -379,6 +379,18 @@ const lua: Omit<Mutant, 'file'>[] = [
     edits: [[/ and \(draining_since_ms or corelane_now_ms\(\) < limit_ms\)/g, '']],
     caughtBy: 'drain: waiting for a drain that does not come',
   },
+  {
+    name: 'a drain is never taken back',
+    breaks: 'readiness',
+    edits: [[/^ {2}draining_since_ms, forgotten_since_ms = nil, nil\n/gm, REMOVED]],
+    caughtBy: 'drain: kubelet replaces nginx',
+  },
+  {
+    name: 'the next drain does not wait for endpoint lists',
+    breaks: 'drain',
+    edits: [[/os\.remove\(FORGOTTEN_MARK\)/g, '']],
+    caughtBy: 'drain: kubelet replaces',
+  },
 ];
 
 const scripts: Mutant[] = [
@@ -465,6 +477,34 @@ const scripts: Mutant[] = [
     file: 'corelane-entrypoint',
     edits: [[/eval "exec \$file>&-"/g, ':']],
     caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'nginx waits for clients that another process has taken',
+    breaks: 'I2',
+    file: 'corelane-entrypoint',
+    edits: [[/ \| SOCK_NONBLOCK/g, REMOVED]],
+    caughtBy: 'proxies: the sockets that outlive a proxy',
+  },
+  {
+    name: 'an nginx that dies in a drain is not started again',
+    breaks: 'drain',
+    file: 'corelane-entrypoint',
+    edits: [[/-e "\$run_dir\/forgotten"/g, '-e "$run_dir/draining"']],
+    caughtBy: 'drain: nginx dies while endpoint lists',
+  },
+  {
+    name: 'the mark of a container that was replaced stays',
+    breaks: 'readiness',
+    file: 'corelane-entrypoint',
+    edits: [[/^rm -f "\$run_dir\/draining"$/gm, ':']],
+    caughtBy: 'drain: kubelet replaces',
+  },
+  {
+    name: 'an nginx that is deaf to QUIT is told QUIT',
+    breaks: 'drain',
+    file: 'corelane-entrypoint',
+    edits: [[/\|\| signal=TERM$/gm, '|| :']],
+    caughtBy: 'drain: SIGTERM ends an nginx',
   },
   {
     name: "what nginx' master process has left behind keeps its port",
