@@ -19,15 +19,22 @@ class Gate {
   /** Renders whose connection has gone: the proxy thinks that their place is free. */
   abandoned = 0;
   #active = 0;
+  /** What is being rendered: since when, and its response. */
+  #renders = new Set();
   #waiting = [];
   #figures;
   #notes;
+  #renderMs;
   #abandonedMs;
 
-  /** @param abandonedMs how long a render without connection keeps its place at most */
-  constructor(figures, notes, abandonedMs) {
+  /**
+   * @param renderMs timeouts.render; the proxy waits a second longer
+   * @param abandonedMs how long a render without connection keeps its place at most
+   */
+  constructor(figures, notes, { renderMs, abandonedMs }) {
     this.#figures = figures;
     this.#notes = notes;
+    this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
   }
 
@@ -36,9 +43,19 @@ class Gate {
     return this.#active === 0 && this.#waiting.length === 0;
   }
 
-  /** All places are taken, and the proxy does not know it. */
+  /** All places are taken, and the proxy does not know it, or will take one for free in a moment. */
   get isBlocked() {
-    return this.abandoned > 0 && this.#active >= this.limit;
+    return this.#active >= this.limit && (this.abandoned > 0 || this.#isLate());
+  }
+
+  /**
+   * Whether the proxy is about to give a render up. Said before it does: else the next request would come here within a
+   * millisecond, and wait behind that render until its own time is over.
+   */
+  #isLate() {
+    const before = performance.now() - this.#renderMs;
+    for (const { beganAt, response } of this.#renders) if (beganAt <= before && !response.headersSent) return true;
+    return false;
   }
 
   setLimit(limit) {
@@ -78,6 +95,8 @@ class Gate {
   #begin(run, request, response) {
     const figures = this.#figures;
     const beganAt = performance.now();
+    const render = { beganAt, response };
+    this.#renders.add(render);
     this.#active += 1;
     const level = Math.min(this.#active, LEVELS_MAX);
     figures.requests[0] += 1;
@@ -89,6 +108,7 @@ class Gate {
     const end = () => {
       if (ended) return;
       ended = true;
+      this.#renders.delete(render);
       this.#active -= 1;
       figures.inFlight[0] = this.#active;
       this.#notes.end(note);
@@ -109,10 +129,13 @@ class Gate {
   /** The connection has gone, the render goes on: its place is free when the program ends the response. */
   #abandon(response, end) {
     this.abandoned += 1;
+    let isDone = false;
     const done = () => {
+      if (isDone) return;
+      isDone = true;
       clearTimeout(timer);
-      if (response.end !== ending) return;
-      response.end = originalEnd;
+      // A library may have wrapped it since (compression, sessions).
+      if (response.end === ending) response.end = originalEnd;
       this.abandoned -= 1;
       end();
     };

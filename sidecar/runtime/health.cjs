@@ -69,17 +69,20 @@ function healthServer(answers) {
   return net.createServer({ noDelay: true }, (socket) => {
     socket.on('error', () => socket.destroy());
     socket.setTimeout(FIRST_LINE_MS, () => socket.destroy());
-    readFirstLine(socket, async (line) => {
-      const [verb, ...words] = line.split(' ');
-      if (answers.take(verb, words, socket)) return;
-      socket.resume(); // the other headers
-      if (verb === 'corelane-agent') {
-        answers.setLimit(Number(words[0]));
-        await answers.agent(socket);
-      } else if (verb === 'GET') respond(socket, await answers.page(words[0] ?? ''));
-      else socket.destroy();
-    });
+    // What somebody asks for never ends the worker.
+    readFirstLine(socket, (line) => answer(line, socket, answers).catch(() => socket.destroy()));
   });
+}
+
+async function answer(line, socket, answers) {
+  const [verb, ...words] = line.split(' ');
+  if (answers.take(verb, words, socket)) return;
+  socket.resume(); // the other headers
+  if (verb === 'corelane-agent') {
+    answers.setLimit(Number(words[0]));
+    await answers.agent(socket);
+  } else if (verb === 'GET') respond(socket, await answers.page(words[0] ?? ''));
+  else socket.destroy();
 }
 
 /** Whether something accepts connections on 127.0.0.1:port. */

@@ -18,7 +18,6 @@ const RUNTIME_PORT = Number(env.CORELANE_RUNTIME_PORT);
 const LOCK_PORT = RUNTIME_PORT - INDEX + 99;
 /** Workers that were started at the same moment must not come to their end at the same moment. */
 const JITTER = 0.1;
-const PAGE_BYTES = 4096;
 const SIBLING_MS = 500;
 
 const isConfigured = REQUESTS_MAX > 0 || MEMORY_BYTES_MAX > 0 || AGE_MS_MAX > 0;
@@ -33,7 +32,8 @@ function drawLimits() {
 /** Resident memory of a process; 0 if it has gone. */
 function residentBytes(pid) {
   try {
-    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * PAGE_BYTES;
+    // Not statm, which counts pages, of 4, 16 or 64 KiB.
+    return Number(/^VmRSS:\s*([0-9]+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? 0) * 1024;
   } catch {
     return 0;
   }

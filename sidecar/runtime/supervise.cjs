@@ -88,6 +88,7 @@ let backoffMs = 0;
 let lastExitCode = 0;
 let killedForStall = false;
 let launcherTimer;
+let stopSignal;
 /** When heartbeats were looked at last. */
 let watchedAtMs = 0;
 /** Called when HAProxy has been told that the worker is down. */
@@ -256,6 +257,9 @@ function take(verb, [given, number, ppid], socket) {
 function attach(pid, ppid, socket) {
   const server = { pid, ppid, silentMs: 0, idleBeats: 0, inspected: false, blocked: false, exempt: false };
   servers.set(socket, server);
+  // A launcher has started its server again, which was told to end (PM2, nodemon).
+  if (isRecycled) killTree();
+  else if (state === 'stopping' && !isChild(server)) signalChild(stopSignal);
   begun.expectNotesOf({ port, token }, pid);
   sendLimit(socket);
   socket.unref();
@@ -505,13 +509,19 @@ function endRecycling(lock = releaseLock) {
 /** The child gets it; below a launcher the server gets it, because not every launcher passes it on. */
 function forward(signal) {
   const known = [...servers.values()];
-  const targets = known.length === 0 || known.some(isChild) ? [child?.pid] : known.map(({ pid }) => pid);
-  for (const pid of targets) {
-    try {
-      process.kill(pid, signal);
-    } catch {
-      // It has just ended; its end is being handled.
-    }
+  if (known.length === 0 || known.some(isChild)) signalChild(signal);
+  else for (const { pid } of known) kill(pid, signal);
+}
+
+function signalChild(signal) {
+  kill(child?.pid, signal);
+}
+
+function kill(pid, signal) {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has just ended; its end is being handled.
   }
 }
 
@@ -519,6 +529,7 @@ function onSignal(signal) {
   if (STOPS.includes(signal)) {
     log('stopping', { signal });
     if (state === 'waiting') process.exit(0);
+    stopSignal = signal;
     setState('stopping');
   }
   forward(signal);

@@ -16,11 +16,13 @@ const LISTENING_FD_MIN = 256;
 /** A server on another port only: the likely reason why a worker never comes up. */
 const WRONG_PORT_AFTER_MS = 10_000;
 /** A render without a connection keeps its place for timeouts.render, and at least for this long. */
-const RENDER_MIN_MS = 30_000;
+const ABANDONED_MIN_MS = 30_000;
 
 const { listen: originalListen, close: originalClose } = net.Server.prototype;
 /** Servers of this thread that listen on PORT. */
 const listening = new Set();
+/** Servers that have their gate: one may listen again, after it was closed or its port was in use. */
+const guarded = new WeakSet();
 let supervisor;
 let inspector;
 let connection;
@@ -80,6 +82,7 @@ function detach(server) {
 }
 
 function attach(server) {
+  if (listening.has(server)) return;
   listening.add(server);
   if (listening.size > 1) return;
   connect(require('./vitals.cjs').vitalsOf(supervisor));
@@ -97,7 +100,8 @@ function closePort() {
 
 /** The gate of this process: one for all its servers on PORT. */
 function guard(server) {
-  if (typeof server.setTimeout !== 'function') return; // node:net alone: no requests
+  if (typeof server.setTimeout !== 'function' || guarded.has(server)) return; // node:net alone: no requests
+  guarded.add(server);
   gate ??= newGate();
   gate.guard(server);
 }
@@ -105,7 +109,9 @@ function guard(server) {
 function newGate() {
   const { Gate } = require('./gate.cjs');
   const { BegunNotes } = require('./begun.cjs');
-  return new Gate(require('./vitals.cjs').figures, new BegunNotes(supervisor), supervisor.renderMs);
+  const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
+  const abandonedMs = Math.max(ABANDONED_MIN_MS, Number.isFinite(renderMs) ? renderMs : 0);
+  return new Gate(require('./vitals.cjs').figures, new BegunNotes(supervisor), { renderMs, abandonedMs });
 }
 
 /** The arguments of `listen` with the host replaced, or undefined if they are not about `port`. */
@@ -188,8 +194,7 @@ function noteOtherPort(server, port) {
 /** @param marker `port:token:intervalMs`, from the supervisor */
 function watchServers(marker) {
   const [port, token, intervalMs] = marker.split(':');
-  const renderMs = Math.max(RENDER_MIN_MS, Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || 0);
-  supervisor = { port: Number(port), token, intervalMs: Number(intervalMs), renderMs };
+  supervisor = { port: Number(port), token, intervalMs: Number(intervalMs) };
   const workerPort = Number(process.env.PORT);
   if (workerPort > 0) patchListen(workerPort);
 }

@@ -123,6 +123,13 @@ test('with concurrency 2 it lets two through at a time', async () => {
   expect(await two.runtimeMetric(0, 'corelane_worker_overlap_total')).toBe(3);
 });
 
+test('a render whose client has gone gives its place back although a library has wrapped the end of its response', async () => {
+  // 2 s, and one more of HAProxy.
+  expect((await pod.get('/?id=wrapped&wrap=1&ms=3500')).status).toBe(504);
+  await until('it has ended', () => pod.events({ event: 'end', id: 'wrapped' }).length);
+  expect((await pod.get('/?id=after-wrapped', { method: 'POST' })).status).toBe(200);
+});
+
 test('no worker has ever had two requests at a time (I1)', () => {
   expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);
 });

@@ -77,6 +77,23 @@ test('gate: after a time-out of the proxy the next request waits until the old r
   await other;
 });
 
+test('gate: a render that never ends takes no other request with it (I2)', async () => {
+  let isOver = false;
+  const hung = pod.get('/?id=hung&hold=1').finally(() => {
+    isOver = true;
+  });
+  await pod.begun('hung');
+  const answers: number[] = [];
+  const client = async (name: number) => {
+    for (let n = 0; !isOver || n < 20; n += 1)
+      answers.push((await pod.get(`/?id=beside-${name}-${n}&ms=20`, { method: 'POST' })).status);
+  };
+  await Promise.all([0, 1, 2].map(client));
+  expect((await hung).status).toBe(504);
+  expect(new Set(answers)).toEqual(new Set([200]));
+  pod.release('hung');
+});
+
 test('gate: HEAD and large answers pass', async () => {
   expect((await pod.get('/?id=head', { method: 'HEAD' })).status).toBe(200);
   const sizes = await Promise.all([1, 2, 3, 4].map((n) => pod.get(`/?id=large-${n}&size=3000000`)));

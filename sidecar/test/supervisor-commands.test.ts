@@ -72,6 +72,51 @@ test('npm start: the server below npm is watched, gets the signals and comes bac
   expect(pod.events({ event: 'sigterm' })).toHaveLength(1);
 });
 
+test('a launcher that starts its server again: a stop ends both', async () => {
+  pod = await one({ command: ['node', '/app/respawn.cjs'] });
+  const first = server();
+  await pod.kill(0, first, 'KILL');
+  await until('a new one is up', () => server() !== first);
+  expect((await pod.get('/?id=after-kill', { method: 'POST' })).status).toBe(200);
+  expect(await terminate()).toBe(0);
+});
+
+test('a launcher that starts its server again: a recycled worker is replaced once, and nothing is lost', async () => {
+  pod = await one({ command: ['node', '/app/respawn.cjs'] }, { runtime: { recycle: { requests: 20 } } });
+  const recycles = () => pod.runtimeMetric(0, 'corelane_worker_recycles_total').catch(() => 0);
+  const statuses = new Set<number>();
+  let isOver = false;
+  // Several, so that the worker always has one.
+  const clients = [0, 1, 2].map(async () => {
+    while (!isOver) statuses.add((await pod.get('/?ms=50', { method: 'POST' })).status);
+  });
+  await until('it is recycled', async () => (await recycles()) > 0);
+  isOver = true;
+  await Promise.all(clients);
+  expect(statuses).toEqual(new Set([200]));
+  // Not "up" at once: that one would be killed as the one that has not ended, in the midst of a render.
+  const events = (await pod.supervisorLog(0)).map(({ event, reason = '' }) => `${event} ${reason}`.trim());
+  expect(events.slice(0, 4)).toEqual(['up', 'recycle requests', 'restart recycled', 'up']);
+});
+
+test('a server that listens twice renders', async () => {
+  pod = await one({ env: { LISTENS_TWICE: '1' } });
+  expect((await pod.get('/?id=twice', { method: 'POST' })).status).toBe(200);
+});
+
+test('nobody ends a worker by what he asks its runtime for', async () => {
+  pod = await one({});
+  const started = await pod.startedAt(container());
+  const ask = `for (const target of ['//', 'http://a:99999/metrics']) {
+      const socket = require('node:net').connect(${PORTS.firstWorkerRuntime}, '127.0.0.1');
+      socket.end('GET ' + target + ' HTTP/1.1\\r\\n\\r\\n').on('error', () => {}).resume();
+    }`;
+  await docker('exec', '--env', 'NODE_OPTIONS=', container(), 'node', '-e', ask);
+  expect((await pod.get('/?id=after', { method: 'POST' })).status).toBe(200);
+  expect(await pod.startedAt(container())).toBe(started);
+  expect((await pod.state(container())).Running).toBe(true);
+});
+
 test('a shell that runs a script before the server: the script ends as it would without Corelane', async () => {
   const script =
     'node /app/once.cjs first || exit 1; ONCE_EXIT_CODE=9 node /app/once.cjs || echo "code $?"; node /app/worker.mjs; exit $?';

@@ -10,6 +10,7 @@
  *   helper=1  start a child process, and one below it whose parent has ended
  *   size=N    answer with N bytes
  *   status=N  answer with that status
+ *   wrap=1    when the client has gone, wrap the end of the response, as libraries do
  *   spin=N    burn CPU for N ms
  *   work=N    N rounds of arithmetic: the same CPU time on a busy machine
  *   fault=X   micro (an endless loop of microtasks), regex, json (100 MB of it), heap (memory without end),
@@ -108,6 +109,11 @@ const FAULTS = {
   abort: () => process.abort(),
 };
 
+function wrapEnd(response) {
+  const end = response.end;
+  response.end = (...args) => end.apply(response, args);
+}
+
 function spin(ms) {
   const end = performance.now() + ms;
   while (performance.now() < end);
@@ -128,6 +134,7 @@ const server = http.createServer(async (request, response) => {
   const id = url.searchParams.get('id') ?? url.pathname;
   inFlight += 1;
   note({ event: 'begin', id, method: request.method, inFlight });
+  if (url.searchParams.has('wrap')) response.once('close', () => wrapEnd(response));
   const bytes = await bodyBytes(request).catch(() => -1);
   const { status, size } = await render(url, id);
   inFlight -= 1;
@@ -149,6 +156,11 @@ server.on('upgrade', (request, socket) => {
 if (process.env.NEVER_LISTENS) setTimeout(() => process.exit(3), 50);
 // As Next.js does: the pod's name, which is the address that everybody can reach.
 else server.listen(Number(PORT), process.env.LISTEN_ON_HOSTNAME ? HOSTNAME : '127.0.0.1', () => note({ event: 'up' }));
+// Servers that are stopped and started again, or whose port was in use.
+if (process.env.LISTENS_TWICE) {
+  server.close();
+  server.once('close', () => server.listen(Number(PORT)));
+}
 // What a program does at its end may take a while: here until a test makes the file.
 if (process.env.EXITS_WITH)
   process.on('exit', () => {

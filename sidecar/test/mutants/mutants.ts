@@ -12,7 +12,7 @@ export type MutantFile =
   | 'second-tries.lua'
   | 'corelane-drain'
   | 'corelane-entrypoint'
-  | `${'begun' | 'gate' | 'pages' | 'recycling' | 'supervise' | 'worker'}.cjs`;
+  | `${'begun' | 'gate' | 'health' | 'pages' | 'recycling' | 'supervise' | 'worker'}.cjs`;
 
 export interface Mutant {
   name: string;
@@ -663,6 +663,48 @@ const runtime: Mutant[] = [
     file: 'gate.cjs',
     edits: [[/else this\.#abandon\(response, end\)/g, 'else end()']],
     caughtBy: 'gate: after the death of HAProxy',
+  },
+  {
+    name: 'a place whose response was wrapped is never free again',
+    breaks: 'runtime',
+    file: 'gate.cjs',
+    edits: [[/if \(isDone\) return/g, 'if (isDone || response.end !== ending) return']],
+    caughtBy: 'gate: a render whose client has gone gives',
+  },
+  {
+    name: 'nobody is told that a render is about to be given up',
+    breaks: 'I2',
+    file: 'gate.cjs',
+    edits: [[/ \|\| this\.#isLate\(\)/g, REMOVED]],
+    caughtBy: 'runtime: gate: a render that never ends',
+  },
+  {
+    name: 'a server that listens again gets a second gate',
+    breaks: 'runtime',
+    file: 'worker.cjs',
+    edits: [[/ \|\| guarded\.has\(server\)/g, REMOVED]],
+    caughtBy: 'supervisor-commands: a server that listens twice',
+  },
+  {
+    name: 'a question that is none ends the worker',
+    breaks: 'runtime',
+    file: 'health.cjs',
+    edits: [[/\.catch\(\(\) => socket\.destroy\(\)\)/g, REMOVED]],
+    caughtBy: 'supervisor-commands: nobody ends a worker',
+  },
+  {
+    name: 'a launcher goes on after a stop',
+    breaks: 'runtime',
+    file: 'supervise.cjs',
+    edits: [[/signalChild\(stopSignal\)/g, 'server.isLate = true']],
+    caughtBy: 'supervisor-commands: a launcher that starts its server again: a stop',
+  },
+  {
+    name: 'a launcher starts the worker that was to be replaced',
+    breaks: 'I2',
+    file: 'supervise.cjs',
+    edits: [[/if \(isRecycled\) killTree\(\)/g, 'if (false) killTree()']],
+    caughtBy: 'supervisor-commands: a launcher that starts its server again: a recycled',
   },
   {
     name: 'who has left the gate is rendered',
