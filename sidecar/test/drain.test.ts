@@ -81,6 +81,29 @@ test('nothing is lost: it serves through the delay, finishes, then everything en
   expect(await terminate(pod.haproxy)).toBe(0);
 });
 
+test('who has asked before the drain is told that its connection ends, whenever the answer comes', async () => {
+  pod = await Pod.start({ workersPerPod: 2, drain: { delay: '3s' } });
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 2 });
+  const before = ['early', 'late'].map((id) => pod.get(`/?hold=1&id=${id}`, { agent }));
+  await Promise.all([pod.begun('early'), pod.begun('late')]);
+  const { proxies, workers } = preStop();
+  await until('not ready', async () => (await readiness()) === '503 draining');
+  pod.release('early');
+  // It could be used again until nginx ends, and be closed in that moment.
+  const early = await before[0];
+  expect([early?.status, early?.headers.connection]).toEqual([200, expect.stringMatching(/\bclose$/)]);
+  await until('nothing new is accepted', () =>
+    pod.get('/ping').then(
+      () => false,
+      () => true,
+    ),
+  );
+  pod.release('late');
+  const late = await before[1];
+  expect([late?.status, late?.headers.connection]).toEqual([200, expect.stringMatching(/\bclose$/)]);
+  await Promise.all([proxies, workers]);
+});
+
 /** New clients, one after the other, until the pod accepts no more. */
 async function clientsUntilRefused(
   pauseMs: number,

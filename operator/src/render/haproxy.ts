@@ -192,6 +192,8 @@ ${handsOver(model) ? `  ${REVISION_HEADER}\n  http-request lua.ask_peers if no_s
   http-after-response set-header X-Corelane-Queue-Ms %[res.hdr(X-Corelane-Queue-Ms),add(txn.in_line_ms)] if { res.hdr(X-Corelane-Queue-Ms) -m found }
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ res.hdr(X-Corelane-Queue-Ms) -m found }
   http-after-response add-header Server-Timing queue;dur=%[res.hdr(X-Corelane-Queue-Ms)]
+  # nginx decides when a request comes whether its connection is kept: this one may have come before the drain.
+  http-after-response set-header X-Corelane-Connection close if { lua.corelane_draining -m bool } !{ status 101 }
   default_backend line`;
 }
 

@@ -200,6 +200,7 @@ ${connection(webSockets)}  proxy_set_header Host $corelane_host;
   proxy_hide_header X-Corelane-Worker;
   proxy_hide_header X-Corelane-Stuck;
   proxy_hide_header X-Corelane-Pod;
+  proxy_hide_header X-Corelane-Connection;
 
   # HAProxy sees a request when all of its body is here, and gets rid of a response as fast as it can be written.
   proxy_request_buffering on;
@@ -282,6 +283,8 @@ function server(model: DataPlaneModel): string {
       if (-f ${DRAINING_MARK}) {
         return 418;
       }
+      # Of a pod that drains by now; beside nginx' own "keep-alive", over which "close" prevails.
+      add_header Connection $upstream_http_x_corelane_connection always;
       proxy_pass http://$corelane_upstream;
     }
 

@@ -317,6 +317,12 @@ const nginx: Omit<Mutant, 'file'>[] = [
     caughtBy: 'drain: nothing is lost',
   },
   {
+    name: 'who has asked before a drain keeps the connection',
+    breaks: 'drain',
+    edits: [[/ {6}add_header Connection .*\n/g, REMOVED]],
+    caughtBy: 'drain: who has asked before the drain',
+  },
+  {
     name: 'nginx waits for its clients for ever',
     breaks: 'drain',
     edits: [[/worker_shutdown_timeout [0-9]+ms;/g, REMOVED]],
