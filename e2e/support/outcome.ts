@@ -8,6 +8,8 @@ import { ROOT } from './shell.ts';
 /** Where `make bench-drain` finds the parts of its report. */
 export const BENCH_FOLDER = join(ROOT, '.state/bench');
 
+const FAILURES_MAX = 100;
+
 export interface PhaseOutcome extends Phase {
   requests: number;
   /** Answers other than 200, and none, by what it was. */
@@ -22,6 +24,8 @@ export interface StoryOutcome {
   requests: number;
   overlaps: number;
   phases: PhaseOutcome[];
+  /** The first of those that failed: which client's, when it failed, and how. */
+  failures: { client: string; at: string; latencyMs: number; how: string; requestId?: string }[];
   /** Other things that were measured, in seconds. */
   seconds: Record<string, number>;
   /** Per second of the run: `[ms of the wall clock, requests, failed, p50, p99]`. */
@@ -43,9 +47,16 @@ export function outcomeOf(
     requests: entries.length,
     overlaps: clients.reduce((sum, { overlaps }) => sum + overlaps, 0),
     phases: [...phases, all].map((phase) => phaseOutcome(phase, entries, begun)),
+    failures: clients.flatMap(failuresOf).slice(0, FAILURES_MAX),
     seconds,
     perSecond: perSecond(entries),
   };
+}
+
+function failuresOf({ name: client, timeline }: ClientResult): StoryOutcome['failures'] {
+  return timeline.flatMap(([dueAtMs, latencyMs, how, requestId]) =>
+    how === undefined ? [] : [{ client, at: new Date(dueAtMs + latencyMs).toISOString(), latencyMs, how, requestId }],
+  );
 }
 
 function phaseOutcome(phase: Phase, entries: TimelineEntry[], begun: Set<string>): PhaseOutcome {
