@@ -12,8 +12,6 @@ export interface SidecarImage {
 const CONFIG_VOLUME = `${VOLUME_PREFIX}config`;
 const RUN_VOLUME = `${VOLUME_PREFIX}run`;
 const TEMP_VOLUME = `${VOLUME_PREFIX}tmp`;
-/** nginx writes its number down when it has read its configuration and listens; the entry point removes that of an earlier one. */
-const NGINX_RUNS = ['test', '-e', '/tmp/nginx.pid'];
 /** User and group of the image. Numeric, because kubelet must see that it is not root. */
 const USER_ID = 10_001;
 
@@ -65,8 +63,9 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
     {
       ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar),
       ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
-      // Not the port: the entry point holds it, so it is open before nginx is there.
-      startupProbe: { exec: { command: NGINX_RUNS }, timeoutSeconds: 2, periodSeconds: 1, failureThreshold: 30 },
+      // By HTTP: the port is open before nginx is there, the entry point holds it. Not by exec, which costs a process of the
+      // container's engine each time, when a node that starts pods has the least to spare.
+      startupProbe: probe(spec.ping.path, { periodSeconds: 1, failureThreshold: 30 }, PORTS.http),
       livenessProbe: { ...tcpProbe(PORTS.http), periodSeconds: 5, failureThreshold: 6 },
     },
   ];
@@ -98,8 +97,8 @@ function common(
   };
 }
 
-function probe(path: string, times: { periodSeconds: number; failureThreshold: number }) {
-  return { httpGet: { path, port: PORTS.health }, timeoutSeconds: 2, ...times };
+function probe(path: string, times: { periodSeconds: number; failureThreshold: number }, port: number = PORTS.health) {
+  return { httpGet: { path, port }, timeoutSeconds: 2, ...times };
 }
 
 function tcpProbe(port: number) {
