@@ -27,6 +27,15 @@ async function terminate(container: string): Promise<number> {
   return (await pod.state(container)).ExitCode;
 }
 
+function untilRefused(): Promise<unknown> {
+  const isRefused = () =>
+    pod.get('/ping').then(
+      () => false,
+      () => true,
+    );
+  return until('nothing new is accepted', isRefused);
+}
+
 async function readiness(): Promise<string> {
   const { status, body } = await pod.get('/readyz', { port: PORTS.health });
   return `${status} ${body}`;
@@ -57,12 +66,7 @@ test('nothing is lost: it serves through the delay, finishes, then everything en
   // Past the delay: one render and one body that is still arriving hold the workers.
   const last = pod.get('/?hold=1&id=last');
   await pod.begun('last');
-  await until('nothing new is accepted', () =>
-    pod.get('/ping').then(
-      () => false,
-      () => true,
-    ),
-  );
+  await untilRefused();
   expect(hooksDone).toBe(false);
   pod.release('last');
   expect((await last).status).toBe(200);
@@ -92,12 +96,7 @@ test('who has asked before the drain is told that its connection ends, whenever 
   // It could be used again until nginx ends, and be closed in that moment.
   const early = await before[0];
   expect([early?.status, early?.headers.connection]).toEqual([200, expect.stringMatching(/\bclose$/)]);
-  await until('nothing new is accepted', () =>
-    pod.get('/ping').then(
-      () => false,
-      () => true,
-    ),
-  );
+  await untilRefused();
   pod.release('late');
   const late = await before[1];
   expect([late?.status, late?.headers.connection]).toEqual([200, expect.stringMatching(/\bclose$/)]);
