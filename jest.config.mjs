@@ -15,6 +15,9 @@ const common = {
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
 };
 
+/** Tests on something that runs. */
+const timeLimit = ['<rootDir>/e2e/support/time-limit.ts'];
+
 export default {
   projects: [
     {
@@ -34,10 +37,20 @@ export default {
       testEnvironment: '<rootDir>/operator/test/support/environment.mjs',
       globalSetup: '<rootDir>/operator/test/support/global-setup.ts',
       globalTeardown: '<rootDir>/operator/test/support/global-teardown.ts',
-      setupFilesAfterEnv: ['<rootDir>/operator/test/support/time-limit.ts'],
+      setupFilesAfterEnv: timeLimit,
     },
-    { ...common, displayName: 'sidecar', testMatch: ['<rootDir>/sidecar/test/*.test.ts'] },
-    { ...common, displayName: 'frameworks', testMatch: ['<rootDir>/sidecar/test/frameworks/*.test.ts'] },
-    { ...common, displayName: 'e2e', testMatch: ['<rootDir>/e2e/stories/**/*.test.ts'] },
+    {
+      ...common,
+      displayName: 'sidecar',
+      testMatch: ['<rootDir>/sidecar/test/*.test.ts'],
+      setupFilesAfterEnv: timeLimit,
+    },
+    {
+      ...common,
+      displayName: 'frameworks',
+      testMatch: ['<rootDir>/sidecar/test/frameworks/*.test.ts'],
+      setupFilesAfterEnv: timeLimit,
+    },
+    { ...common, displayName: 'e2e', testMatch: ['<rootDir>/e2e/stories/**/*.test.ts'], setupFilesAfterEnv: timeLimit },
   ],
 };

@@ -88,7 +88,7 @@ describe('the templates', () => {
       await run('kubectl', ['get', '--raw', '/openapi/v2'], { timeoutMs: 60_000 }),
       join(folder, 'schemas'),
     );
-  }, 120_000);
+  });
 
   test.each(Object.keys(VARIANTS))('are valid with %s (kubeconform)', async (name) => {
     const text = await template(...(VARIANTS[name] as string[]));

@@ -37,7 +37,7 @@ beforeAll(async () => {
   await apply(`{apiVersion: v1, kind: Namespace, metadata: {name: ${NAMESPACE}}}`);
   // All at once: their pods wait for one another, and the tests for the last one only.
   for (const file of files) await apply(small(example(file)), '-n', NAMESPACE);
-}, 240_000);
+});
 
 afterAll(async () => {
   await kubectl(['delete', 'namespace', NAMESPACE, '--wait=false']);

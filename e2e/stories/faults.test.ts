@@ -231,7 +231,7 @@ describe('a worker that ends again and again', () => {
     await eventually('status to forget it', 120_000, async () =>
       (await health())?.status === 'True' ? true : undefined,
     );
-  }, 300_000);
+  });
 });
 
 /** What the workers of all pods have written down. */

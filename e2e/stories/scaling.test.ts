@@ -178,7 +178,7 @@ test('CPU above 20 % adds three pods, and three again', async () => {
   hpaLoad = await startLoad(NAMESPACE, 'load-hpa', [...url('by-hpa'), '--rate', String(RATE_PER_S), ...bounds]);
   await untilReplicas('burner', 4, 120_000);
   await untilReplicas('burner', 7, 120_000);
-}, 300_000);
+});
 
 test('an HPA drives the other one by the CPU of its workers', async () => {
   await eventually('the HPA to have scaled up', 150_000, async () => {
@@ -194,7 +194,7 @@ test('an HPA drives the other one by the CPU of its workers', async () => {
   const able = status.conditions.filter(({ type }) => type !== 'ScalingLimited');
   expect(able.map((condition) => condition.status)).toEqual(able.map(() => 'True'));
   expect(await stop('load-hpa', hpaLoad)).toEqual(NOTHING_FAILED);
-}, 300_000);
+});
 
 test('when the load ends it removes one pod at a time, down to the minimum; no request has failed', async () => {
   await untilReady(NAMESPACE, 'burner', 180_000);

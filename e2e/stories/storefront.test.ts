@@ -13,7 +13,7 @@ beforeAll(async () => {
   await kubectl(['-n', NAMESPACE, 'delete', 'renderservice', NAME, '--ignore-not-found'], {});
   await apply(example('storefront.yaml'));
   await untilReady(NAMESPACE, NAME);
-}, 300_000);
+});
 
 describe('the storefront example', () => {
   test('runs with proxies as native sidecars and one container per worker', async () => {
@@ -63,7 +63,7 @@ describe('the storefront example', () => {
       overlaps: 0,
     });
     expect(Object.keys(result.workers as object)).toHaveLength(6);
-  }, 300_000);
+  });
 
   test('answers ping, readiness and metrics while every worker is busy', async () => {
     const load = await startLoad(NAMESPACE, 'busy-load', [
@@ -86,7 +86,7 @@ describe('the storefront example', () => {
     await proxy(8998, '/readyz');
     expect(await proxy(8999, '/')).toMatch(/Statistics Report for HAProxy/);
     expect((await load.result(240_000)).failed).toBe(0);
-  }, 300_000);
+  });
 
   test('can be scaled with kubectl scale', async () => {
     await kubectl(['-n', NAMESPACE, 'scale', 'renderservice', NAME, '--replicas=2']);
@@ -103,7 +103,7 @@ describe('the storefront example', () => {
       spec: { replicas: 2 },
       status: { replicas: 2, selector: `corelane.dev/renderservice=${NAME}` },
     });
-  }, 180_000);
+  });
 
   test('loses no request in a rolling update', async () => {
     const load = await startLoad(NAMESPACE, 'rollout-load', [
@@ -126,7 +126,7 @@ describe('the storefront example', () => {
       errors: {},
       statuses: { 200: 160 },
     });
-  }, 300_000);
+  });
 
   test('comes back when its objects are deleted by hand', async () => {
     const uid = async (kind: string) =>
@@ -139,7 +139,7 @@ describe('the storefront example', () => {
       );
     }
     await untilReady(NAMESPACE, NAME);
-  }, 240_000);
+  });
 
   test('leaves nothing behind when it is deleted', async () => {
     await kubectl(['-n', NAMESPACE, 'delete', 'renderservice', NAME]);
@@ -148,5 +148,5 @@ describe('the storefront example', () => {
       if (left.length > 0) throw new Error(`still there: ${left.join(', ')}`);
       return true;
     });
-  }, 180_000);
+  });
 });

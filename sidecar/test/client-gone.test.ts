@@ -2,10 +2,7 @@
  * Clients that leave: who waited is not rendered (I2); who was being rendered keeps the worker until the end (I1).
  * The worker tells, not the proxy.
  */
-import { jest } from '@jest/globals';
 import { Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 beforeAll(async () => {

@@ -3,12 +3,9 @@ import { existsSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { docker } from './docker.ts';
 import { type Answer, Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 afterEach(() => pod?.stop());

@@ -1,11 +1,8 @@
 /** The gate before the program's HTTP server, and what is not a plain request: WebSockets, pipelined ones, clients that go. */
 import net from 'node:net';
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { docker } from './docker.ts';
 import { Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 let two: Pod;

@@ -1,10 +1,7 @@
 /** Past its limits a pod answers at once, and says who made the error and when to come back (I3). */
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { docker } from './docker.ts';
 import { Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 beforeAll(async () => {

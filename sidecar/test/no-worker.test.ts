@@ -1,8 +1,5 @@
 /** A pod whose workers never come up: it answers all the same, in time, and not more wait than may (I3). */
-import { jest } from '@jest/globals';
 import { Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 beforeAll(async () => {

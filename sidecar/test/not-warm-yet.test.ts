@@ -1,10 +1,7 @@
 /** A worker whose port is open, but which is not warm yet, gets nothing: whoever is started again meanwhile. */
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { logs } from './docker.ts';
 import { Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 const WORKERS = 4;
 let pod: Pod;

@@ -1,10 +1,7 @@
 /** What the operator reads of a pod: the figures of HAProxy, and of the supervisor of a worker that had trouble. */
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { type PodSample, type Stall, samplePod } from '../../operator/src/controller/pod-sample.ts';
 import { Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 const asked: string[] = [];

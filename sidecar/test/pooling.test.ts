@@ -1,12 +1,9 @@
 /** Pods share their work: who renders what, and what happens when the other pod goes away in the middle of it. */
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { docker, SIDECAR_IMAGE } from './docker.ts';
 import { Fleet, knownPeers } from './fleet.ts';
 import { type Answer, type Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let fleet: Fleet;
 afterEach(() => fleet?.stop());

@@ -1,10 +1,7 @@
 /** A proxy dies in its container: what that costs, and what it does not. */
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { docker } from './docker.ts';
 import { type Answer, Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 beforeEach(async () => {

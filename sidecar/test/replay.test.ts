@@ -1,9 +1,6 @@
 /** `replay`: which request of a dead worker is given to another one, once, and which is answered 502 (I2). */
-import { jest } from '@jest/globals';
 import { docker } from './docker.ts';
 import { Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 /** Beyond what HAProxy and the socket hold (about 230 kB): nginx must send it anew from its own copy. */
 const LARGE_BODY = Buffer.alloc(300_000, 'x');

@@ -1,12 +1,9 @@
 /** A pod with free and busy workers: what it answers, and what a worker gets to see. */
 import http from 'node:http';
 import net from 'node:net';
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { logs } from './docker.ts';
 import { Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 beforeAll(async () => {

@@ -1,11 +1,8 @@
 /** What a worker container may run: launchers, shells, CommonJS, other languages, programs that never come up. */
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { docker, logs } from './docker.ts';
 import { Pod, until, type WorkerOptions } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 afterEach(() => pod?.stop());

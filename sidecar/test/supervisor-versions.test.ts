@@ -7,12 +7,9 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { jest } from '@jest/globals';
 import { NODE_VERSIONS, nodeBinary } from './node-versions.ts';
 import { until } from './pod.ts';
 import { connecting, freePorts, get, Program, RUNTIME } from './program.ts';
-
-jest.setTimeout(300_000);
 
 const ESBUILD = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
 const app = (name: string) => fileURLToPath(new URL(`apps/${name}`, import.meta.url));

@@ -1,10 +1,7 @@
 /** The supervisor in a pod that serves: a worker that crashes, hangs or ends costs nothing but what it has begun. */
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { docker } from './docker.ts';
 import { type Answer, Pod, until, type WorkerEvent } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 beforeAll(async () => {

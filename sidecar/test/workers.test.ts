@@ -4,12 +4,9 @@
  * Those in the queue are safe methods here: between the reset of a dead worker's connection and the end of its
  * listening socket HAProxy may send it the next request. nginx replays that one too, but never a POST.
  */
-import { jest } from '@jest/globals';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { docker } from './docker.ts';
 import { type Answer, Pod, until } from './pod.ts';
-
-jest.setTimeout(120_000);
 
 let pod: Pod;
 beforeAll(async () => {
