@@ -21,6 +21,12 @@ export function apply(manifest: string, ...args: string[]): Promise<string> {
 }
 
 /**
+ * How often one looks for what takes many seconds, beside a load: each look is a kubectl, and ten in a second were seen to
+ * take a fifth of the two cores (kubectl 14 %, API server 6 %) that the pods under test need.
+ */
+export const SELDOM_MS = 1_000;
+
+/**
  * Polls until `check` returns something other than undefined, and returns it.
  * @throws Error with what was waited for and the last error
  */

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { apply, eventually, get, kubectl } from './cluster.ts';
+import { apply, eventually, get, kubectl, SELDOM_MS } from './cluster.ts';
 import { allowEndpoints, type LoadResult, startLoad } from './load.ts';
 import { imageNames, installOperator } from './operator.ts';
 import { type LivePod, podsOf, untilReady } from './renderservice.ts';
@@ -111,11 +111,16 @@ export class Fleet {
 
   /** Waits until the fleet is as its spec asks and nothing is on its way out. */
   async settled(): Promise<void> {
-    await untilReady(this.namespace, NAME, 180_000);
-    await eventually('stopping pods to be gone', 120_000, async () => {
+    const untilReadyHere = () => untilReady(this.namespace, NAME, 180_000);
+    const check = async () => {
       const stopping = (await podsOf(this.namespace, NAME)).some(({ metadata }) => metadata.deletionTimestamp);
       return stopping ? undefined : true;
-    });
+    };
+    await untilReadyHere();
+    await eventually('stopping pods to be gone', 120_000, check, SELDOM_MS);
+    // Again: right after a deletion the status was still that of before, and where pods start slowly the new one comes
+    // after the old one has gone. The next disturbance would meet a fleet that lacks a pod.
+    await untilReadyHere();
   }
 
   async remove(): Promise<void> {

@@ -1,5 +1,5 @@
 /** Load from inside the cluster: the client of e2e/load in a pod, from a ConfigMap, with the storefront image. */
-import { apply, eventually, get, kubectl } from './cluster.ts';
+import { apply, eventually, get, kubectl, SELDOM_MS } from './cluster.ts';
 import { imageNames } from './operator.ts';
 
 /** What `load.mjs --json` prints (e2e/load/stats.mjs); only the fields that are used here. */
@@ -70,10 +70,11 @@ export async function startLoad(namespace: string, name: string, args: string[])
 }
 
 async function loadResult(namespace: string, name: string, timeoutMs: number): Promise<LoadResult> {
-  const phase = await eventually(`load pod ${name} to end`, timeoutMs, async () => {
+  const check = async () => {
     const pod = await get<Pod>('-n', namespace, 'pod', name);
     return ['Succeeded', 'Failed'].includes(pod.status.phase) ? pod.status.phase : undefined;
-  });
+  };
+  const phase = await eventually(`load pod ${name} to end`, timeoutMs, check, SELDOM_MS);
   const log = (await kubectl(['-n', namespace, 'logs', name])).trim();
   if (phase === 'Failed') throw new Error(`load pod ${name} failed:\n${log.slice(-2_000)}`);
   await kubectl(['-n', namespace, 'delete', 'pod', name, '--wait=false']);

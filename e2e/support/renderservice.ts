@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually, get, kubectl } from './cluster.ts';
+import { eventually, get, kubectl, SELDOM_MS } from './cluster.ts';
 import { ROOT } from './shell.ts';
 
 interface Condition {
@@ -48,13 +48,14 @@ export function example(name: string): string {
 /** Waits until the resource is Ready at its present generation and no change is on its way. */
 export async function untilReady(namespace: string, name: string, timeoutMs = 120_000): Promise<LiveRenderService> {
   try {
-    return await eventually(`RenderService ${namespace}/${name} to be Ready`, timeoutMs, async () => {
+    const check = async () => {
       const resource = await get<LiveRenderService>('-n', namespace, 'renderservice', name);
       const holds = (type: string, status: string) =>
         resource.status?.conditions?.some((condition) => condition.type === type && condition.status === status);
       const isCurrent = resource.status?.observedGeneration === resource.metadata.generation;
       return isCurrent && holds('Ready', 'True') && holds('Reconciling', 'False') ? resource : undefined;
-    });
+    };
+    return await eventually(`RenderService ${namespace}/${name} to be Ready`, timeoutMs, check, SELDOM_MS);
   } catch (error) {
     const pods = await kubectl(['-n', namespace, 'get', 'pods,renderservices', '-o', 'wide']);
     const events = await kubectl(['-n', namespace, 'get', 'events', '--sort-by=.lastTimestamp']);
