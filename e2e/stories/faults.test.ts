@@ -5,6 +5,7 @@
  *
  * A CI run does each once; `make bench-drain` does each twelve times.
  */
+import { ApiProxy } from '../support/api-proxy.ts';
 import { eventually, get, kubectl } from '../support/cluster.ts';
 import { Fleet } from '../support/fleet.ts';
 import { outcomeOf, report, type StoryOutcome } from '../support/outcome.ts';
@@ -21,6 +22,7 @@ const SECONDS_MAX = 1_500;
 const OF_NGINX = ['nginx worker process killed', 'nginx master process killed'];
 
 const fleet = new Fleet('faults-story');
+const proxy = new ApiProxy();
 const seconds: Record<string, number> = {};
 let outcome: StoryOutcome;
 
@@ -33,10 +35,14 @@ beforeAll(async () => {
   const queue = { maxLength: 1_000, timeout: '20s' };
   const spec = { replay: 'Always', watchdog: { stallTimeout: '2s' }, timeouts: { render: '10s' }, queue };
   await fleet.create(PODS, spec, { resources, env });
+  await proxy.start();
   await fleet.startClients(RATE_PER_S, SECONDS_MAX, '--method', 'POST', '--body-bytes', '2000');
 }, 400_000);
 
-afterAll(() => fleet.remove());
+afterAll(async () => {
+  proxy.stop();
+  await fleet.remove();
+});
 
 async function sh(pod: string, container: string, script: string): Promise<string> {
   return (await kubectl(['-n', fleet.namespace, 'exec', pod, '-c', container, '--', 'sh', '-c', script])).trim();
@@ -44,7 +50,7 @@ async function sh(pod: string, container: string, script: string): Promise<strin
 
 /** A page of a pod, through the API server. */
 function page(pod: string, port: number, path: string): Promise<string> {
-  return kubectl(['get', '--raw', `/api/v1/namespaces/${fleet.namespace}/pods/${pod}:${port}/proxy${path}`]);
+  return proxy.page(fleet.namespace, pod, port, path);
 }
 
 /** Sends a signal to the process that serves in worker-0: the youngest that runs Node.js, the oldest is the supervisor. */
@@ -87,8 +93,7 @@ async function restarts(pod: string): Promise<number | undefined> {
 }
 
 /** The same of all pods: a request that breaks its worker may have been handed over to another pod. */
-async function fleetRestarts(): Promise<number | undefined> {
-  const pods = await podsOf(fleet.namespace, fleet.name);
+async function fleetRestarts(pods: LivePod[]): Promise<number | undefined> {
   const counts = await Promise.all(pods.map(({ metadata }) => restarts(metadata.name)));
   return counts.every((count) => count !== undefined) ? counts.reduce((sum, count) => sum + count, 0) : undefined;
 }
@@ -106,13 +111,14 @@ async function isCalm(): Promise<boolean> {
 /** Does something to a worker of each of several pods, one after the other, and waits until all workers are up again. */
 async function breakWorkers(name: string, work: (pod: string) => Promise<unknown>): Promise<void> {
   const recoveries: number[] = [];
+  const pods = await podsOf(fleet.namespace, fleet.name);
   await fleet.phase(name, TIMES, async (index) => {
-    const pod = await podNumber(index);
-    const before = (await eventually('all workers to be up', 60_000, fleetRestarts)) as number;
-    await work(pod);
+    const { metadata } = pods[index % pods.length] as LivePod;
+    const before = (await eventually('all workers to be up', 60_000, () => fleetRestarts(pods))) as number;
+    await work(metadata.name);
     const began = performance.now();
     await eventually('a worker to be restarted, and all to be up', 60_000, async () =>
-      ((await fleetRestarts()) ?? 0) > before ? true : undefined,
+      ((await fleetRestarts(pods)) ?? 0) > before ? true : undefined,
     );
     recoveries.push((performance.now() - began) / 1000);
   });
