@@ -64,9 +64,16 @@ function decisions(name: string): Promise<number> {
 
 describe('per-core CPU', () => {
   test('above 20 % adds three pods, by way of spec.replicas', async () => {
-    await world.createRenderService('shop', { scaling, workersPerPod: 2 });
+    await world.createRenderService('shop', { replicas: 2, workersPerPod: 2 });
+    // Scaling only now: a look at one pod that is measured beside one that is not yet would make the mean less than 30 %.
+    await whileUsing('shop', 300, 'both pods are ready', async () => {
+      expect((await world.get('RenderService', 'shop')).status).toMatchObject({ readyReplicas: 2 });
+    });
+    await world.patchSpec('shop', { scaling });
     await whileUsing('shop', 300, 'five pods are wanted', async () => expect(await replicas('shop')).toBe(5));
     await eventually('and there', async () => expect(await podsOf('shop')).toHaveLength(5));
+    // Enough for now: after the cooldown of 15 s they would be eight.
+    await reportCpu(world.admin, await podsOf('shop'), 170);
   });
 
   test('says what it did and why: status, Event, metrics, condition', async () => {
