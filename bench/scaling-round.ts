@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { Autoscaler } from '../operator/src/controller/autoscaler.ts';
 import type { Cluster } from '../operator/src/controller/cluster.ts';
 import { PooledKubeConfig } from '../operator/src/kube/config.ts';
+import { EventRecorder } from '../operator/src/kube/events.ts';
 import { Rest } from '../operator/src/kube/rest.ts';
 
 const SERVICES = 200;
@@ -109,7 +110,8 @@ async function measure(port: number): Promise<void> {
   const autoscaler = new Autoscaler({
     cluster: cluster(rest),
     sampleOf: () => undefined,
-    ...{ instance: 'bench', periodMs: 15_000, onChange: nothing, onDecision: nothing },
+    events: new EventRecorder(rest, 'bench', nothing),
+    ...{ periodMs: 15_000, onChange: nothing, onDecision: nothing },
     onUtilization: (_key, ratio) => {
       utilization = ratio;
     },

@@ -9,7 +9,7 @@ import { WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
 import { stuckWorkerEvents } from './controller/stuck-workers.ts';
 import type { PooledKubeConfig } from './kube/config.ts';
-import { recordEvent } from './kube/events.ts';
+import { EventRecorder } from './kube/events.ts';
 import { LeaderElection } from './kube/lease.ts';
 import { type RequestObserver, Rest } from './kube/rest.ts';
 import type { KubeObject } from './kube/types.ts';
@@ -29,6 +29,7 @@ export interface OperatorOptions {
 export class Operator {
   readonly #options: OperatorOptions;
   readonly #cluster: Cluster;
+  readonly #events: EventRecorder;
   readonly #stop = new AbortController();
   readonly #election: LeaderElection;
   readonly #sampler: PodSampler;
@@ -48,6 +49,9 @@ export class Operator {
       metrics.watchErrors.inc({ kind: kind.kind });
       log.warn({ kind: kind.kind, err: error }, 'list or watch failed; trying again');
     });
+    this.#events = new EventRecorder(this.#cluster.rest, settings.CORELANE_POD_NAME, (key, error) =>
+      log.warn({ key, err: error }, 'event not recorded'),
+    );
     this.#sampler = new PodSampler({
       pods: () => this.#cluster.pods.list(),
       onChange: ({ metadata }) =>
@@ -58,7 +62,7 @@ export class Operator {
     this.#autoscaler = new Autoscaler({
       cluster: this.#cluster,
       sampleOf: (pod) => this.#sampler.of(pod),
-      instance: settings.CORELANE_POD_NAME,
+      events: this.#events,
       periodMs: settings.CORELANE_SCALING_PERIOD_SECONDS * 1000,
       onChange: (key) => this.#queue?.add(key),
       onDecision: (key, { from, to, reason, message }) => {
@@ -119,17 +123,14 @@ export class Operator {
     this.#stop.abort();
   }
 
-  /** An event is not worth a second try: the pod's log and metrics say the same. */
   async #reportStalls(pod: KubeObject, stalls: Stall[]): Promise<void> {
-    const { log, settings } = this.#options;
+    const { log } = this.#options;
     const { namespace, labels } = pod.metadata;
     const owner = this.#cluster.renderServices.get(namespace ?? '', labels?.[LABEL_RENDER_SERVICE] ?? '');
     if (!owner) return;
     for (const event of stuckWorkerEvents(pod, stalls)) {
       log.warn({ key: `${namespace}/${owner.metadata.name}`, note: event.note }, 'worker was stuck');
-      await recordEvent(this.#cluster.rest, settings.CORELANE_POD_NAME, owner.metadata, event).catch((error) =>
-        log.warn({ err: error }, 'event not recorded'),
-      );
+      await this.#events.record(owner.metadata, event);
     }
   }
 
@@ -140,7 +141,7 @@ export class Operator {
       sampler: this.#sampler,
       scalingOf: (uid) => this.#autoscaler.viewOf(uid),
       sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
-      instance: settings.CORELANE_POD_NAME,
+      events: this.#events,
       now: () => new Date(),
       onWrite: (what, key) => {
         metrics.writes.inc({ what });

@@ -9,12 +9,13 @@ import {
   parseRenderService,
   type RenderService,
   type RenderServiceResource,
+  type ResourceMetadata,
   type ScalingDecision,
 } from '../api/resource.ts';
 import { type Memory, measure, type Sample } from '../autoscale/measure.ts';
 import { type Policy, policyOf } from '../autoscale/policy.ts';
 import { type Pause, type Recommendation, recommend, type State } from '../autoscale/recommend.ts';
-import { recordEvent } from '../kube/events.ts';
+import type { EventRecorder } from '../kube/events.ts';
 import { kinds, objectPath } from '../kube/kinds.ts';
 import { listPodMetrics, type PodMetrics } from '../kube/pod-metrics.ts';
 import { ApiError, MERGE_PATCH } from '../kube/rest.ts';
@@ -34,8 +35,7 @@ const SHOWN_STEP_PERCENT = 5;
 export interface AutoscalerOptions {
   cluster: Cluster;
   sampleOf: (pod: KubeObject) => PodSample | undefined;
-  /** Name of this process in events. */
-  instance: string;
+  events: EventRecorder;
   periodMs: number;
   /** Called when there is something new for the status. */
   onChange: (key: string) => void;
@@ -58,6 +58,8 @@ interface Entry {
   memory: Memory;
   state: State;
   view?: ScalingView;
+  /** Written without an answer, as when the API server dies or is out of time: whether it counts, the next look asks. */
+  unanswered?: ScalingDecision | undefined;
 }
 
 export class Autoscaler {
@@ -122,7 +124,9 @@ export class Autoscaler {
   }
 
   async #look(listed: RenderServiceResource): Promise<void> {
-    const { cluster, onChange, onUtilization } = this.#options;
+    const { cluster, events, onChange, onUtilization } = this.#options;
+    const entry = this.#entryOf(listed);
+    const late = await this.#settle(entry, listed);
     // A write that the watch has not brought yet counts.
     const { namespace, name } = listed.metadata;
     const resource = cluster.renderServices.get(namespace, name) ?? listed;
@@ -130,18 +134,25 @@ export class Autoscaler {
     if (!parsed.ok || !parsed.renderService.spec.scaling) return; // the reconciler says what is wrong
     const { renderService } = parsed;
     const policy = policyOf(parsed.renderService.spec.scaling);
-    const entry = this.#entryOf(resource);
     const metrics = await this.#readMetrics(renderService, policy);
     const now = performance.now();
     this.#addSample(entry, renderService, policy, metrics.pods, now);
     entry.state.paused = pauseOf(resource);
     const recommendation = recommend(entry.samples, renderService.spec.replicas, policy, now, entry.state);
-    const decision = await this.#act(entry, resource, renderService.spec.replicas, recommendation, now);
+    const decision = (await this.#act(entry, resource, renderService.spec.replicas, recommendation, now)) ?? late;
     onUtilization(entry.key, recommendation.utilization);
     const view = nextView(entry.view, resource, policy, recommendation, metrics.error, decision);
     const isNews = JSON.stringify(view) !== JSON.stringify(entry.view);
     entry.view = view;
     if (isNews) onChange(entry.key);
+    if (!decision) return;
+    const { from, to, message } = decision;
+    await events.record(resource.metadata, {
+      type: 'Normal',
+      reason: to > from ? 'ScaledUp' : 'ScaledDown',
+      action: 'Scale',
+      note: `scaled ${from} -> ${to}: ${message}`,
+    });
   }
 
   #entryOf(resource: RenderServiceResource): Entry {
@@ -180,7 +191,7 @@ export class Autoscaler {
     entry.samples = [...entry.samples.filter(({ atMs }) => atMs > now - keptMs), sample];
   }
 
-  /** Writes the number if it is another one, and then says so in an event. */
+  /** Writes the number if it is another one. Returns the decision if it was written. */
   async #act(
     entry: Entry,
     resource: RenderServiceResource,
@@ -189,20 +200,34 @@ export class Autoscaler {
     now: number,
   ): Promise<ScalingDecision | undefined> {
     if (replicas === from) return undefined;
-    const { cluster, instance, onDecision } = this.#options;
-    const wrote = await writeReplicas(cluster, resource, from, replicas);
-    if (!wrote) return undefined; // somebody else was faster; the next round begins from there
-    if (replicas > from) entry.state.lastUpMs = now;
-    else entry.state.lastDownMs = now;
     const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
     const decision: ScalingDecision = { time, from, to: replicas, reason, message };
-    onDecision(entry.key, decision);
-    await recordEvent(cluster.rest, instance, resource.metadata, {
-      type: 'Normal',
-      reason: replicas > from ? 'ScaledUp' : 'ScaledDown',
-      action: 'Scale',
-      note: `scaled ${from} -> ${replicas}: ${message}`,
-    });
+    try {
+      const wrote = await writeReplicas(this.#options.cluster, resource, from, replicas);
+      if (!wrote) return undefined; // somebody else was faster; the next round begins from there
+    } catch (error) {
+      if (!isRefusal(error)) entry.unanswered = decision;
+      throw error;
+    }
+    return this.#decided(entry, decision, now);
+  }
+
+  /** Finds out whether a write without an answer was done after all. If so its cooldown counts, from now on. */
+  async #settle(entry: Entry, { metadata }: RenderServiceResource): Promise<ScalingDecision | undefined> {
+    const { unanswered } = entry;
+    if (!unanswered) return undefined;
+    const { cluster } = this.#options;
+    const fresh = await readRenderService(cluster, metadata);
+    entry.unanswered = undefined;
+    if (fresh.metadata.uid !== metadata.uid || replicasOf(fresh) !== unanswered.to) return undefined;
+    cluster.renderServices.remember(fresh);
+    return this.#decided(entry, unanswered, performance.now());
+  }
+
+  #decided({ key, state }: Entry, decision: ScalingDecision, now: number): ScalingDecision {
+    if (decision.to > decision.from) state.lastUpMs = now;
+    else state.lastDownMs = now;
+    this.#options.onDecision(key, decision);
     return decision;
   }
 }
@@ -230,9 +255,8 @@ async function writeReplicas(
   from: number,
   replicas: number,
 ): Promise<boolean> {
-  const path = objectPath(kinds.renderService, metadata.namespace, metadata.name);
   const write = (resourceVersion: string) =>
-    cluster.rest.request('PATCH', `${path}/scale`, {
+    cluster.rest.request('PATCH', `${renderServicePath(metadata)}/scale`, {
       query: { fieldManager: MANAGER },
       contentType: MERGE_PATCH,
       // The resource version makes a change in between a conflict.
@@ -245,10 +269,28 @@ async function writeReplicas(
     if (!(error instanceof ApiError && error.status === 409)) throw error;
   }
   // Mostly it was but the status that has changed.
-  const fresh = await cluster.rest.request<RenderServiceResource>('GET', path);
-  const isSame = fresh.metadata.uid === metadata.uid && (fresh.spec as { replicas?: number }).replicas === from;
+  const fresh = await readRenderService(cluster, metadata);
+  const isSame = fresh.metadata.uid === metadata.uid && replicasOf(fresh) === from;
   if (isSame) await write(fresh.metadata.resourceVersion);
   return isSame;
+}
+
+function renderServicePath({ namespace, name }: ResourceMetadata): string {
+  return objectPath(kinds.renderService, namespace, name);
+}
+
+/** The resource as the API server has it now. */
+function readRenderService({ rest }: Cluster, metadata: ResourceMetadata): Promise<KubeObject & RenderServiceResource> {
+  return rest.request('GET', renderServicePath(metadata));
+}
+
+function replicasOf({ spec }: RenderServiceResource): number | undefined {
+  return (spec as { replicas?: number }).replicas;
+}
+
+/** Whether the API server has said that it did not do it; with 5xx it may have (etcd was out of time, say). */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ApiError && error.status < 500;
 }
 
 /** Cooldowns go on over a restart of the operator: the last decision stands in the status. */

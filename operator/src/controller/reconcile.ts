@@ -10,7 +10,7 @@ import {
   type RenderServiceStatus,
 } from '../api/resource.ts';
 import { apply, assertOwned, difference, NotOwnedError, readLive } from '../kube/apply.ts';
-import { type EventDraft, recordEvent } from '../kube/events.ts';
+import type { EventDraft, EventRecorder } from '../kube/events.ts';
 import { ApiError } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { desiredObjects, type PlannedObject, type SidecarImage } from '../plan/index.ts';
@@ -45,8 +45,7 @@ export interface ReconcilerOptions {
   sampler: PodSampler;
   /** What scaling has to say about a RenderService, by its uid. */
   scalingOf: (uid: string) => ScalingView | undefined;
-  /** Name of this process in events. */
-  instance: string;
+  events: EventRecorder;
   now: () => Date;
   onWrite: (what: string, key: string) => void;
 }
@@ -170,7 +169,7 @@ export class Reconciler {
     deployment: KubeObject | undefined,
     rollout: ConditionDraft[],
   ): Promise<Outcome> {
-    const { cluster, sampler, instance, now, onWrite, scalingOf } = this.#options;
+    const { cluster, sampler, events, now, onWrite, scalingOf } = this.#options;
     const { namespace, name } = resource.metadata;
     const key = `${namespace}/${name}`;
     const pods = cluster.podsOf(namespace, name);
@@ -196,8 +195,8 @@ export class Reconciler {
     const wrote = await writeStatus(cluster, resource, status);
     if (!wrote) return {};
     onWrite('status', key);
-    const events = [transitionEvent(resource, drafts), capacityEvent(resource, drafts, now())];
-    for (const event of events) if (event) await recordEvent(cluster.rest, instance, resource.metadata, event);
+    const news = [transitionEvent(resource, drafts), capacityEvent(resource, drafts, now())];
+    for (const event of news) if (event) await events.record(resource.metadata, event);
     return {};
   }
 }

@@ -3,6 +3,7 @@ import { Autoscaler } from '../../src/controller/autoscaler.ts';
 import type { Cluster } from '../../src/controller/cluster.ts';
 import { podReading } from '../../src/controller/fleet-reading.ts';
 import type { PodSample } from '../../src/controller/pod-sample.ts';
+import { EventRecorder } from '../../src/kube/events.ts';
 import { cpuCores } from '../../src/kube/pod-metrics.ts';
 import { ApiError, type RequestOptions } from '../../src/kube/rest.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
@@ -43,24 +44,28 @@ function service(name: string, spec: object) {
 function loop(services: ReturnType<typeof service>[], answer: (call: Call) => unknown) {
   const calls: Call[] = [];
   const errors: unknown[] = [];
+  const eventErrors: unknown[] = [];
   const decisions: string[] = [];
   const request = async (method: string, path: string, options: RequestOptions = {}) => {
     calls.push({ method, path, options });
     return answer({ method, path, options });
   };
   const renderServices = {
+    remember: () => {},
     list: () => services,
     get: (_ns: string, name: string) => services.find(({ metadata }) => metadata.name === name),
   };
   const podsOf = (_ns: string, name: string) => [0, 1, 2, 3].map((index) => pod(`${name}-${index}`));
+  const cluster = { rest: { request }, renderServices, podsOf } as unknown as Cluster;
   const autoscaler = new Autoscaler({
-    cluster: { rest: { request }, renderServices, podsOf } as unknown as Cluster,
+    cluster,
     sampleOf: () => undefined,
-    ...{ instance: 'test', periodMs: 15_000, onChange: () => {}, onUtilization: () => {} },
+    events: new EventRecorder(cluster.rest, 'test', (_key, error) => eventErrors.push(error)),
+    ...{ periodMs: 15_000, onChange: () => {}, onUtilization: () => {} },
     onDecision: (key, { from, to, reason }) => decisions.push(`${key} ${from} -> ${to} ${reason}`),
     onError: (_key, error) => errors.push(error),
   });
-  return { autoscaler, calls, errors, decisions };
+  return { autoscaler, calls, errors, eventErrors, decisions };
 }
 
 const scaling = { minReplicas: 2, maxReplicas: 10 };
@@ -120,6 +125,69 @@ describe('after a conflict', () => {
     expect({ decisions, errors }).toEqual({ decisions: [], errors: [] });
     expect(calls.filter(({ method }) => method === 'PATCH')).toHaveLength(1);
   });
+});
+
+describe('when the write has no answer', () => {
+  const errors = [new TypeError('fetch failed'), new ApiError(500, 'InternalError', 'etcdserver: request timed out')];
+
+  /** Writes have no answer the first time, and were done or not. */
+  function unanswered(error: Error, wasDone: boolean) {
+    const one = service('a', { replicas: 1, scaling });
+    const fails = { PATCH: 1, GET: 0 };
+    const answer = ({ method, path, options }: Call) => {
+      if (path.includes('metrics')) return noMetrics();
+      if (method !== 'PATCH' && method !== 'GET') return {};
+      if (method === 'PATCH' && (wasDone || fails.PATCH === 0))
+        Object.assign(one.spec, (options.body as KubeObject).spec);
+      if (fails[method]-- > 0) throw error;
+      return one;
+    };
+    return { ...loop([one], answer), fails };
+  }
+
+  test.each(errors.map((error) => ({ error, message: error.message })))(
+    'and was done, it counts, once: $message',
+    async ({ error }) => {
+      const { autoscaler, calls, decisions } = unanswered(error, true);
+      await autoscaler.round();
+      expect(decisions).toEqual([]);
+      await autoscaler.round();
+      await autoscaler.round();
+      expect(decisions).toEqual(['ns/a 1 -> 2 OutsideBounds']);
+      expect(autoscaler.viewOf('uid-a')?.lastDecision).toMatchObject({ from: 1, to: 2, reason: 'OutsideBounds' });
+      expect(calls.filter(({ method }) => method === 'PATCH')).toHaveLength(1);
+      expect(calls.filter(({ method }) => method === 'POST')).toHaveLength(1);
+    },
+  );
+
+  test('and nobody says whether it was done, it asks again', async () => {
+    const { autoscaler, decisions, fails } = unanswered(new TypeError('fetch failed'), true);
+    fails.GET = 1;
+    for (let round = 0; round < 3; round += 1) await autoscaler.round();
+    expect(decisions).toEqual(['ns/a 1 -> 2 OutsideBounds']);
+  });
+
+  test('and was not done, it is done in the next round', async () => {
+    const { autoscaler, calls, decisions } = unanswered(new TypeError('fetch failed'), false);
+    await autoscaler.round();
+    await autoscaler.round();
+    expect(decisions).toEqual(['ns/a 1 -> 2 OutsideBounds']);
+    expect(calls.filter(({ method }) => method === 'PATCH')).toHaveLength(2);
+  });
+});
+
+test('a decision whose Event cannot be written stands nevertheless', async () => {
+  const { autoscaler, decisions, errors, eventErrors } = loop(
+    [service('a', { replicas: 1, scaling })],
+    ({ method }) => {
+      if (method === 'POST') throw new ApiError(429, 'TooManyRequests', 'later');
+      return noMetrics();
+    },
+  );
+  await autoscaler.round();
+  expect(decisions).toEqual(['ns/a 1 -> 2 OutsideBounds']);
+  expect(autoscaler.viewOf('uid-a')?.lastDecision).toMatchObject({ from: 1, to: 2 });
+  expect({ errors, events: eventErrors.length }).toEqual({ errors: [], events: 1 });
 });
 
 test.each(
