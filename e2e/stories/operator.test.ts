@@ -7,7 +7,7 @@ import { MERGE_PATCH, Rest } from '../../operator/src/kube/rest.ts';
 import { apply, eventually, get, KUBECONFIG, kubectl } from '../support/cluster.ts';
 import { type Figure, formatFigures } from '../support/figures.ts';
 import { imageNames, installOperator, OPERATOR_NAMESPACE } from '../support/operator.ts';
-import { example, type LivePod, podsOf, untilReady } from '../support/renderservice.ts';
+import { example, type LivePod, podsOf, untilAllWorkersUp, untilReady } from '../support/renderservice.ts';
 import { ROOT, run } from '../support/shell.ts';
 
 const NAMESPACE = 'operator-story';
@@ -110,7 +110,7 @@ describe('the operator', () => {
   });
 
   test('writes nothing in a steady state', async () => {
-    await untilReady(NAMESPACE, NAME);
+    await untilAllWorkersUp(NAMESPACE, NAME);
     const holder = await leader();
     const before = await writesOf(holder);
     // A label that nobody uses makes the operator look at the resource again.

@@ -2,7 +2,7 @@
 import { apply, eventually, get, kubectl } from '../support/cluster.ts';
 import { startLoad } from '../support/load.ts';
 import { installOperator } from '../support/operator.ts';
-import { example, objectsOf, podsOf, untilReady } from '../support/renderservice.ts';
+import { example, objectsOf, podsOf, untilAllWorkersUp, untilReady } from '../support/renderservice.ts';
 
 const NAMESPACE = 'shop';
 const NAME = 'storefront';
@@ -32,11 +32,7 @@ describe('the storefront example', () => {
   });
 
   test('counts its workers in status and in kubectl get', async () => {
-    // A pod is ready with its first worker; the second one may still be starting.
-    const resource = await eventually('all workers to be up', 60_000, async () => {
-      const current = await untilReady(NAMESPACE, NAME);
-      return current.status?.workers?.ready === 6 ? current : undefined;
-    });
+    const resource = await untilAllWorkersUp(NAMESPACE, NAME);
     expect(resource.status).toMatchObject({ replicas: 3, readyReplicas: 3, workers: { total: 6, ready: 6 } });
     const columns = await kubectl(['-n', NAMESPACE, 'get', 'rsvc', NAME]);
     expect(columns).toMatch(/NAME\s+READY\s+PODS\s+WANTED\s+WORKERS\s+AGE\n\S+\s+True\s+3\s+3\s+6\s/);

@@ -20,7 +20,7 @@ export interface LiveRenderService {
     replicas?: number;
     readyReplicas?: number;
     updatedReplicas?: number;
-    workers?: { total: number; ready: number };
+    workers?: { total: number; ready: number; busy?: number };
     conditions?: Condition[];
   };
 }
@@ -61,6 +61,19 @@ export async function untilReady(namespace: string, name: string, timeoutMs = 12
     const events = await kubectl(['-n', namespace, 'get', 'events', '--sort-by=.lastTimestamp']);
     throw new Error(`${(error as Error).message}\n${pods}\n${events.slice(-4_000)}`);
   }
+}
+
+/**
+ * Waits until the pods themselves say that every worker is up. A pod is Ready with its first one; the others may still be
+ * starting, and each of them is a write of the status.
+ */
+export function untilAllWorkersUp(namespace: string, name: string): Promise<LiveRenderService> {
+  const check = async () => {
+    const resource = await untilReady(namespace, name);
+    const { total, ready, busy } = resource.status?.workers ?? {};
+    return busy !== undefined && ready === total ? resource : undefined;
+  };
+  return eventually(`all workers of RenderService ${namespace}/${name} to be up`, 60_000, check, SELDOM_MS);
 }
 
 /** Pods of a RenderService, those that are being deleted included. */

@@ -121,12 +121,12 @@ async function clientsUntilRefused(
 }
 
 test('a late endpoint list: the pod accepts for as long as requests come, and drain.delay longer', async () => {
-  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '1s' } });
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '2s' } });
   const { proxies, workers } = preStop();
-  // Four delays; a request each 100 ms.
-  const { seconds, statuses } = await clientsUntilRefused(100, 4);
+  // Three delays; a request each 100 ms.
+  const { seconds, statuses } = await clientsUntilRefused(100, 6);
   expect(statuses).toEqual(new Set([200]));
-  expect(seconds).toBeGreaterThan(4);
+  expect(seconds).toBeGreaterThan(6);
   await Promise.all([proxies, workers]);
 });
 
