@@ -123,10 +123,10 @@ async function clientsUntilRefused(
 test('a late endpoint list: the pod accepts for as long as requests come, and drain.delay longer', async () => {
   pod = await Pod.start({ workersPerPod: 1, drain: { delay: '2s' } });
   const { proxies, workers } = preStop();
-  // Three delays; a request each 100 ms.
-  const { seconds, statuses } = await clientsUntilRefused(100, 6);
+  // Four delays; a request each 100 ms.
+  const { seconds, statuses } = await clientsUntilRefused(100, 8);
   expect(statuses).toEqual(new Set([200]));
-  expect(seconds).toBeGreaterThan(6);
+  expect(seconds).toBeGreaterThan(8);
   await Promise.all([proxies, workers]);
 });
 
