@@ -4,6 +4,7 @@
 local DRAINING_MARK = '/run/corelane/draining'
 local FORGOTTEN_MARK = '/run/corelane/forgotten'
 local NGINX_STOPPED_MARK = '/run/corelane/nginx-stopped'
+local DRAINED_MARK = '/run/corelane/drained'
 -- A request sees a worker that came up, and readiness sees a drain, at most this much later.
 local POLL_MS = 50
 -- How often one looks whether the supervisors have been asked for the first time.
@@ -110,7 +111,10 @@ end
 core.register_task(function()
   while true do
     -- Not by a HAProxy that comes back in the middle of a drain.
-    if not exists(DRAINING_MARK) then os.remove(FORGOTTEN_MARK) end
+    if not exists(DRAINING_MARK) then
+      os.remove(FORGOTTEN_MARK)
+      os.remove(DRAINED_MARK)
+    end
     while not exists(DRAINING_MARK) do core.msleep(POLL_MS) end
     drain()
   end
@@ -152,7 +156,10 @@ local function drained()
   if not forgotten_since_ms then return false end
   if corelane_now_ms() - forgotten_since_ms >= settings['drain-timeout-ms'] then return true end
   -- A request whose body is still arriving is in nginx only; and while nginx accepts there may be a next one.
-  return exists(NGINX_STOPPED_MARK) and in_progress() == 0
+  if not exists(NGINX_STOPPED_MARK) or in_progress() > 0 then return false end
+  -- The entry point need not wait for a graceful stop: one waits up to a second for the connection to DNS (HAProxy 3.0.11).
+  make(DRAINED_MARK)
+  return true
 end
 
 -- Holds a preStop hook until the pod has drained, which drain.timeout bounds. Bounded even where nothing drains:

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { docker } from './docker.ts';
 import { type Answer, Pod, until } from './pod.ts';
@@ -151,7 +152,12 @@ test('an idle pod does not wait for idle connections', async () => {
   // keepAlive.idleTimeout is 75 s.
   expect(performance.now() - began).toBeLessThan(30_000);
   expect(answers.map(({ body }) => body)).toEqual(['drained', 'drained']);
+  // Nor HAProxy for anybody: a graceful stop would answer this one with 408 after 5 s.
+  const silent = net.connect(pod.port(PORTS.health), '127.0.0.1');
+  silent.write('GET /livez');
+  const told = text(silent);
   expect(await Promise.all([pod.nginx, pod.haproxy].map(terminate))).toEqual([0, 0]);
+  expect(await told).toBe('');
   agent.destroy();
 });
 
@@ -226,6 +232,7 @@ test.each(['haproxy', 'nginx'] as const)(
     const hook = docker('exec', pod[name], 'corelane-drain');
     await until('not ready', async () => (await readiness()) === '503 draining');
     await hook;
+    if (name === 'nginx') expect((await pod.get('/wait-for-drain', { port: PORTS.health })).body).toBe('drained');
     await terminate(pod[name]);
     await docker('start', pod[name]);
     await until('ready again', async () => (await readiness().catch(String)) === '200 ok');
@@ -233,7 +240,7 @@ test.each(['haproxy', 'nginx'] as const)(
     const after = await Promise.all([pod.get('/ping'), pod.get('/?id=after')]);
     expect(after.map(({ status, headers }) => [status, headers.connection])).toEqual(Array(2).fill([200, 'close']));
     // Its real drain finds no mark of this one.
-    expect(existsSync(join(pod.run, 'forgotten'))).toBe(false);
+    for (const mark of ['forgotten', 'drained']) expect(existsSync(join(pod.run, mark))).toBe(false);
   },
 );
 

@@ -370,7 +370,7 @@ const lua: Omit<Mutant, 'file'>[] = [
   {
     name: 'workers are released while nginx has requests',
     breaks: 'drain',
-    edits: [[/exists\(NGINX_STOPPED_MARK\) and /g, REMOVED]],
+    edits: [[/not exists\(NGINX_STOPPED_MARK\) or /g, REMOVED]],
     caughtBy: 'drain: nothing is lost',
   },
   {
@@ -397,6 +397,12 @@ const lua: Omit<Mutant, 'file'>[] = [
     edits: [[/os\.remove\(FORGOTTEN_MARK\)/g, '']],
     caughtBy: 'drain: kubelet replaces',
   },
+  {
+    name: 'a drain that was taken back lets HAProxy drop what it has',
+    breaks: 'drain',
+    edits: [[/os\.remove\(DRAINED_MARK\)/g, '']],
+    caughtBy: 'drain: kubelet replaces',
+  },
 ];
 
 const scripts: Mutant[] = [
@@ -411,7 +417,7 @@ const scripts: Mutant[] = [
     name: 'clients that do not cease hold the pod for ever',
     breaks: 'drain',
     file: 'corelane-drain',
-    edits: [[/ && \[ "\$\(now_ms\)" -lt "\$end_ms" \]/g, REMOVED]],
+    edits: [[/ && \[ "\$looks_left" -gt 0 \]/g, REMOVED]],
     caughtBy: 'drain: a client that does not cease',
   },
   {
@@ -454,6 +460,13 @@ const scripts: Mutant[] = [
     breaks: 'drain',
     file: 'corelane-entrypoint',
     edits: [[/graceful=USR1/g, 'graceful=TERM']],
+    caughtBy: 'drain: SIGTERM without a drain',
+  },
+  {
+    name: 'HAProxy is taken for drained before it is',
+    breaks: 'drain',
+    file: 'corelane-entrypoint',
+    edits: [[/ \|\| \[ ! -e "\$run_dir\/drained" \]/g, REMOVED]],
     caughtBy: 'drain: SIGTERM without a drain',
   },
   {
