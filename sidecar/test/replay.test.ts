@@ -6,6 +6,7 @@ import { Pod, until } from './pod.ts';
 const LARGE_BODY = Buffer.alloc(300_000, 'x');
 const REPLAYED = [200, undefined, 2];
 const REFUSED = [502, 'worker-died', 1];
+const SESSIONS = 'haproxy_server_current_sessions{proxy="workers",server="worker-0"}';
 
 const expected = {
   Safe: { GET: REPLAYED, OPTIONS: REPLAYED, POST: REFUSED, PUT: REFUSED, PATCH: REFUSED },
@@ -53,11 +54,28 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
     // One for each worker: the kernel accepts it for the one that is frozen.
     const answers = ids.map((id) => pod.get(`/?id=${id}`, { method: 'POST', body: LARGE_BODY.subarray(0, bytes) }));
     expect((await Promise.race(answers)).status).toBe(200);
-    const sessions = 'haproxy_server_current_sessions{proxy="workers",server="worker-0"}';
-    await until('it has been sent the other one', async () => (await pod.metric(sessions)) === 1);
+    await until('it has been sent the other one', async () => (await pod.metric(SESSIONS)) === 1);
     await pod.kill(0, frozen, 'KILL');
     for (const answer of answers) expect(await answer).toMatchObject({ status: 200 });
     for (const answer of answers) expect(JSON.parse((await answer).body)).toMatchObject({ method: 'POST', bytes });
+    for (const id of ids) expect(pod.events({ event: 'begin', id })).toHaveLength(1);
+    await until('the worker is back', () => pod.isUp(0));
+  });
+
+  test('a POST that was not begun is not lost although the supervisor gets no CPU for half a second', async () => {
+    const supervisor = Number(await docker('inspect', '--format', '{{.State.Pid}}', pod.workers[0] ?? ''));
+    const frozen = pod.server(0);
+    await pod.kill(0, frozen, 'STOP');
+    const ids = ['one', 'other'].map((name) => `${replay}-slow-supervisor-${name}`);
+    const answers = ids.map((id) => pod.get(`/?id=${id}`, { method: 'POST' }));
+    expect((await Promise.race(answers)).status).toBe(200);
+    await until('it has been sent the other one', async () => (await pod.metric(SESSIONS)) === 1);
+    process.kill(supervisor, 'SIGSTOP');
+    await pod.kill(0, frozen, 'KILL');
+    // Not a wait for something: this is the stall.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    process.kill(supervisor, 'SIGCONT');
+    for (const answer of answers) expect(await answer).toMatchObject({ status: 200 });
     for (const id of ids) expect(pod.events({ event: 'begin', id })).toHaveLength(1);
     await until('the worker is back', () => pod.isUp(0));
   });

@@ -848,6 +848,13 @@ const secondTries: Mutant[] = [
     caughtBy: 'replay: Safe a POST that was begun by a process that is killed',
   },
   {
+    name: 'a supervisor that gets no CPU is not waited for',
+    breaks: 'I2',
+    file: 'second-tries.lua',
+    edits: [[/BEGUN_MS_MAX = 1000/g, 'BEGUN_MS_MAX = 200']],
+    caughtBy: 'replay: Safe a POST that was not begun is not lost although',
+  },
+  {
     name: 'a request is begun without a note',
     breaks: 'I2',
     file: 'gate.cjs',
