@@ -33,7 +33,9 @@ export function lastLine(report: Report): string {
 
 /** What Corelane aims at, and what this run has shown. */
 function goalTable(report: Report): string[] {
-  const own = (key: string) => report.results.find((result) => result.system === 'corelane' && result.scenario === key);
+  const find = (name: string, key: string) =>
+    report.results.find(({ system, scenario }) => system === name && scenario === key);
+  const own = (key: string) => find('corelane', key);
   const rows: [string, string, string][] = [];
   const add = (what: string, value: number | undefined, goal: string, digits = 2) => {
     if (value !== undefined && Number.isFinite(value)) rows.push([what, value.toFixed(digits), goal]);
@@ -50,6 +52,9 @@ function goalTable(report: Report): string[] {
     add(`p99 at C=${clients} / perfect queue (asked)`, outcome.latency.p99 / ideal.asked.p99, '<= 1.05');
     add(`p99 at C=${clients} / perfect queue (taken)`, outcome.latency.p99 / ideal.taken.p99, '<= 1.05');
     add(`p99 at C=${clients} / perfect queue (same clients)`, outcome.latency.p99 / closedLoopP99(clients), '');
+    const direct = find('direct', `normal-${clients}`);
+    if (direct)
+      add(`p99 at C=${clients} / no way at all (direct)`, outcome.latency.p99 / direct.outcome.latency.p99, '');
   }
   const back = own('runaway')?.runawayMs?.map((value) => (value ?? Number.POSITIVE_INFINITY) / 1_000);
   if (back)

@@ -40,7 +40,8 @@ export function spread(system: System, request: PlannedRequest, random = createR
 }
 
 function clients(system: System, concurrency = CLIENTS, limits = { count: COUNT_MAX, seconds: SECONDS }): Group {
-  return { name: CLIENTS_GROUP, concurrency, ...limits, requests: spread(system, RENDER) };
+  const deal = system.name === 'direct';
+  return { name: CLIENTS_GROUP, concurrency, ...limits, deal, requests: spread(system, RENDER) };
 }
 
 /** Resolves after the time, or at once when it is over. */

@@ -65,10 +65,9 @@ function trickle(socket, overMs) {
   return timer;
 }
 
-/** One request over `kept` or a new connection; gives what became of it. */
-function exchange(id, request, group, kept) {
+/** One request over `kept` or a new connection; gives what became of it. It was due at `began`. */
+function exchange(id, request, group, { kept, began = nowMs() } = {}) {
   return new Promise((resolve) => {
-    const began = nowMs();
     const response = new Response();
     const socket = kept ?? net.connect(plan.targets[request.target ?? 0]);
     socket.setNoDelay(true);
@@ -97,20 +96,40 @@ function exchange(id, request, group, kept) {
   });
 }
 
+/** Targets, each of which is given to one at a time; who comes first is served first. */
+class FreeTargets {
+  #free = [...plan.targets.keys()];
+  #waiting = [];
+
+  async take() {
+    return this.#free.shift() ?? (await new Promise((resolve) => this.#waiting.push(resolve)));
+  }
+
+  giveBack(target) {
+    const next = this.#waiting.shift();
+    if (next) next(target);
+    else this.#free.push(target);
+  }
+}
+
 /** Closed loop: `concurrency` clients, each of which waits for its answer before it asks again. */
 async function runClosed(group) {
   const endMs = nowMs() + group.seconds * 1_000;
   let next = 0;
+  const targets = group.deal ? new FreeTargets() : undefined;
   const client = async () => {
-    let socket;
+    let kept;
     while (next < group.count && nowMs() < endMs) {
       const number = next++;
-      const request = group.requests[number % group.requests.length];
-      const result = await exchange(`${group.name}-${number}`, request, group, socket);
-      socket = result.socket;
+      const request = { ...group.requests[number % group.requests.length] };
+      const began = nowMs();
+      if (targets) request.target = await targets.take();
+      const result = await exchange(`${group.name}-${number}`, request, group, { kept, began });
+      targets?.giveBack(request.target);
+      kept = result.socket;
       records.push(result.record);
     }
-    socket?.destroy();
+    kept?.destroy();
   };
   await Promise.all(Array.from({ length: group.concurrency }, client));
 }

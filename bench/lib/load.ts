@@ -42,6 +42,8 @@ export interface Group {
   count?: number;
   seconds?: number;
   keepAlive?: boolean;
+  /** Closed loop: each request goes to a target that has none, and waits for one in a FIFO queue of the clients. */
+  deal?: boolean;
   /** Open loop: for requests with a `choice`. */
   readiness?: Readiness;
   requests: PlannedRequest[];

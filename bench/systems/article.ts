@@ -44,7 +44,7 @@ export function startArticle(workers: number): Promise<InOneContainer> {
     workers,
     command: ['node', '/bench/launcher.mjs', 'processes', String(workers)],
     env: { PORT: String(workerPorts(workers)[0]) },
-    port: NGINX_PORT,
+    ports: [NGINX_PORT],
     proxies: [
       { command: ['haproxy', '-db', '-f', '/config/haproxy.cfg'], files: { 'haproxy.cfg': haproxyCfg(workers) } },
       { command: NGINX_COMMAND, files: { 'nginx.conf': conf } },

@@ -13,7 +13,7 @@ export interface Parts {
   command: string[];
   env?: { [name: string]: string };
   /** Where the clients go. */
-  port: number;
+  ports: number[];
   /** Started after the workers: a command in the sidecar image, and the files that it finds in /config. */
   proxies?: { command: string[]; files: { [name: string]: string } }[];
   /** Other options of `docker run` for the workers. */
@@ -35,7 +35,7 @@ export class InOneContainer extends BaseSystem {
     this.workers = parts.workers;
     this.notes = notesIn(folder);
     this.network = `container:${container}`;
-    this.targets = [{ host: '127.0.0.1', port: parts.port }];
+    this.targets = parts.ports.map((port) => ({ host: '127.0.0.1', port }));
     this.container = container;
     this.#folder = folder;
   }

@@ -1,5 +1,6 @@
 import { startArticle } from './article.ts';
 import { Corelane } from './corelane.ts';
+import { startDirect } from './direct.ts';
 import { startNginx } from './nginx.ts';
 import { startCluster, startPm2 } from './node.ts';
 import { QueueProxies } from './queue-proxy.ts';
@@ -34,4 +35,9 @@ export const SYSTEMS: { [name: string]: SystemKind } = {
   nginx: { title: 'nginx least_conn', start: startNginx },
   pm2: { title: 'PM2 cluster mode', start: startPm2 },
   'queue-proxy': { title: "Knative's queue-proxy, random", start: QueueProxies.start },
+  direct: {
+    title: 'no way at all: clients that know which worker is free, a measured bound',
+    start: startDirect,
+    only: ['normal-5', 'normal-13', 'normal-20'],
+  },
 };

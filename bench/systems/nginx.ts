@@ -46,7 +46,7 @@ ${servers.join('\n')}
     workers,
     command: ['node', '/bench/launcher.mjs', 'processes', String(workers)],
     env: { PORT: String(FIRST_WORKER_PORT) },
-    port: PORT,
+    ports: [PORT],
     proxies: [{ command: NGINX_COMMAND, files: { 'nginx.conf': conf } }],
   });
 }

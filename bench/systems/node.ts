@@ -15,7 +15,7 @@ export function startCluster(workers: number, listen = '127.0.0.1'): Promise<InO
     workers,
     command,
     env: { PORT: String(PORT), LISTEN: listen },
-    port: PORT,
+    ports: [PORT],
   });
 }
 
@@ -32,7 +32,7 @@ export function startPm2(workers: number): Promise<InOneContainer> {
     workers,
     command: ['node', `${PM2}/pm2-runtime`, 'start', '/bench/worker.mjs', '--instances', String(workers)],
     env: { PORT: String(PORT), PM2_HOME: '/tmp/pm2' },
-    port: PORT,
+    ports: [PORT],
     options: ['--volume', `${PEERS}:/peers:ro`],
   });
 }

@@ -157,8 +157,15 @@ describe('under load from three clients', () => {
 });
 
 test('how long an idle pod needs, and a busy one that does not come to an end', async () => {
-  seconds['idle pod gone'] = await secondsUntilGone(await somePod());
+  const idle: number[] = [];
+  for (let pods = isFull ? 9 : 1; pods > 0; pods -= 1) {
+    await fleet.settled();
+    idle.push(await secondsUntilGone(await somePod()));
+  }
+  idle.sort((a, b) => a - b);
+  seconds['idle pod gone, longest'] = idle.at(-1) as number;
   if (!isFull) return;
+  seconds[`idle pod gone, median of ${idle.length}`] = idle[Math.floor(idle.length / 2)] as number;
   await fleet.settled();
   const name = await somePod();
   const trickle = `const socket = require('net').connect(9000, '127.0.0.1');
