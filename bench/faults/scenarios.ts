@@ -11,7 +11,7 @@ export const RENDER_MS = 50;
 export const REQUESTS = 10_000;
 const CLIENTS = 20;
 /** More than anybody can do in the time. */
-const COUNT_MAX = 100_000;
+export const COUNT_MAX = 100_000;
 const SECONDS = 18;
 const RUNAWAYS = 5;
 const RUNAWAY_EVERY_MS = 3_200;
@@ -39,9 +39,15 @@ export function spread(system: System, request: PlannedRequest, random = createR
   return Array.from({ length: 1_000 }, () => ({ ...request, target: pick(random, system.targets.length) }));
 }
 
-function clients(system: System, concurrency = CLIENTS, limits = { count: COUNT_MAX, seconds: SECONDS }): Group {
+/** @param request what all clients ask for */
+export function clients(
+  system: System,
+  concurrency = CLIENTS,
+  limits = { count: COUNT_MAX, seconds: SECONDS },
+  request = RENDER,
+): Group {
   const deal = system.name === 'direct';
-  return { name: CLIENTS_GROUP, concurrency, ...limits, deal, requests: spread(system, RENDER) };
+  return { name: CLIENTS_GROUP, concurrency, ...limits, deal, requests: spread(system, request) };
 }
 
 /** Resolves after the time, or at once when it is over. */
