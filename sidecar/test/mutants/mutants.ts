@@ -417,7 +417,7 @@ const scripts: Mutant[] = [
     name: 'clients that do not cease hold the pod for ever',
     breaks: 'drain',
     file: 'corelane-drain',
-    edits: [[/ && \[ "\$looks_left" -gt 0 \]/g, REMOVED]],
+    edits: [[/ && \[ "\$now_s" -lt "\$end_s" \]/g, REMOVED]],
     caughtBy: 'drain: a client that does not cease',
   },
   {
