@@ -220,7 +220,7 @@ test('a pod that drains takes nothing from others, and ends although they ask', 
   expect(begunIn(home)).toEqual([]);
 });
 
-test('connections that pods keep for their questions do not hold a pod that stops', async () => {
+test('connections that pods keep for their questions do not hold a HAProxy that stops', async () => {
   fleet = await Fleet.start(3, { ...patient, workersPerPod: 1, drain: { delay: '0s', timeout: '10m' } });
   const [home, other, gone] = fleet.pods as [Pod, Pod, Pod];
   const askEachOther = async (...pods: Pod[]) => {
@@ -230,12 +230,10 @@ test('connections that pods keep for their questions do not hold a pod that stop
   await gone.stop();
   await until('one is no peer any more', async () => (await knownPeers(home)) === 2);
   await askEachOther(home, other);
-  await Promise.all([home.haproxy, home.nginx].map((container) => docker('exec', container, 'corelane-drain')));
-  expect((await home.get('/wait-for-drain', { port: PORTS.health })).body).toBe('drained');
-  for (const container of [home.nginx, home.haproxy]) {
-    await docker('kill', '--signal', 'TERM', container);
-    await until('the container ends', async () => !(await home.state(container)).Running);
-  }
+  // Gracefully, as when kubelet replaces HAProxy because of a probe; one that has drained is ended at once.
+  await docker('exec', home.haproxy, 'corelane-drain');
+  await docker('kill', '--signal', 'TERM', home.haproxy);
+  await until('the container ends', async () => !(await home.state(home.haproxy)).Running);
   expect((await other.get('/?id=after')).status).toBe(200);
 });
 
