@@ -106,9 +106,11 @@ function profile(...args: string[]): Promise<string> {
 test('a render that never ends: 502 that says so, and its place in the access log and in the metrics', async () => {
   expect(await post(NAME, '/stuck')).toMatchObject({ status: 502, 'x-corelane-error': 'worker-stuck' });
   const place = /^renderPrice \/app\/.*price\.mjs:\d+$/;
-  const log = await kubectl(['-n', NAMESPACE, 'logs', pod, '-c', 'nginx']);
-  const lines = log.split('\n').filter((line) => line.startsWith('{'));
-  const [line] = lines.map((text) => JSON.parse(text)).filter(({ uri }) => uri === '/stuck');
+  const line = await eventually('it is logged', 10_000, async () => {
+    const log = await kubectl(['-n', NAMESPACE, 'logs', pod, '-c', 'nginx']);
+    const lines = log.split('\n').filter((text) => text.startsWith('{'));
+    return lines.map((text) => JSON.parse(text)).find(({ uri }) => uri === '/stuck');
+  });
   expect(line).toMatchObject({ status: 502, error: 'worker-stuck', stuckIn: expect.stringMatching(place) });
   const path = `/api/v1/namespaces/${NAMESPACE}/pods/${pod}:8999/proxy/workers/metrics`;
   const metrics = await kubectl(['get', '--raw', path]);

@@ -63,7 +63,7 @@ test('an infinite loop: down, killed, serving again; only its own request is los
   const { requests } = logged as { requests: string[] };
   const page = await pod.get(`/workers/${worker}/stalls`, { port: PORTS.stats });
   expect(JSON.parse(page.body).stalls).toMatchObject([{ in: place, requests }]);
-  const line = (await pod.accessLog()).find(({ stuckIn }) => stuckIn);
+  const line = await until('it is logged', async () => (await pod.accessLog()).find(({ stuckIn }) => stuckIn));
   expect(line).toMatchObject({ stuckIn: place, status: 502, error: 'worker-stuck', requestId: requests[0] });
 });
 

@@ -141,7 +141,9 @@ function logging(): string {
     "~^[0-9]+$" $upstream_http_x_corelane_render_ms;
   }
   log_format corelane escape=json '{${fields.join(",'\n    '")}}';
-  access_log /dev/stdout corelane;
+  # Lines go out together: one at a time costs the container runtime (Docker) as much CPU as nginx takes for the request.
+  # 4 KiB reach the pipe in one piece. A stop writes what is there; a kill -9 loses the lines of the last 0.1 s.
+  access_log /dev/stdout corelane buffer=4k flush=100ms;
 `;
 }
 
