@@ -125,10 +125,21 @@ async function breakWorkers(name: string, work: (pod: string) => Promise<unknown
   seconds[`${name}: worker up again (longest)`] = Math.max(...recoveries);
 }
 
+/** Whether nobody waits for a worker in any pod: all that are connected are rendered. */
+async function isQueueEmpty(): Promise<boolean> {
+  const pods = await podsOf(fleet.namespace, fleet.name);
+  const pages = await Promise.all(
+    pods.map(({ metadata }) => page(metadata.name, 8999, '/metrics?metrics=haproxy_backend_current_queue')),
+  );
+  return pages.every((text) => !/^haproxy_backend_current_queue\{proxy="(line|late|workers)"\} [1-9]/m.test(text));
+}
+
+/** Each time nobody waits: a queue that the fault before has left would count as a loss of this one. */
 async function breakProxies(name: string, process: 'haproxy' | 'nginx', which: 'head' | 'tail'): Promise<void> {
   const recoveries: number[] = [];
   await fleet.phase(name, TIMES, async (index) => {
     const pod = await podNumber(index);
+    await eventually('the queues to be empty', 120_000, async () => (await isQueueEmpty()) || undefined);
     await killProxy(pod, process, which);
     const began = performance.now();
     await eventually(`${process} of ${pod} to serve`, 60_000, async () => {
