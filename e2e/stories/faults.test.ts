@@ -53,6 +53,12 @@ function page(pod: string, port: number, path: string): Promise<string> {
   return proxy.page(fleet.namespace, pod, port, path);
 }
 
+/** A page of port 8999 of every pod. */
+async function pagesOfAll(path: string): Promise<string[]> {
+  const pods = await podsOf(fleet.namespace, fleet.name);
+  return Promise.all(pods.map(({ metadata }) => page(metadata.name, 8999, path)));
+}
+
 /** Sends a signal to the process that serves in worker-0: the youngest that runs Node.js, the oldest is the supervisor. */
 function signalWorker(pod: string, signal: string): Promise<string> {
   const script = `node=$(readlink /proc/1/exe)
@@ -100,8 +106,7 @@ async function fleetRestarts(pods: LivePod[]): Promise<number | undefined> {
 
 /** Whether no worker of any pod counts as ending again and again. */
 async function isCalm(): Promise<boolean> {
-  const pods = await podsOf(fleet.namespace, fleet.name);
-  const pages = await Promise.all(pods.map(({ metadata }) => page(metadata.name, 8999, '/workers/metrics')));
+  const pages = await pagesOfAll('/workers/metrics');
   return pages.every(
     (text) =>
       /^corelane_worker_crash_looping\{.*\} 0$/m.test(text) && !/^corelane_worker_crash_looping\{.*\} 1$/m.test(text),
@@ -127,10 +132,7 @@ async function breakWorkers(name: string, work: (pod: string) => Promise<unknown
 
 /** Whether nobody waits for a worker in any pod: all that are connected are rendered. */
 async function isQueueEmpty(): Promise<boolean> {
-  const pods = await podsOf(fleet.namespace, fleet.name);
-  const pages = await Promise.all(
-    pods.map(({ metadata }) => page(metadata.name, 8999, '/metrics?metrics=haproxy_backend_current_queue')),
-  );
+  const pages = await pagesOfAll('/metrics?metrics=haproxy_backend_current_queue');
   return pages.every((text) => !/^haproxy_backend_current_queue\{proxy="(line|late|workers)"\} [1-9]/m.test(text));
 }
 
