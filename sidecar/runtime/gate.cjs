@@ -5,6 +5,7 @@
 'use strict';
 
 const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./figures.cjs');
+const { keepLength } = require('./length.cjs');
 
 /** As they are before a test or a library replaces them. */
 const { setTimeout, clearTimeout } = globalThis;
@@ -118,6 +119,7 @@ class Gate {
       // Not in the midst of what the program does now.
       if (this.#waiting.length > 0) setImmediate(() => this.#next());
     };
+    keepLength(request, response);
     response.once('finish', end);
     response.once('close', () => {
       if (ended || response.writableEnded) end();

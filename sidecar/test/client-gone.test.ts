@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => pod?.stop());
 
 const begun = (prefix: string) => pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith(prefix));
-const inFront = () => pod.metric('haproxy_frontend_current_sessions{proxy="front"}');
+const inLine = () => pod.metric('haproxy_backend_current_sessions{proxy="line"}');
 
 test('a queued request whose client has gone is not rendered, and makes room in the queue', async () => {
   const calls = [0, 1].map((n) => pod.get(`/?hold=1&id=busy-${n}`));
@@ -43,7 +43,7 @@ test('a body that was half-way in the proxy when its client left reaches no work
   leave.abort();
   expect(await left).toBe('gone');
   await Promise.all(calls);
-  await until('HAProxy has no request', async () => (await inFront()) === 0);
+  await until('HAProxy has no request', async () => (await inLine()) === 0);
   expect((await pod.get('/?id=after-half')).status).toBe(200);
   expect(pod.events({ event: 'end', id: 'half' }).filter(({ bytes }) => bytes === body.length)).toEqual([]);
 });

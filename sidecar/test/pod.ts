@@ -71,6 +71,8 @@ export interface WorkerEvent {
   method?: string;
   bytes?: number;
   inFlight?: number;
+  /** Of the connection's other end. */
+  port?: number;
 }
 
 export interface Call {

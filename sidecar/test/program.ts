@@ -29,9 +29,14 @@ export async function freePorts(): Promise<number[]> {
 }
 
 /** One request, on a connection of its own. */
-export function get(port: number, path: string, headers = {}): Promise<{ status: number; body: string }> {
+export function get(
+  port: number,
+  path: string,
+  headers = {},
+  agent: http.Agent | false = false,
+): Promise<{ status: number; body: string }> {
   return new Promise((resolve, reject) => {
-    const request = http.get({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
+    const request = http.get({ host: '127.0.0.1', port, path, headers, agent }, (response) => {
       let body = '';
       response.on('data', (chunk) => (body += chunk));
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));

@@ -4,6 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -114,6 +115,18 @@ describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
         async () => program.events('up').length > index + 1 && (await program.health()).status === 200,
       );
     }
+  });
+
+  test('a response on a kept connection is as long as it says', async () => {
+    await program.start(binary, [app('worker.mjs')]);
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const first = await get(program.port, '/?length=10&more=too-much', {}, agent);
+    const second = await get(program.port, '/?id=second', {}, agent);
+    agent.destroy();
+    expect(first.body).toBe('x'.repeat(10));
+    expect(JSON.parse(second.body).id).toBe('second');
+    const [before, after] = program.events('begin').map(({ port }) => port);
+    expect(after).toBe(before);
   });
 
   test('SIGTERM passes, and the exit code', async () => {

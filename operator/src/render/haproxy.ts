@@ -94,7 +94,7 @@ ${isSupervised(model) ? '  # Longer than a supervisor lets the agent check wait 
   timeout http-request 10s
   timeout queue ${ms(queue.timeoutMs, 'queue.timeout')}
   timeout server ${ms(timeouts.workerMs, 'timeouts.render')}
-${webSockets ? tunnel(timeouts.workerMs) : ''}  # No idle connection to a worker: a worker that renders closes it late, and the next request on it is lost.
+${webSockets ? tunnel(timeouts.workerMs) : ''}  # One request for each connection, but where it says otherwise.
   option http-server-close
   http-reuse never
   # A render goes on when its client has gone; only its end may free the slot (single flight). See backend line.
@@ -167,12 +167,29 @@ function verdictForPeer(model: DataPlaneModel): string {
 `;
 }
 
+/** A connection between the stages ends with the one that opened it, which does not let it be idle for so long. */
+const KEEPS_CLIENTS = `  no option http-server-close
+  timeout http-keep-alive 1h`;
+
+/**
+ * A connection that ends just as it is used again answers nothing, and HAProxy takes for granted that its client sends the request
+ * again. nginx does so with those that it sends over kept connections, and with no others; "safe" keeps the two apart in each stage: the
+ * first request of a connection from the stage before goes over a new one.
+ */
+const KEEPS_SERVERS = `  no option http-server-close
+  http-reuse safe`;
+
+/** For servers that are another one each time, or whose connections are counted. */
+const KEPT_NEVER = 'pool-max-conn 0';
+
 function front(model: DataPlaneModel): string {
   return `frontend front
   # front.sock and replay.sock in ${RUN}, which the entry point holds open: requests wait in there while HAProxy is
   # started again.
   bind "\${CORELANE_FRONT}" backlog 4096
   bind "\${CORELANE_REPLAY}" backlog 4096 name replay
+  # nginx keeps connections for requests that it would send again.
+${KEEPS_CLIENTS}
   http-error ${errorReply(400, 'bad-request')}
 ${errorReplies(model)}
   # Nobody outside speaks for the proxies, nor to those of other pods.
@@ -204,6 +221,7 @@ function line(model: DataPlaneModel): string {
 # cannot be noticed. Here it is: aborts free a place in front of the workers, never a worker.
 backend line
   option abortonclose
+${KEEPS_SERVERS}
   timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
 ${borrowed(model)}  server slots unix@${RUN}/slots.sock maxconn ${whole(places, 'slots')}${borrowedServers(model)}`;
 }
@@ -223,7 +241,7 @@ function borrowedServers({ pooling }: DataPlaneModel): string {
   const count = whole(pooling?.borrowedMax ?? 0, 'borrowed slots');
   return Array.from(
     { length: Number(count) },
-    (_unused, index) => `\n  server borrowed-${index} 127.0.0.1:9 maxconn 1 weight 0`,
+    (_unused, index) => `\n  server borrowed-${index} 127.0.0.1:9 maxconn 1 weight 0 ${KEPT_NEVER}`,
   ).join('');
 }
 
@@ -311,6 +329,7 @@ ${servers.join('\n')}`,
 function slots(model: DataPlaneModel): string {
   return `frontend slots
   bind unix@${RUN}/slots.sock mode 600 backlog 4096
+${KEEPS_CLIENTS}
 ${errorReplies(model, deathReply(model))}${handsOver(model) ? '\n  http-request del-header X-Corelane-Revision' : ''}
   # The waiting room has set its own.
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }
@@ -323,7 +342,7 @@ function workers(model: DataPlaneModel): string {
   const afterWaiting = ms(model.timeouts.workerAfterWaitingMs, 'timeouts.render');
   return `backend workers
   balance ${word(model.balance, 'balance')}
-  # All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.
+${isSupervised(model) ? `${KEEPS_SERVERS}\n` : ''}  # All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.
   retries ${whole(model.workers.length + 3, 'retries')}
   http-request set-timeout server ${afterWaiting} if { nbsrv(workers-up) eq 0 }
   # Only the proxies may say who made an error, that a request has waited, and what nginx is to do.
@@ -331,7 +350,7 @@ function workers(model: DataPlaneModel): string {
   http-response del-header X-Accel-Redirect
   # No worker is up: the request waits instead of failing. Stands before default-server, because its health check
   # would travel through the waiting room into a worker.
-  server waiting-room unix@${RUN}/waiting-room.sock backup
+  server waiting-room unix@${RUN}/waiting-room.sock backup ${KEPT_NEVER}
   # A refused connection takes a worker out at once (observe), a dead one is seen again within 100 ms.
   default-server ${slots} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down
 ${supervised(model)}${model.workers.map(serverLine).join('\n')}`;
@@ -342,6 +361,7 @@ function isSupervised({ workers }: DataPlaneModel): boolean {
 }
 
 /**
+ * The runtime in the worker sees to it that a response is as long as it says, or its connection is not kept; of other workers nobody knows that.
  * The supervisor tells through an agent check that a worker is stuck, has ended or is about to stop. Of an agent HAProxy
  * believes nothing but words: one that is not there (an image without Node.js) or late (no CPU) changes nothing. A
  * supervisor answers when there is news, or after 0.9 s.
@@ -351,6 +371,8 @@ function supervised(model: DataPlaneModel): string {
   return `  # The worker's supervisor says "down" before a kill; where there is none, only the check above counts. It is told how
   # many requests its worker may have: the gate in the worker holds back any more.
   default-server agent-check agent-inter 100ms agent-send "corelane-agent ${whole(model.concurrency, 'concurrency')}\\n"
+  # Idle connections are given up (two or three times this) before Node.js closes them (5 s).
+  default-server pool-purge-delay 1s
 `;
 }
 

@@ -3,6 +3,8 @@ import type { DataPlaneModel } from './model.ts';
 import { whole, word } from './safe.ts';
 
 const RUN = '/run/corelane';
+/** Idle connections to HAProxy. More than that are in use where many wait, and it does not matter then. */
+const KEPT_MAX = 64;
 const DRAINING_MARK = `${RUN}/draining`;
 
 /**
@@ -80,6 +82,8 @@ function maps(): string {
   map $upstream_connect_time $corelane_bad_gateway {
     default worker-died;
     "" proxy-down;
+    # A kept connection that ends gives one try more, for which no server is left.
+    "~,.*," worker-died;
     "~-$" proxy-down;
   }
 `;
@@ -170,15 +174,21 @@ function upstreams(model: DataPlaneModel): string {
   upstream corelane_replay {
     ${haproxy}
     ${secondTry} backup;
+    keepalive ${KEPT_MAX};
   }
 ${runtimes(model)}`;
 }
 
-/** One request for each connection to HAProxy, unless it is to become a WebSocket; nothing else may leave HTTP. */
+/** A kept connection may end just as it is used: only for requests that are sent again then. Nothing but a WebSocket may leave HTTP. */
 function connection(webSockets: boolean): string {
-  if (!webSockets) return '  proxy_set_header Connection close;\n';
-  return `  map $http_upgrade $corelane_connection {
+  const kept = `  map $corelane_upstream $corelane_kept {
     default close;
+    corelane_replay "";
+  }
+`;
+  if (!webSockets) return `${kept}  proxy_set_header Connection $corelane_kept;\n`;
+  return `${kept}  map $http_upgrade $corelane_connection {
+    default $corelane_kept;
     ~*^websocket$ upgrade;
   }
   map $http_upgrade $corelane_upgrade {

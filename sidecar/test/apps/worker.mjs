@@ -10,6 +10,8 @@
  *   helper=1  start a child process, and one below it whose parent has ended
  *   size=N    answer with N bytes
  *   status=N  answer with that status
+ *   length=N  announce N bytes, send 10, and the text of more=TEXT 0.1 s later
+ *   drop=once end the connection instead of an answer in the first try
  *   wrap=1    when the client has gone, wrap the end of the response, as libraries do
  *   spin=N    burn CPU for N ms
  *   work=N    N rounds of arithmetic: the same CPU time on a busy machine
@@ -129,16 +131,25 @@ function thrower() {
   throw new Error('thrown by the test');
 }
 
+async function sendWrongly(response, parameters) {
+  response.writeHead(200, { 'content-length': Number(parameters.get('length')) });
+  response.write('x'.repeat(10));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  response.end(parameters.get('more') ?? '');
+}
+
 const server = http.createServer(async (request, response) => {
   const url = new URL(request.url, 'http://worker');
   const id = url.searchParams.get('id') ?? url.pathname;
   inFlight += 1;
-  note({ event: 'begin', id, method: request.method, inFlight });
+  note({ event: 'begin', id, method: request.method, inFlight, port: request.socket.remotePort });
   if (url.searchParams.has('wrap')) response.once('close', () => wrapEnd(response));
   const bytes = await bodyBytes(request).catch(() => -1);
   const { status, size } = await render(url, id);
   inFlight -= 1;
   note({ event: 'end', id, bytes });
+  if (url.searchParams.has('drop') && tries(id) === 1) request.socket.destroy();
+  if (url.searchParams.has('length')) return sendWrongly(response, url.searchParams);
   const body =
     size > 0 ? 'x'.repeat(size) : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
   response.writeHead(status, { 'content-type': 'application/json', ...FORGED }).end(body);
@@ -153,6 +164,7 @@ server.on('upgrade', (request, socket) => {
   socket.on('error', () => {});
   socket.pipe(socket);
 });
+if (process.env.KEEPS_ALIVE_MS) server.keepAliveTimeout = Number(process.env.KEEPS_ALIVE_MS);
 if (process.env.NEVER_LISTENS) setTimeout(() => process.exit(3), 50);
 // As Next.js does: the pod's name, which is the address that everybody can reach.
 else server.listen(Number(PORT), process.env.LISTEN_ON_HOSTNAME ? HOSTNAME : '127.0.0.1', () => note({ event: 'up' }));

@@ -12,7 +12,7 @@ export type MutantFile =
   | 'second-tries.lua'
   | 'corelane-drain'
   | 'corelane-entrypoint'
-  | `${'begun' | 'gate' | 'health' | 'pages' | 'recycling' | 'supervise' | 'worker'}.cjs`;
+  | `${'begun' | 'gate' | 'health' | 'length' | 'pages' | 'recycling' | 'supervise' | 'worker'}.cjs`;
 
 export interface Mutant {
   name: string;
@@ -58,7 +58,7 @@ const haproxy: Omit<Mutant, 'file'>[] = [
   {
     name: 'a stalled second stage is waited for shorter than a render takes',
     breaks: 'I2',
-    edits: [[/(backend line\n {2}option abortonclose\n {2}timeout server) [0-9]+ms/g, '$1 500ms']],
+    edits: [[/(backend line\n(?: {2}.*\n)*? {2}timeout server) [0-9]+ms/g, '$1 500ms']],
     caughtBy: 'serving: a body of 1 MB arrives whole',
   },
   {
@@ -149,13 +149,37 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     caughtBy: 'serving: a worker sees who asked',
   },
   {
-    name: 'connections to workers are kept (http-reuse always)',
+    name: 'a request that is sent once goes over a kept connection (http-reuse always)',
+    breaks: 'I5',
+    edits: [[/http-reuse safe/g, 'http-reuse always']],
+    caughtBy: 'kept-connections: a POST, which is sent once',
+  },
+  {
+    name: 'connections to workers without runtime are kept',
     breaks: 'I5',
     edits: [
       [/ {2}option http-server-close\n/g, REMOVED],
       [/http-reuse never/g, 'http-reuse always'],
     ],
-    caughtBy: 'serving: no connection is used twice',
+    caughtBy: 'kept-connections: without the runtime',
+  },
+  {
+    name: 'no connection is kept',
+    breaks: 'I5',
+    edits: [[/ {2}no option http-server-close\n/g, REMOVED]],
+    caughtBy: 'kept-connections: a GET goes over',
+  },
+  {
+    name: 'idle connections to workers are kept for longer than Node.js does',
+    breaks: 'I5',
+    edits: [[/pool-purge-delay 1s/g, 'pool-purge-delay 1h']],
+    caughtBy: 'kept-connections: idle connections to a worker',
+  },
+  {
+    name: 'who has left the waiting room is still counted there',
+    breaks: 'I3',
+    edits: [[/backup pool-max-conn 0/g, 'backup']],
+    caughtBy: 'kept-connections: nobody is left in the waiting room',
   },
   {
     name: 'the entrance belongs to HAProxy and goes with it',
@@ -278,13 +302,19 @@ const nginx: Omit<Mutant, 'file'>[] = [
     caughtBy: 'serving: a body of 1 MB arrives whole',
   },
   {
-    name: 'connections to HAProxy are kept',
+    name: 'a request that is sent once goes over a kept connection to HAProxy',
     breaks: 'I5',
     edits: [
-      [/proxy_set_header Connection close;/g, 'proxy_set_header Connection "";'],
-      [/(upstream corelane_(?:once|replay) {\n)([^}]*)}/g, '$1$2 keepalive 8; }'],
+      [/default close;\n {4}corelane_replay "";/g, 'default "";'],
+      [/(upstream corelane_once {\n)([^}]*)}/g, '$1$2 keepalive 8; }'],
     ],
-    caughtBy: 'serving: no connection is used twice',
+    caughtBy: 'kept-connections: a POST, which is sent once',
+  },
+  {
+    name: 'two dead workers, the first one over a kept connection, look like a dead HAProxy',
+    breaks: 'I3',
+    edits: [[/ {4}"~,\.\*," worker-died;\n/g, REMOVED]],
+    caughtBy: 'kept-connections: a request that kills its worker',
   },
   {
     name: 'ping goes through a worker',
@@ -662,6 +692,20 @@ const pooling: Mutant[] = [
 ];
 
 const runtime: Mutant[] = [
+  {
+    name: 'a response may be longer than it says',
+    breaks: 'I5',
+    file: 'length.cjs',
+    edits: [[/size <= left \?/g, 'true ?']],
+    caughtBy: 'kept-connections: what a program sends beyond',
+  },
+  {
+    name: 'a response that is too short is waited for',
+    breaks: 'I5',
+    file: 'length.cjs',
+    edits: [[/request\.socket\.destroySoon\(\)/g, '0']],
+    caughtBy: 'kept-connections: a response that is shorter',
+  },
   {
     name: 'the gate lets everything through',
     breaks: 'I1',

@@ -16,9 +16,9 @@ export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: st
   'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
   'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
   ...Object.fromEntries(
-    ['begun.cjs', 'gate.cjs', 'health.cjs', 'pages.cjs', 'recycling.cjs', 'supervise.cjs', 'worker.cjs'].map((name) => [
-      name,
-      [`sidecar/runtime/${name}`, `/usr/share/corelane/runtime/${name}`],
+    ['begun', 'gate', 'health', 'length', 'pages', 'recycling', 'supervise', 'worker'].map((name) => [
+      `${name}.cjs`,
+      [`sidecar/runtime/${name}.cjs`, `/usr/share/corelane/runtime/${name}.cjs`],
     ]),
   ),
 };

@@ -1,0 +1,103 @@
+/** Connections inside the pod that are used for more than one request: for which, and what must never come of it (I5). */
+import { Pod, until } from './pod.ts';
+
+let pod: Pod;
+beforeAll(async () => {
+  // Node.js is not the one that closes what is idle.
+  pod = await Pod.start({ workersPerPod: 1 }, { env: { KEEPS_ALIVE_MS: '60000' } });
+});
+afterAll(() => pod?.stop());
+/** Two connections of each kind, both of which have been used: the next requests may use them again. */
+beforeEach(async () => {
+  const ids = [...Array(4).keys()].map((n) => `warm-${n}`);
+  for (const pair of [ids.slice(0, 2), ids.slice(2)]) await Promise.all(pair.map((id) => pod.get(`/?ms=50&id=${id}`)));
+});
+
+const counts = async () => ({
+  front: await pod.metric('haproxy_frontend_connections_total{proxy="front"}'),
+  slots: await pod.metric('haproxy_frontend_connections_total{proxy="slots"}'),
+  reused: await pod.metric('haproxy_backend_connection_reuses_total{proxy="workers"}'),
+});
+
+/** By the other end of the connection of each request, in their order: whether the worker had seen it before. */
+function hadConnection(ids: string[]): boolean[] {
+  const begins = pod.events({ event: 'begin' });
+  return ids.map((id) => {
+    const at = begins.findIndex((event) => event.id === id);
+    return begins.slice(0, at).some(({ port }) => port === begins[at]?.port);
+  });
+}
+
+test.each(['GET', 'HEAD', 'OPTIONS'])('a %s goes over the connections of one before', async (method) => {
+  const before = await counts();
+  const ids = [0, 1, 2].map((n) => `${method}-${n}`);
+  for (const id of ids) expect((await pod.get(`/?id=${id}`, { method })).status).toBe(200);
+  expect(await counts()).toEqual({ ...before, reused: before.reused + 3 });
+  expect(hadConnection(ids)).toEqual([true, true, true]);
+});
+
+test.each(['POST', 'PUT', 'DELETE'])('a %s, which is sent once, has a connection of its own', async (method) => {
+  const before = await counts();
+  const ids = [0, 1, 2].map((n) => `${method}-${n}`);
+  for (const id of ids) expect((await pod.get(`/?id=${id}`, { method })).status).toBe(200);
+  expect(await counts()).toEqual({ front: before.front + 3, slots: before.slots + 3, reused: before.reused });
+  expect(hadConnection(ids)).toEqual([false, false, false]);
+});
+
+test('a connection that ends just as it is used again loses no request', async () => {
+  const { reused } = await counts();
+  const answers = await Promise.all([0, 1].map((n) => pod.get(`/?id=dropped-${n}&drop=once`)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  expect((await counts()).reused).toBeGreaterThan(reused);
+  for (const n of [0, 1]) expect(pod.events({ event: 'begin', id: `dropped-${n}` })).toHaveLength(2);
+});
+
+test('a request that kills its worker over a kept connection gets a second one, and no third', async () => {
+  const { status, headers } = await pod.get('/?id=killer&die=1');
+  expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
+  expect(pod.events({ event: 'begin', id: 'killer' })).toHaveLength(2);
+});
+
+test('nobody is left in the waiting room when its requests have been answered', async () => {
+  expect((await pod.get('/?id=waits&die=once')).status).toBe(200);
+  const inWaitingRoom = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
+  await until('it is empty', async () => (await pod.metric(inWaitingRoom)) === 0, 2_000);
+});
+
+test('what a program sends beyond its Content-Length is never the answer to the next request', async () => {
+  const forged = encodeURIComponent('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged');
+  const { reused } = await counts();
+  const [first, second] = await Promise.all([
+    pod.get(`/?id=too-long&length=10&more=${forged}`),
+    pod.begun('too-long').then(() => pod.get('/?id=behind-too-long')),
+  ]);
+  expect([first.status, first.body]).toEqual([200, 'x'.repeat(10)]);
+  expect([second.status, JSON.parse(second.body).id]).toEqual([200, 'behind-too-long']);
+  expect((await counts()).reused).toBe(reused + 2);
+});
+
+test('a response that is shorter than its Content-Length is cut at once, and its worker is free', async () => {
+  const began = performance.now();
+  await expect(pod.get('/?id=too-short&length=20')).rejects.toThrow(/aborted|hang up/);
+  expect((await pod.get('/?id=behind-too-short')).status).toBe(200);
+  // Its time would be over after 30 s.
+  expect(performance.now() - began).toBeLessThan(20_000);
+});
+
+test('idle connections to a worker are given up by HAProxy, and soon', async () => {
+  const idle = 'haproxy_server_idle_connections_current{proxy="workers",server="worker-0"}';
+  expect(await pod.metric(idle)).toBeGreaterThan(0);
+  await until('none is left', async () => (await pod.metric(idle)) === 0);
+});
+
+test('without the runtime in the worker no connection to it is used twice', async () => {
+  const bare = await Pod.start({ workersPerPod: 1, runtime: { instrument: false } });
+  try {
+    const ids = [0, 1, 2].map((n) => `bare-${n}`);
+    for (const id of ids) expect((await bare.get(`/?id=${id}`)).status).toBe(200);
+    const ports = ids.map((id) => bare.events({ event: 'begin', id })[0]?.port);
+    expect(new Set(ports).size).toBe(3);
+  } finally {
+    await bare.stop();
+  }
+});
