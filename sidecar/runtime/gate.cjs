@@ -11,6 +11,8 @@ const { keepLength } = require('./length.cjs');
 const { setTimeout, clearTimeout } = globalThis;
 /** A response whose connection has ended in its middle: the program is told, and mostly never ends it by itself. */
 const CUT_MS = 1_000;
+/** HAProxy gives up idle connections long before, and knows when it does. Node.js or the program would do so in the midst of a request. */
+const KEEP_ALIVE_MS = 60_000;
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 
@@ -72,6 +74,8 @@ class Gate {
       if (!REQUESTS.includes(event)) return emit.call(this, event, ...args);
       const [request, response] = args;
       if (typeof response?.once !== 'function') return emit.call(this, event, ...args);
+      // Here, because programs set it after they listen. 0 stands for the time-out of a request.
+      if (!(this.keepAliveTimeout >= KEEP_ALIVE_MS)) this.keepAliveTimeout = KEEP_ALIVE_MS;
       return gate.#enter(() => emit.call(this, event, ...args), request, response);
     };
   }

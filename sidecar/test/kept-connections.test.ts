@@ -1,10 +1,12 @@
 /** Connections inside the pod that are used for more than one request: for which, and what must never come of it (I5). */
 import { Pod, until } from './pod.ts';
 
+/** A program that would close what is idle before HAProxy does. */
+const CLOSES_SOON = { KEEPS_ALIVE_MS: '1' };
+
 let pod: Pod;
 beforeAll(async () => {
-  // Node.js is not the one that closes what is idle.
-  pod = await Pod.start({ workersPerPod: 1 }, { env: { KEEPS_ALIVE_MS: '60000' } });
+  pod = await Pod.start({ workersPerPod: 1 }, { env: CLOSES_SOON });
 });
 afterAll(() => pod?.stop());
 /** Two connections of each kind, both of which have been used: the next requests may use them again. */
@@ -19,13 +21,15 @@ const counts = async () => ({
   reused: await pod.metric('haproxy_backend_connection_reuses_total{proxy="workers"}'),
 });
 
-/** By the other end of the connection of each request, in their order: whether the worker had seen it before. */
-function hadConnection(ids: string[]): boolean[] {
-  const begins = pod.events({ event: 'begin' });
-  return ids.map((id) => {
-    const at = begins.findIndex((event) => event.id === id);
-    return begins.slice(0, at).some(({ port }) => port === begins[at]?.port);
-  });
+/** Each time that a worker began with one of these requests: whether it had seen the connection before. */
+function hadConnection(...ids: string[]): boolean[] {
+  const seen = new Set<number | undefined>();
+  const had: boolean[] = [];
+  for (const { id = '', port } of pod.events({ event: 'begin' })) {
+    if (ids.includes(id)) had.push(seen.has(port));
+    seen.add(port);
+  }
+  return had;
 }
 
 test.each(['GET', 'HEAD', 'OPTIONS'])('a %s goes over the connections of one before', async (method) => {
@@ -33,7 +37,7 @@ test.each(['GET', 'HEAD', 'OPTIONS'])('a %s goes over the connections of one bef
   const ids = [0, 1, 2].map((n) => `${method}-${n}`);
   for (const id of ids) expect((await pod.get(`/?id=${id}`, { method })).status).toBe(200);
   expect(await counts()).toEqual({ ...before, reused: before.reused + 3 });
-  expect(hadConnection(ids)).toEqual([true, true, true]);
+  expect(hadConnection(...ids)).toEqual([true, true, true]);
 });
 
 test.each(['POST', 'PUT', 'DELETE'])('a %s, which is sent once, has a connection of its own', async (method) => {
@@ -41,15 +45,14 @@ test.each(['POST', 'PUT', 'DELETE'])('a %s, which is sent once, has a connection
   const ids = [0, 1, 2].map((n) => `${method}-${n}`);
   for (const id of ids) expect((await pod.get(`/?id=${id}`, { method })).status).toBe(200);
   expect(await counts()).toEqual({ front: before.front + 3, slots: before.slots + 3, reused: before.reused });
-  expect(hadConnection(ids)).toEqual([false, false, false]);
+  expect(hadConnection(...ids)).toEqual([false, false, false]);
 });
 
-test('a connection that ends just as it is used again loses no request', async () => {
-  const { reused } = await counts();
-  const answers = await Promise.all([0, 1].map((n) => pod.get(`/?id=dropped-${n}&drop=once`)));
-  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-  expect((await counts()).reused).toBeGreaterThan(reused);
-  for (const n of [0, 1]) expect(pod.events({ event: 'begin', id: `dropped-${n}` })).toHaveLength(2);
+test('a connection that ends just as it is used again loses no request; the second try has one of its own', async () => {
+  const ids = [0, 1, 2].map((n) => `dropped-${n}`);
+  for (const id of ids) expect((await pod.get(`/?id=${id}&drop=once`)).status).toBe(200);
+  expect(ids.map((id) => hadConnection(id)[1])).toEqual([false, false, false]);
+  expect(hadConnection('dropped-0')[0]).toBe(true);
 });
 
 test('a request that kills its worker over a kept connection gets a second one, and no third', async () => {
@@ -84,10 +87,44 @@ test('a response that is shorter than its Content-Length is cut at once, and its
   expect(performance.now() - began).toBeLessThan(20_000);
 });
 
+test('a response whose bytes are all there, and which is never ended, takes no other with it', async () => {
+  const answers = await Promise.all([
+    pod.get('/?id=endless&length=10&never=1'),
+    pod.begun('endless').then(() => pod.get('/?id=behind-endless')),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  expect(JSON.parse(answers[1].body).id).toBe('behind-endless');
+});
+
+test('a worker that wants to authenticate the connection has nobody tied to it', async () => {
+  const before = await counts();
+  for (const n of [0, 1]) expect((await pod.get(`/?id=ntlm-${n}&status=401`)).status).toBe(401);
+  expect((await pod.get('/?id=behind-ntlm')).status).toBe(200);
+  expect((await counts()).front).toBe(before.front + 1);
+});
+
 test('idle connections to a worker are given up by HAProxy, and soon', async () => {
   const idle = 'haproxy_server_idle_connections_current{proxy="workers",server="worker-0"}';
   expect(await pod.metric(idle)).toBeGreaterThan(0);
   await until('none is left', async () => (await pod.metric(idle)) === 0);
+});
+
+test('a program with a short keep-alive time-out closes nothing that is used, after a long render', async () => {
+  const two = await Pod.start({ workersPerPod: 1, concurrency: 2 }, { env: CLOSES_SOON });
+  try {
+    await Promise.all([0, 1].map((n) => two.get(`/?ms=50&id=both-${n}`)));
+    const long = two.get('/?id=long&block=1500');
+    await two.begun('long');
+    // It comes over the other connection, and is read when that has been idle for too long.
+    expect((await two.get('/?id=beside-long')).status).toBe(200);
+    await long;
+    const line = await until('its line is written', async () =>
+      (await two.accessLog()).find(({ uri }) => uri === '/?id=beside-long'),
+    );
+    expect(line.tries).toBe('200');
+  } finally {
+    await two.stop();
+  }
 });
 
 test('without the runtime in the worker no connection to it is used twice', async () => {

@@ -75,6 +75,21 @@ const fits: [name: string, program: Render, body: string][] = [
     (response) => response.writeHead(200, { 'content-length': 2 }).end('\u00fcber'),
     '\u00fc',
   ],
+  [
+    'too long, the length given twice',
+    (response) => response.writeHead(200, { 'content-length': '4, 4' }).end('body and more'),
+    'body',
+  ],
+  [
+    'exact, in base64 with line breaks',
+    (response) => response.writeHead(200, LENGTH).write('Ym9\n', 'base64') && response.end('ZHk=\n', 'base64'),
+    'body',
+  ],
+  [
+    'chunks beside a length',
+    (response) => response.writeHead(200, { ...LENGTH, 'transfer-encoding': 'chunked' }).end('body+'),
+    '5\r\nbody+\r\n0\r\n\r\n',
+  ],
 ];
 test.each(fits)('%s: the next one is answered', async (_name, program, body) => {
   expect(await talk(program)).toEqual([body, 'next']);

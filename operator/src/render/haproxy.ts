@@ -179,6 +179,9 @@ const KEEPS_CLIENTS = `  no option http-server-close
 const KEEPS_SERVERS = `  no option http-server-close
   http-reuse safe`;
 
+/** A program that authenticates connections: HAProxy would tie all that come after on this one to that worker. */
+const AUTHENTICATES = '  http-after-response set-header Connection close if { status 401 407 }';
+
 /** For servers that are another one each time, or whose connections are counted. */
 const KEPT_NEVER = 'pool-max-conn 0';
 
@@ -209,6 +212,9 @@ ${handsOver(model) ? `  ${REVISION_HEADER}\n  http-request lua.ask_peers if no_s
   http-after-response set-header X-Corelane-Queue-Ms %[res.hdr(X-Corelane-Queue-Ms),add(txn.in_line_ms)] if { res.hdr(X-Corelane-Queue-Ms) -m found }
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ res.hdr(X-Corelane-Queue-Ms) -m found }
   http-after-response add-header Server-Timing queue;dur=%[res.hdr(X-Corelane-Queue-Ms)]
+${AUTHENTICATES}
+  # A second try over a kept connection might be lost with it: each has one of its own.
+  http-after-response set-header Connection close if { so_name replay } !{ status 101 }
   # nginx decides when a request comes whether its connection is kept: this one may have come before the drain.
   http-after-response set-header X-Corelane-Connection close if { lua.corelane_draining -m bool } !{ status 101 }
   default_backend line`;
@@ -334,6 +340,7 @@ ${errorReplies(model, deathReply(model))}${handsOver(model) ? '\n  http-request 
   # The waiting room has set its own.
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }
 ${aboutWorker()}
+${AUTHENTICATES}
   default_backend workers`;
 }
 
@@ -371,7 +378,7 @@ function supervised(model: DataPlaneModel): string {
   return `  # The worker's supervisor says "down" before a kill; where there is none, only the check above counts. It is told how
   # many requests its worker may have: the gate in the worker holds back any more.
   default-server agent-check agent-inter 100ms agent-send "corelane-agent ${whole(model.concurrency, 'concurrency')}\\n"
-  # Idle connections are given up (two or three times this) before Node.js closes them (5 s).
+  # Idle connections are given up after some times this, long before the gate lets Node.js close them.
   default-server pool-purge-delay 1s
 `;
 }

@@ -83,7 +83,7 @@ function maps(): string {
     default worker-died;
     "" proxy-down;
     # A kept connection that ends gives one try more, for which no server is left.
-    "~,.*," worker-died;
+    "~, [0-9.]+, -$" worker-died;
     "~-$" proxy-down;
   }
 `;

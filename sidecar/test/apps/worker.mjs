@@ -9,8 +9,8 @@
  *   throw=1   an error that nobody catches
  *   helper=1  start a child process, and one below it whose parent has ended
  *   size=N    answer with N bytes
- *   status=N  answer with that status
- *   length=N  announce N bytes, send 10, and the text of more=TEXT 0.1 s later
+ *   status=N  answer with that status; 401 asks for an authentication of the connection
+ *   length=N  announce N bytes, send 10, and the text of more=TEXT 0.1 s later; never=1: do not end
  *   drop=once end the connection instead of an answer in the first try
  *   wrap=1    when the client has gone, wrap the end of the response, as libraries do
  *   spin=N    burn CPU for N ms
@@ -135,7 +135,7 @@ async function sendWrongly(response, parameters) {
   response.writeHead(200, { 'content-length': Number(parameters.get('length')) });
   response.write('x'.repeat(10));
   await new Promise((resolve) => setTimeout(resolve, 100));
-  response.end(parameters.get('more') ?? '');
+  if (!parameters.has('never')) response.end(parameters.get('more') ?? '');
 }
 
 const server = http.createServer(async (request, response) => {
@@ -152,7 +152,8 @@ const server = http.createServer(async (request, response) => {
   if (url.searchParams.has('length')) return sendWrongly(response, url.searchParams);
   const body =
     size > 0 ? 'x'.repeat(size) : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
-  response.writeHead(status, { 'content-type': 'application/json', ...FORGED }).end(body);
+  const ntlm = status === 401 ? { 'www-authenticate': 'NTLM' } : {};
+  response.writeHead(status, { 'content-type': 'application/json', ...FORGED, ...ntlm }).end(body);
 });
 // A WebSocket that sends back what it gets, frames unread.
 server.on('upgrade', (request, socket) => {

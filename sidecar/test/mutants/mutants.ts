@@ -155,6 +155,18 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     caughtBy: 'kept-connections: a POST, which is sent once',
   },
   {
+    name: 'who comes after a 401 is tied to that worker',
+    breaks: 'I5',
+    edits: [[/ {2}http-after-response set-header Connection close if { status .*\n/g, REMOVED]],
+    caughtBy: 'kept-connections: a worker that wants to authenticate',
+  },
+  {
+    name: 'a second try goes over a kept connection',
+    breaks: 'I5',
+    edits: [[/ {2}http-after-response set-header Connection close if { so_name .*\n/g, REMOVED]],
+    caughtBy: 'kept-connections: a connection that ends just',
+  },
+  {
     name: 'connections to workers without runtime are kept',
     breaks: 'I5',
     edits: [
@@ -313,7 +325,7 @@ const nginx: Omit<Mutant, 'file'>[] = [
   {
     name: 'two dead workers, the first one over a kept connection, look like a dead HAProxy',
     breaks: 'I3',
-    edits: [[/ {4}"~,\.\*," worker-died;\n/g, REMOVED]],
+    edits: [[/ {4}"~, \[0-9\.\]\+, -\$" worker-died;\n/g, REMOVED]],
     caughtBy: 'kept-connections: a request that kills its worker',
   },
   {
@@ -700,10 +712,24 @@ const runtime: Mutant[] = [
     caughtBy: 'kept-connections: what a program sends beyond',
   },
   {
+    name: 'a response that never ends has its connection for ever',
+    breaks: 'I3',
+    file: 'length.cjs',
+    edits: [[/late = setTimeout\(close, LATE_MS\)/g, 'late = setTimeout(() => {}, LATE_MS)']],
+    caughtBy: 'kept-connections: a response whose bytes are all there',
+  },
+  {
+    name: 'a program closes idle connections before HAProxy does',
+    breaks: 'I5',
+    file: 'gate.cjs',
+    edits: [[/this\.keepAliveTimeout = KEEP_ALIVE_MS/g, '0']],
+    caughtBy: 'kept-connections: a program with a short keep-alive',
+  },
+  {
     name: 'a response that is too short is waited for',
     breaks: 'I5',
     file: 'length.cjs',
-    edits: [[/request\.socket\.destroySoon\(\)/g, '0']],
+    edits: [[/response\.once\('finish', close\)/g, '0']],
     caughtBy: 'kept-connections: a response that is shorter',
   },
   {
