@@ -38,7 +38,7 @@ beforeAll(async () => {
   const env = [{ name: 'RENDER_MS', value: RENDER_MS }];
   // Nothing is lost to a full queue: that would be overload, not a drain.
   const queue = { maxLength: 1_000, timeout: '20s' };
-  await fleet.create(counts.pods, { queue, drain: { timeout: '15s' }, timeouts: { render: '10s' } }, { env });
+  await fleet.create(counts.pods, { queue, drain: { timeout: '30s' }, timeouts: { render: '10s' } }, { env });
   await fleet.startClients(RATE_PER_S, SECONDS_MAX);
 }, 400_000);
 
@@ -174,7 +174,7 @@ test('how long an idle pod needs, and a busy one that does not come to an end', 
   const exec = ['exec', name, '-c', 'worker-0', '--', 'env', 'NODE_OPTIONS=', 'node', '-e', trickle];
   const child = spawn('kubectl', ['--kubeconfig', KUBECONFIG, '-n', fleet.namespace, ...exec]);
   await new Promise((resolve) => child.stdout.once('data', resolve));
-  seconds['busy pod gone, drain.delay 4 s and drain.timeout 15 s'] = await secondsUntilGone(name);
+  seconds['busy pod gone, drain.delay 4 s and drain.timeout 30 s'] = await secondsUntilGone(name);
   child.kill();
 });
 

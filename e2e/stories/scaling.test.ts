@@ -45,7 +45,7 @@ function renderService(name: string, spec: object) {
     spec: {
       replicas: 1,
       workersPerPod: 1,
-      drain: { delay: '3s', timeout: '30s' },
+      drain: { delay: '3s', timeout: '40s' },
       sidecar: { nginx: { cpu: '10m' }, haproxy: { cpu: '10m' } },
       template: { spec: pod },
       ...spec,

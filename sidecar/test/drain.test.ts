@@ -8,6 +8,14 @@ import { PORTS } from '../../operator/src/api/names.ts';
 import { docker } from './docker.ts';
 import { type Answer, Pod, until } from './pod.ts';
 
+/** The shortest drain that there is. */
+const SHORTEST = {
+  workersPerPod: 1,
+  drain: { delay: '0s', timeout: '1s' },
+  queue: { timeout: '100ms' },
+  timeouts: { render: '900ms' },
+} as const;
+
 let pod: Pod;
 afterEach(() => pod?.stop());
 
@@ -191,8 +199,7 @@ test('a connection that has never sent anything does not hold the pod; one that 
 });
 
 test('drain.timeout releases the workers whatever is still going on', async () => {
-  const timeouts = { render: '1s', clientBody: '10m' } as const;
-  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts });
+  pod = await Pod.start({ ...SHORTEST, timeouts: { ...SHORTEST.timeouts, clientBody: '10m' } });
   const slow = net.connect(pod.port(PORTS.http), '127.0.0.1');
   slow.on('error', () => 0);
   slow.write('POST /?id=never HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n12345');
@@ -206,7 +213,7 @@ test('drain.timeout releases the workers whatever is still going on', async () =
 });
 
 test('drain.timeout releases the workers when nginx was killed and cannot say that it has ended', async () => {
-  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts: { render: '1s' } });
+  pod = await Pod.start(SHORTEST);
   await docker('kill', '--signal', 'KILL', pod.nginx);
   const released = pod.get('/wait-for-drain', { port: PORTS.health });
   await docker('exec', pod.haproxy, 'corelane-drain');
@@ -245,7 +252,7 @@ test.each(['haproxy', 'nginx'] as const)(
 );
 
 test('waiting for a drain that does not come has no effect, and ends', async () => {
-  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '0s', timeout: '1s' }, timeouts: { render: '1s' } });
+  pod = await Pod.start(SHORTEST);
   const waits = Array.from({ length: 200 }, () => pod.get('/wait-for-drain', { port: PORTS.health }));
   expect(await readiness()).toBe('200 ok');
   expect((await pod.get('/?id=meanwhile')).status).toBe(200);

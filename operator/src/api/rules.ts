@@ -4,6 +4,7 @@
  * resources. A rule speaks about a *defaulted* spec: the API server runs CEL after defaulting.
  */
 import type { V1Container } from '@kubernetes/client-node';
+import { acceptedMsMax } from './drain.ts';
 import {
   HAPROXY_CONTAINER,
   NGINX_CONTAINER,
@@ -164,9 +165,10 @@ export const specRules: SpecRule[] = [
   },
   {
     path: ['drain', 'timeout'],
-    message: 'must not be shorter than timeouts.render: a stopping pod would cut a render that is still allowed to run',
-    cel: `!${isDuration('self.drain.timeout')} || !${isDuration('self.timeouts.render')} || duration(self.drain.timeout) >= duration(self.timeouts.render)`,
-    holds: (spec) => durationMs(spec.drain.timeout) >= durationMs(spec.timeouts.render),
+    message:
+      'must not be shorter than queue.timeout and timeouts.render together: a stopping pod would cut requests that may still wait or be rendered; make it longer, or one of those shorter',
+    cel: `!has(self.drain.timeout) || !${isDuration('self.drain.timeout')} || !${isDuration('self.queue.timeout')} || !${isDuration('self.timeouts.render')} || duration(self.drain.timeout) >= duration(self.queue.timeout) + duration(self.timeouts.render)`,
+    holds: (spec) => spec.drain.timeout === undefined || durationMs(spec.drain.timeout) >= acceptedMsMax(spec),
   },
   {
     path: ['watchdog', 'stallTimeout'],

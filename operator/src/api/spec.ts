@@ -289,9 +289,11 @@ const drain = z
       .describe(
         'A pod that is to stop goes on accepting connections until no request has come for so long, so that every endpoint list has forgotten it. Where requests do not cease it stops all the same after ten times as long again, 30 s at most.',
       ),
-    timeout: duration({ min: '1s', max: '1h' })
-      .default('60s')
-      .describe('Longest time after that a stopping pod may take to finish its queue and its renders.'),
+    timeout: duration({ min: '1s', max: '2h' })
+      .optional()
+      .describe(
+        'Longest time after that a stopping pod may take to finish its queue and its renders. 60s unless given, or queue.timeout and timeouts.render together if that is longer.',
+      ),
   })
   .prefault({})
   .describe('What happens when a pod is to stop.');

@@ -1,9 +1,8 @@
 /** The pod template: the user's, with workers and proxies. docs/pod-template.md has the same rules in words. */
 import type { V1Container, V1PodTemplateSpec, V1TopologySpreadConstraint } from '@kubernetes/client-node';
-import { drainAcceptMsMax } from '../api/drain.ts';
+import { drainAcceptMsMax, drainTimeoutMs } from '../api/drain.ts';
 import { ANNOTATION_CONFIG, LABEL_INSTANCE, LABEL_MANAGED_BY, LABEL_NAME, MANAGER } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
-import { durationMs } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { peersHost, selectorLabels } from './objects.ts';
 import { proxyContainers, proxyVolumes, type SidecarImage } from './proxies.ts';
@@ -65,9 +64,9 @@ function expand(spec: RenderServiceSpec, container: V1Container): V1Container[] 
 }
 
 /** Long enough for the whole drain; kubelet kills what is left after it. */
-function gracePeriodSeconds({ drain, template }: RenderServiceSpec): number {
-  const needed = Math.ceil((drainAcceptMsMax(drain) + durationMs(drain.timeout)) / 1000) + STOP_SLACK_SECONDS;
-  return Math.max(needed, template.spec?.terminationGracePeriodSeconds ?? 0);
+function gracePeriodSeconds(spec: RenderServiceSpec): number {
+  const needed = Math.ceil((drainAcceptMsMax(spec.drain) + drainTimeoutMs(spec)) / 1000) + STOP_SLACK_SECONDS;
+  return Math.max(needed, spec.template.spec?.terminationGracePeriodSeconds ?? 0);
 }
 
 /** Soft spread over nodes and zones: losing one should cost as little capacity as possible, but never block a pod. */

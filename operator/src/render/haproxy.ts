@@ -174,7 +174,8 @@ const KEEPS_CLIENTS = `  no option http-server-close
 /**
  * A connection that ends just as it is used again answers nothing, and HAProxy takes for granted that its client sends the request
  * again. nginx does so with those that it sends over kept connections, and with no others; "safe" keeps the two apart in each stage: the
- * first request of a connection from the stage before goes over a new one.
+ * first request of a connection from the stage before goes over a new one. Workers only where the runtime sees to it that a response is as
+ * long as it says: what is left of one would be the beginning of the next.
  */
 const KEEPS_SERVERS = `  no option http-server-close
   http-reuse safe`;
@@ -368,7 +369,6 @@ function isSupervised({ workers }: DataPlaneModel): boolean {
 }
 
 /**
- * The runtime in the worker sees to it that a response is as long as it says, or its connection is not kept; of other workers nobody knows that.
  * The supervisor tells through an agent check that a worker is stuck, has ended or is about to stop. Of an agent HAProxy
  * believes nothing but words: one that is not there (an image without Node.js) or late (no CPU) changes nothing. A
  * supervisor answers when there is news, or after 0.9 s.

@@ -2,7 +2,7 @@
  * Every decision about the data plane of one pod, as numbers. The renderers only write it down.
  * Times are milliseconds, sizes are bytes; the unit is the end of the name.
  */
-import { drainAcceptMsMax } from '../api/drain.ts';
+import { drainAcceptMsMax, drainTimeoutMs } from '../api/drain.ts';
 import { PORTS, workerName } from '../api/names.ts';
 import { durationMs, sizeBytes } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
@@ -117,7 +117,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     drain: {
       delayMs: durationMs(spec.drain.delay),
       acceptMsMax: drainAcceptMsMax(spec.drain),
-      timeoutMs: durationMs(spec.drain.timeout),
+      timeoutMs: drainTimeoutMs(spec),
     },
     ...pooling(spec),
     pingPath: spec.ping.path,

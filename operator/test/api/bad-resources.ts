@@ -101,6 +101,7 @@ export const badResources: BadResource[] = [
 
   // Rules between fields
   { what: 'drain shorter than a render', spec: { drain: { timeout: '10s' } } },
+  { what: 'drain shorter than a wait and a render', spec: { drain: { timeout: '39999ms' } } },
   {
     what: 'more of a body in memory than is accepted',
     spec: { buffering: { request: { memory: '16Mi', maxSize: '1Mi' } } },
@@ -199,8 +200,12 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   { what: 'most workers', spec: { workersPerPod: 64 } },
   { what: 'no pods', spec: { replicas: 0 } },
   { what: 'no queue', spec: { queue: { maxLength: 0 } } },
-  { what: 'bounds of durations', spec: { timeouts: { render: '100ms' }, drain: { delay: '0s', timeout: '1h' } } },
-  { what: 'one duration in another unit', spec: { timeouts: { render: '60000ms' }, drain: { timeout: '1m' } } },
+  { what: 'bounds of durations', spec: { timeouts: { render: '100ms' }, drain: { delay: '0s', timeout: '2h' } } },
+  { what: 'drain as long as a wait and a render', spec: { drain: { timeout: '40s' } } },
+  {
+    what: 'durations in different units',
+    spec: { queue: { timeout: '1m' }, timeouts: { render: '60000ms' }, drain: { timeout: '120s' } },
+  },
   {
     what: 'bounds of sizes',
     spec: { buffering: { request: { memory: '8Ki', maxSize: '1Gi' }, response: { maxFileSize: '10Gi' } } },
@@ -233,6 +238,7 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
       },
     }),
   },
+  { what: 'a wait longer than the default of the drain', spec: { queue: { timeout: '10m' } } },
   { what: 'a render limit below the default of the watchdog', spec: { timeouts: { render: '1s' } } },
   { what: 'a stall time-out just below a render', spec: { watchdog: { stallTimeout: '29999ms' } } },
   {

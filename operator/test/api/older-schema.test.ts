@@ -51,7 +51,7 @@ test('a spec that slipped through an older schema is InvalidSpec, and its pods g
     expect(await conditions()).toEqual(['False InvalidSpec', 'False InvalidSpec', 'True InvalidSpec']),
   );
   expect((await world.condition(NAME, 'Stalled')).message).toContain(
-    'spec.drain.timeout: must not be shorter than timeouts.render',
+    'spec.drain.timeout: must not be shorter than queue.timeout and timeouts.render together',
   );
   const after = await world.get('Deployment', NAME);
   expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion);

@@ -13,7 +13,7 @@ test.each<[string, Partial<RenderServiceSpecInput>]>([
   ['a render limit below the default of the watchdog', { timeouts: { render: '1s' } }],
   ['the shortest', { watchdog: { stallTimeout: '500ms' } }],
   ['just below timeouts.render', { watchdog: { stallTimeout: '29999ms' } }],
-  ['the longest', { watchdog: { stallTimeout: '10m' }, timeouts: { render: '11m' }, drain: { timeout: '11m' } }],
+  ['the longest', { watchdog: { stallTimeout: '10m' }, timeouts: { render: '11m' }, drain: { timeout: '12m' } }],
 ])('%s is fine', (_what, input) => expect(problems(input)).toEqual([]));
 
 test.each(['499ms', '601s', '11m', '0s', '30s', '31s'])('a stall time-out of %s is refused', (stallTimeout) => {

@@ -103,10 +103,15 @@ test('most workers have ports of their own that collide with nothing', () => {
 });
 
 test.each([
-  ['4s', '60s', undefined, 104],
-  ['500ms', '1s', '100ms', 17],
-  ['0s', '1h', undefined, 3610],
-])('a pod has time for a drain of %s and %s', (delay, timeout, render, expected) => {
-  const spec = { drain: { delay, timeout }, ...(render && { timeouts: { render } }) };
-  expect(one(plan(spec), 'Deployment').spec.template.spec.terminationGracePeriodSeconds).toBe(expected);
-});
+  ['4s', '60s', '10s', '30s', 104],
+  ['500ms', '1s', '100ms', '900ms', 17],
+  ['0s', '2h', '10s', '30s', 7210],
+  ['0s', undefined, '10s', '30s', 70],
+  ['0s', undefined, '60s', '30s', 100],
+])(
+  'a pod has time for a drain of %s and %s, waits of %s and renders of %s',
+  (delay, timeout, wait, render, expected) => {
+    const spec = { drain: { delay, timeout }, queue: { timeout: wait }, timeouts: { render } };
+    expect(one(plan(spec), 'Deployment').spec.template.spec.terminationGracePeriodSeconds).toBe(expected);
+  },
+);

@@ -14,7 +14,7 @@ describe('time limits: whoever is nearer to the worker gives up first, so that t
   test.each<Partial<RenderServiceSpecInput>>([
     {},
     { timeouts: { render: '100ms' }, queue: { timeout: '10m' } },
-    { timeouts: { render: '1h' }, drain: { timeout: '1h' } },
+    { timeouts: { render: '1h' }, drain: { timeout: '2h' } },
   ])('%j', (input) => {
     const { timeouts, queue } = dataPlaneModel(specOf(input));
     expect(timeouts.workerMs).toBeLessThan(timeouts.workerAfterWaitingMs);
