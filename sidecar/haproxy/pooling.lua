@@ -26,8 +26,9 @@ local PROMISE_MS = 20
 -- Who has been refused is remembered for so long, and asks that peer again before it is forgotten.
 local WANTED_MS = 250
 local REMEMBERED_MS = 150
--- How often a pod looks whether it has a slot for those.
+-- How often a pod looks whether it has a slot for those; less often the more wait here, who come first.
 local OFFER_MS = 2
+local OFFER_MS_MAX = 20
 -- A server whose request has not got as far as its connection yet looks unused.
 local OPENED_MS = 20
 -- A peer that has some of our requests and does not answer this often in a row has lost them. The limit is longer than
@@ -59,6 +60,8 @@ local now_ms = corelane_now_ms
 
 local peers = {} -- by address: { kept, is_gone, shunned_until, shun_ms, is_self, remembers_until, room_at, found_at }
 local candidates, candidates_at = {}, -math.huge
+-- HAProxy makes a new object for each server whenever one walks through them.
+local peer_servers, worker_servers = {}, {}
 
 -- Addresses that DNS has now, but for our own and those that did not answer of late.
 local function known_peers()
@@ -66,7 +69,7 @@ local function known_peers()
   if now - candidates_at < 100 then return candidates end
   candidates, candidates_at = {}, now
   local seen = {}
-  for _, server in pairs(core.backends['peers'].servers) do
+  for _, server in ipairs(peer_servers) do
     local address = server:get_addr():match('^(.*):%d+$')
     if address and address ~= '0.0.0.0' and address ~= '::' then
       local peer = peers[address] or { address = address, kept = {}, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0, room_at = -math.huge, found_at = -math.huge }
@@ -357,10 +360,8 @@ local function has_slot_to_offer()
   local stats = line:get_stats()
   if stats.qcur > 0 or slots_not_taken(stats.scur) <= promised() then return false end
   local taken, places, workers = 0, 0, 0
-  for name, server in pairs(core.backends['workers'].servers) do
-    if name:match('^worker%-') then
-      taken, places, workers = taken + server:get_cur_sess(), places + server:get_maxconn(), workers + 1
-    end
+  for _, server in ipairs(worker_servers) do
+    taken, places, workers = taken + server:get_cur_sess(), places + server:get_maxconn(), workers + 1
   end
   return places * core.backends['workers-up']:get_srv_act() // workers - taken > promised()
 end
@@ -374,7 +375,7 @@ end
 
 local function offer_slots()
   if #wanting == 0 then wanted:pop_wait() end
-  core.msleep(OFFER_MS)
+  core.msleep(math.min(OFFER_MS * (1 + waiting()), OFFER_MS_MAX))
   local now = now_ms()
   while wanting[1] and wanting[1].ends_at <= now do table.remove(wanting, 1) end
   if #wanting == 0 or not has_slot_to_offer() then return end
@@ -465,6 +466,10 @@ end)
 core.register_init(function()
   line = core.backends['line']
   slots = line.servers['slots']
+  for _, server in pairs(core.backends['peers'].servers) do peer_servers[#peer_servers + 1] = server end
+  for name, server in pairs(core.backends['workers'].servers) do
+    if name:match('^worker%-') then worker_servers[#worker_servers + 1] = server end
+  end
 end)
 core.register_task(function()
   for name, server in pairs(line.servers) do
