@@ -148,7 +148,8 @@ function fromSending(timeline: TimelineEntry[]): TimelineEntry[] {
   return timeline.map(([dueAtMs, latencyMs, ...rest]) => {
     const sentAtMs = Math.max(dueAtMs, endMs);
     endMs = dueAtMs + latencyMs;
-    return [sentAtMs, endMs - sentAtMs, ...rest];
+    // As precise as the client tells it, in spite of the subtraction.
+    return [sentAtMs, Math.round((endMs - sentAtMs) * 10) / 10, ...rest];
   });
 }
 
