@@ -174,7 +174,7 @@ const KEEPS_CLIENTS = `  no option http-server-close
 /**
  * A connection that ends just as it is used again answers nothing, and HAProxy takes for granted that its client sends the request
  * again. nginx does so with those that it sends over kept connections, and with no others; "safe" keeps the two apart in each stage: the
- * first request of a connection from the stage before goes over a new one. Workers only where the runtime sees to it that a response is as
+ * first request of a connection from the stage before goes over a new one. Those to workers are kept only where the runtime sees to it that a response is as
  * long as it says: what is left of one would be the beginning of the next.
  */
 const KEEPS_SERVERS = `  no option http-server-close
