@@ -11,7 +11,7 @@ const { constants } = require('node:os');
 const { join } = require('node:path');
 const { agentOf } = require('./agent.cjs');
 const begun = require('./begun.cjs');
-const { compact, compactSoon } = require('./compact.cjs');
+const { compactRegularly } = require('./compact.cjs');
 const { accepts, healthServer } = require('./health.cjs');
 const { pagesOf } = require('./pages.cjs');
 const { killAll, name } = require('./processes.cjs');
@@ -48,8 +48,6 @@ const UNWATCHED_MS = 2_000;
 const THREAD_MS = 2_000;
 /** The thread answers at once; a process that is stopped does not. */
 const FIGURES_MS = 500;
-/** How often the supervisor collects its garbage. */
-const COMPACT_MS = 30_000;
 /** A launcher (npm, nodemon ...) whose server has ended gets this long to end as well, or to bring up another one. */
 const LAUNCHER_MS = 10_000;
 /** Signals that mean "stop": no restart after them. */
@@ -565,8 +563,7 @@ const pages = pagesOf({
 function saveMemory() {
   const { setFlagsFromString } = require('node:v8');
   for (const flag of ['--gc-global', '--no-opt', '--no-sparkplug']) setFlagsFromString(flag);
-  compactSoon();
-  setInterval(compact, COMPACT_MS);
+  compactRegularly();
 }
 
 /**
