@@ -30,10 +30,13 @@ function compactSoon() {
 
 /** Soon after the start, and regularly from then on. */
 function compactRegularly() {
-  setTimeout(() => {
-    compact();
-    setInterval(compact, EVERY_MS);
-  }, AFTER_MS + Math.random() * EVERY_MS);
+  setTimeout(
+    () => {
+      compact();
+      setInterval(compact, EVERY_MS);
+    },
+    AFTER_MS + Math.random() * EVERY_MS,
+  );
 }
 
 module.exports = { compactSoon, compactRegularly };
