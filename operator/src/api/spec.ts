@@ -142,7 +142,9 @@ function proxyResources(cpu: string, memory: string, memoryLimit: string, what: 
     .strictObject({
       cpu: quantity()
         .default(cpu)
-        .describe('CPU request. There is no CPU limit: throttling a proxy delays every request.'),
+        .describe(
+          'CPU request, which is also its share where all CPUs are busy (sidecar/README.md has figures). There is no CPU limit: throttling a proxy delays every request.',
+        ),
       memory: quantity().default(memory).describe('Memory request.'),
       memoryLimit: quantity().default(memoryLimit).describe('Memory limit.'),
     })
