@@ -3,6 +3,7 @@
 
 /** When what has been loaded for the start is garbage. */
 const AFTER_MS = 2_000;
+/** Within so long after that. */
 const SPREAD_MS = 10_000;
 /** How often an isolate that lives long collects. */
 const EVERY_MS = 30_000;
@@ -22,7 +23,7 @@ function compact() {
 
 /**
  * Once, soon after the start. At a time of its own: the workers of a pod start together, one collection takes 12 to 18 ms of CPU
- * [measured], and those of 15 workers at once held up every render.
+ * [measured], and those of 15 workers at once held up renders.
  */
 function compactSoon() {
   setTimeout(compact, AFTER_MS + Math.random() * SPREAD_MS);
