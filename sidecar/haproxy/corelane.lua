@@ -9,6 +9,8 @@ local DRAINED_MARK = '/run/corelane/drained'
 local POLL_MS = 50
 -- How often one looks whether the supervisors have been asked for the first time.
 local ASKED_LOOK_MS = 20
+-- After a start readiness waits so long for a worker: less than kubelet waits for its probe (2 s).
+local FIRST_WORKER_MS = 1500
 
 -- Arguments of a file as a table: numbers, but for those that are named in `texts`. For the files that are loaded after
 -- this one, too.
@@ -29,6 +31,7 @@ end
 local settings =
   corelane_settings('corelane.lua', { ... }, { 'drain-delay-ms', 'drain-timeout-ms', 'queue-timeout-ms' })
 
+local started_ms = nil
 local draining_since_ms = nil
 -- Nginx accepts no more, and drain.timeout counts, from here on.
 local forgotten_since_ms = nil
@@ -63,6 +66,7 @@ end
 -- A port that is open says nothing about a worker that is stuck, or not warm yet: it counts when the agent has been asked,
 -- whatever came of it.
 core.register_task(function()
+  started_ms = corelane_now_ms()
   local unasked = {}
   for _, server in pairs(core.backends['workers'].servers) do
     if server:get_name() ~= 'waiting-room' then
@@ -125,6 +129,13 @@ function corelane_draining()
   return draining_since_ms ~= nil
 end
 core.register_fetches('corelane_draining', corelane_draining)
+
+-- Holds a readiness probe that comes before the supervisors could answer: of a HAProxy that has died and is back, "no worker"
+-- would be a guess, and two of these make the pod NotReady.
+core.register_action('wait_for_first_worker', { 'http-req' }, function()
+  local limit_ms = (started_ms or corelane_now_ms()) + FIRST_WORKER_MS
+  while workers_up() == 0 and corelane_now_ms() < limit_ms do core.msleep(POLL_MS) end
+end)
 
 -- Holds a request until a worker is up, or for the queue time-out; txn.waited_ms tells how long it was. Where pods
 -- share their work another pod may have it meanwhile (txn.peer), but for one that has come from there.

@@ -2,12 +2,14 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { PORTS } from '../../operator/src/api/names.ts';
 import { runSidecar } from './docker.ts';
 
-/** The sockets of HAProxy's entrance: else the entry point makes them, in a folder that is not a test's to give. */
-export const ENTRANCE = ['front', 'replay'].map(
-  (name) => `CORELANE_${name.toUpperCase()}=unix@/run/corelane/${name}.sock`,
-);
+/** What the entry point else holds open for HAProxy, in a folder that is not a test's to give. */
+export const ENTRANCE = [
+  ...['front', 'replay'].map((name) => `CORELANE_${name.toUpperCase()}=unix@/run/corelane/${name}.sock`),
+  `CORELANE_HEALTH=:${PORTS.health}`,
+];
 
 /** Names the files that a parser complains about, and says what it said. A warning of HAProxy counts. */
 const CHECK = `

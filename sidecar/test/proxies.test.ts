@@ -12,7 +12,7 @@ afterEach(() => pod?.stop());
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
 const post = (id: string, query = '') => pod.get(`/?id=${id}&${query}`, { method: 'POST', body: 'x'.repeat(100_000) });
 
-test('HAProxy dies: who comes while it is away waits, safe requests that it had are served by the next one', async () => {
+test('HAProxy dies: who comes while it is away waits, probes too, safe requests that it had are served by the next one', async () => {
   const startedAt = await pod.startedAt(pod.haproxy);
   const safe = [0, 1].map((n) => pod.get(`/?hold=1&id=had-${n}`));
   await Promise.all([pod.begun('had-0'), pod.begun('had-1')]);
@@ -26,13 +26,14 @@ test('HAProxy dies: who comes while it is away waits, safe requests that it had 
   // Nobody can know whether a worker has begun it.
   expect(await queuedUnsafe).toMatchObject({ status: 502, headers: { 'x-corelane-error': 'worker-died' } });
   const late = [0, 1, 2, 3].map((n) => post(`late-${n}`));
+  const probes = ['/readyz', '/livez'].map((path) => pod.get(path, { port: PORTS.health }));
   await until('ping answers', async () => (await pod.get(pod.spec.ping.path)).status === 200);
   pod.release('had-0', 'had-1');
   await docker('kill', '--signal', 'CONT', pod.haproxy);
 
   expect(statuses(await Promise.all([...safe, ...queuedSafe, ...late]))).toEqual(Array(9).fill(200));
+  expect(statuses(await Promise.all(probes))).toEqual([200, 200]);
   expect(await pod.startedAt(pod.haproxy)).toBe(startedAt);
-  expect((await pod.get('/readyz', { port: PORTS.health })).status).toBe(200);
 });
 
 test('nginx dies: who comes while it is away waits', async () => {

@@ -430,13 +430,16 @@ function health({ pooling, ports }: DataPlaneModel): string {
   const text = (status: number, body: string) =>
     `http-request return status ${status} content-type text/plain string ${body}`;
   return `frontend health
-  ${bindAny(ports.health)}
+  # The entry point holds this port open: kubelet's probes wait in there while HAProxy is started again.
+  # corelane: health-port=${whole(ports.health, 'port')}
+  bind "\${CORELANE_HEALTH}"
   timeout http-request 5s
   timeout http-keep-alive 5s
   # A preStop hook waits here for as long as the drain takes.
   timeout client 24h
   ${text(200, 'ok')} if { path /livez }
   ${text(503, 'draining')} if { path /readyz } { lua.corelane_draining -m bool }
+  http-request lua.wait_for_first_worker if { path /readyz } { nbsrv(workers-up) eq 0 }
   ${text(503, 'no-worker')} if { path /readyz } { nbsrv(workers-up) eq 0 }
 ${pooling?.shed ? `  ${text(503, 'queue-full')} if { path /readyz } { lua.corelane_shed -m bool }\n` : ''}  ${text(200, 'ok')} if { path /readyz }
   http-request lua.wait_for_drain if { path /wait-for-drain }

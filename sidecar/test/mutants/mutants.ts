@@ -236,6 +236,12 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     caughtBy: 'limits: errors of the application pass through',
   },
   {
+    name: 'a HAProxy that is back says "no worker" before it has asked',
+    breaks: 'readiness',
+    edits: [[/ {2}http-request lua\.wait_for_first_worker .*\n/g, REMOVED]],
+    caughtBy: 'proxies: HAProxy dies',
+  },
+  {
     name: 'ready without a worker',
     breaks: 'readiness',
     edits: [[/ {2}http-request return status 503 .* no-worker if { path \/readyz } .*\n/g, REMOVED]],
@@ -523,6 +529,13 @@ const scripts: Mutant[] = [
     breaks: 'I2',
     file: 'corelane-entrypoint',
     edits: [[/^ {2}should_restart \|\| break$/gm, '  break']],
+    caughtBy: 'proxies: HAProxy dies',
+  },
+  {
+    name: 'the port of the probes goes with HAProxy',
+    breaks: 'readiness',
+    file: 'corelane-entrypoint',
+    edits: [[/"health:\$\(health_port\)" --/g, '-- env CORELANE_HEALTH=":$(health_port)"']],
     caughtBy: 'proxies: HAProxy dies',
   },
   {
