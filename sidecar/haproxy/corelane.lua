@@ -134,7 +134,7 @@ core.register_fetches('corelane_draining', corelane_draining)
 -- would be a guess, and two of these make the pod NotReady.
 core.register_action('wait_for_first_worker', { 'http-req' }, function()
   local limit_ms = (started_ms or corelane_now_ms()) + FIRST_WORKER_MS
-  while workers_up() == 0 and corelane_now_ms() < limit_ms do core.msleep(POLL_MS) end
+  while workers_up() == 0 and not draining_since_ms and corelane_now_ms() < limit_ms do core.msleep(POLL_MS) end
 end)
 
 -- Holds a request until a worker is up, or for the queue time-out; txn.waited_ms tells how long it was. Where pods

@@ -34,6 +34,7 @@ test('HAProxy dies: who comes while it is away waits, probes too, safe requests 
   expect(statuses(await Promise.all([...safe, ...queuedSafe, ...late]))).toEqual(Array(9).fill(200));
   expect(statuses(await Promise.all(probes))).toEqual([200, 200]);
   expect(await pod.startedAt(pod.haproxy)).toBe(startedAt);
+  expect((await pod.get('/readyz', { port: PORTS.health })).status).toBe(200);
 });
 
 test('nginx dies: who comes while it is away waits', async () => {
