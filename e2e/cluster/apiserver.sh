@@ -20,18 +20,19 @@
 #   --controllers LIST  also run kube-controller-manager with these, e.g.
 #                       garbage-collector,deployment,replicaset
 #   --no-watch-cache    watches and lists go to etcd
+#   --service-accounts  the ServiceAccount admission plugin is on, which gives pods the tokens of their accounts
 #   --fresh             with up: replace a running one instead of using it
 #   --kill              with stop/restart-apiserver: no graceful end
 #
 # Users: `admin` (system:masters), and `operator`, which is in no group, so that
 # it can do exactly what a test's RBAC objects allow. Authorisation is RBAC.
-# The ServiceAccount admission plugin is off: nothing makes the `default`
+# Without --service-accounts that plugin is off: nothing makes the `default`
 # accounts here, and without one a test could not create a Pod.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 command=${1:-}
 (($# == 0)) || shift
-name=default port='' kubeconfig='' controllers='' watch_cache=true fresh='' all='' kill='' user=admin
+name=default port='' kubeconfig='' controllers='' watch_cache=true no_accounts=ServiceAccount fresh='' all='' kill='' user=admin
 while (($#)); do
   case $1 in
     --name) name=$2; shift ;;
@@ -40,6 +41,7 @@ while (($#)); do
     --controllers) controllers=$2; shift ;;
     --user) user=$2; shift ;;
     --no-watch-cache) watch_cache=false ;;
+    --service-accounts) no_accounts='' ;;
     --fresh) fresh=1 ;;
     --all) all=1 ;;
     --kill) kill=1 ;;
@@ -155,7 +157,7 @@ start_apiserver() {
     --authorization-mode=RBAC --anonymous-auth=false --token-auth-file=/pki/tokens.csv \
     --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file=/pki/service-account.key --service-account-signing-key-file=/pki/service-account.key \
-    --service-cluster-ip-range=10.96.0.0/16 --disable-admission-plugins=ServiceAccount \
+    --service-cluster-ip-range=10.96.0.0/16 --disable-admission-plugins="$no_accounts" \
     --watch-cache="$watch_cache" --profiling=false
 }
 
@@ -191,7 +193,7 @@ remove_this() { remove --filter "name=^/?$prefix(-(etcd|apiserver|controllers))?
 
 up() {
   local images wanted=(etcd kube-apiserver) options started=$SECONDS
-  options="controllers=$controllers watch_cache=$watch_cache"
+  options="controllers=$controllers watch_cache=$watch_cache no_accounts=$no_accounts"
   : "${kubeconfig:=$dir/kubeconfig}"
   state_dir
   lock "apiserver-$clone_id-$name"

@@ -26,6 +26,14 @@ describe('the storefront example', () => {
     expect(pod?.spec.containers.map(({ name }) => name)).toEqual(['worker-0', 'worker-1']);
   });
 
+  test('gives the proxies no token of an account', async () => {
+    const [pod] = await podsOf(NAMESPACE, NAME);
+    const folder = '/var/run/secrets/kubernetes.io/serviceaccount';
+    const look = (container: string) =>
+      kubectl(['-n', NAMESPACE, 'exec', pod?.metadata.name ?? '', '-c', container, '--', 'ls', '-A', folder]);
+    expect([await look('haproxy'), await look('nginx')]).toEqual(['', '']);
+  });
+
   test('spreads its pods over both nodes that may run them', async () => {
     const pods = await podsOf(NAMESPACE, NAME);
     expect(new Set(pods.map(({ spec }) => spec.nodeName)).size).toBe(2);

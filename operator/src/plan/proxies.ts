@@ -12,6 +12,9 @@ export interface SidecarImage {
 const CONFIG_VOLUME = `${VOLUME_PREFIX}config`;
 const RUN_VOLUME = `${VOLUME_PREFIX}run`;
 const TEMP_VOLUME = `${VOLUME_PREFIX}tmp`;
+const NO_TOKEN_VOLUME = `${VOLUME_PREFIX}no-token`;
+/** Where the API server mounts the token of the pod's account, unless the container has a mount of its own there. */
+const TOKEN_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
 /** User and group of the image. Numeric, because kubelet must see that it is not root. */
 const USER_ID = 10_001;
 
@@ -26,12 +29,21 @@ export const SECURITY_CONTEXT = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files. */
+/**
+ * Mount of every container that Corelane adds: an empty folder where the token of the pod's account would be. The account
+ * is the user's choice, and may do more than a proxy that strangers talk to should be able to. (The pod's own field
+ * automountServiceAccountToken would take the token away from the user's containers, too.)
+ */
+export const NO_TOKEN_MOUNT = { name: NO_TOKEN_VOLUME, mountPath: TOKEN_PATH, readOnly: true };
+
+/** Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files, no token. */
 export function proxyVolumes(configMapName: string): V1Volume[] {
   return [
     { name: CONFIG_VOLUME, configMap: { name: configMapName } },
     { name: RUN_VOLUME, emptyDir: {} },
     { name: TEMP_VOLUME, emptyDir: {} },
+    // Nobody can write there.
+    { name: NO_TOKEN_VOLUME, emptyDir: { sizeLimit: '1Mi' } },
   ];
 }
 
@@ -93,6 +105,7 @@ function common(
       { name: CONFIG_VOLUME, mountPath: '/etc/corelane', readOnly: true },
       { name: RUN_VOLUME, mountPath: '/run/corelane' },
       ...(name === NGINX_CONTAINER ? [{ name: TEMP_VOLUME, mountPath: '/tmp' }] : []),
+      NO_TOKEN_MOUNT,
     ],
   };
 }

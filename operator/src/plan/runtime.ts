@@ -6,7 +6,7 @@ import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
 import { PORTS, RUNTIME_CONTAINER, RUNTIME_MOUNT_PATH, VOLUME_PREFIX } from '../api/names.ts';
 import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
-import { SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
+import { NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
 
 const VOLUME = `${VOLUME_PREFIX}runtime`;
 const STALL_TIMEOUT = '10s';
@@ -44,7 +44,7 @@ export function runtimeContainers(spec: RenderServiceSpec, { image, pullPolicy }
       args: ['cp', '--recursive', '--remove-destination', '/usr/share/corelane/runtime/.', RUNTIME_MOUNT_PATH],
       resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { memory: '64Mi' } },
       securityContext: SECURITY_CONTEXT,
-      volumeMounts: [{ name: VOLUME, mountPath: RUNTIME_MOUNT_PATH }],
+      volumeMounts: [{ name: VOLUME, mountPath: RUNTIME_MOUNT_PATH }, NO_TOKEN_MOUNT],
     },
   ];
 }

@@ -21,6 +21,8 @@ export interface StartOptions {
   controllers?: string;
   /** Watches and lists go to etcd, so that a compaction hits them at once. */
   noWatchCache?: boolean;
+  /** Pods get the tokens of their accounts, as in a cluster. */
+  serviceAccounts?: boolean;
 }
 
 /** One API server, by its name. Several test files can hold the same one; only its starter should take it down. */
@@ -37,11 +39,15 @@ export class ApiServer {
   }
 
   /** Starts a fresh server with the CustomResourceDefinition in it. It is removed again if that fails. */
-  static async start(name: string, { controllers, noWatchCache }: StartOptions = {}): Promise<ApiServer> {
+  static async start(
+    name: string,
+    { controllers, noWatchCache, serviceAccounts }: StartOptions = {},
+  ): Promise<ApiServer> {
     const options = [
       '--fresh',
       ...(controllers ? ['--controllers', controllers] : []),
       ...(noWatchCache ? ['--no-watch-cache'] : []),
+      ...(serviceAccounts ? ['--service-accounts'] : []),
     ];
     const output = await execute('up', name, ...options);
     const server = new ApiServer(name, output.trim().split('\n').at(-1) as string);

@@ -115,3 +115,18 @@ test.each([
     expect(one(plan(spec), 'Deployment').spec.template.spec.terminationGracePeriodSeconds).toBe(expected);
   },
 );
+
+test("what Corelane adds has an empty folder where the token of the pod's account would be", () => {
+  const containers = [
+    { name: 'worker', image: 'a' },
+    { name: 'other', image: 'b' },
+  ];
+  const spec = { template: { spec: { serviceAccountName: 'powerful', containers } } };
+  const pod = one(plan(spec), 'Deployment').spec.template.spec;
+  const at = (container: { volumeMounts?: { mountPath: string }[] }) =>
+    container.volumeMounts?.find(({ mountPath }) => mountPath === '/var/run/secrets/kubernetes.io/serviceaccount');
+  const mount = { name: 'corelane-no-token', mountPath: expect.any(String), readOnly: true };
+  expect(pod.initContainers.map(at)).toEqual([mount, mount, mount]);
+  expect(pod.containers.map(at)).toEqual([undefined, undefined, undefined, undefined, undefined]);
+  expect(pod.volumes).toContainEqual({ name: 'corelane-no-token', emptyDir: { sizeLimit: '1Mi' } });
+});

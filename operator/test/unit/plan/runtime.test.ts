@@ -30,7 +30,7 @@ test('an init container copies it, before the proxies start, and the workers mou
   expect(init).toMatchObject({
     image: 'example/sidecar:1',
     securityContext: { runAsNonRoot: true, readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
-    volumeMounts: [{ name: 'corelane-runtime', mountPath: '/corelane' }],
+    volumeMounts: [{ name: 'corelane-runtime', mountPath: '/corelane' }, { name: 'corelane-no-token' }],
   });
   expect(pod.volumes).toContainEqual({ name: 'corelane-runtime', emptyDir: {} });
   for (const worker of pod.containers) {
