@@ -208,7 +208,10 @@ ${onlyOnce(model)}  # All that wait: in line, for a worker whose last client has
   acl no_slot be_conn_free(workers) le 0
   acl queue_full queue(line),add(txn.waiting),add(txn.in_waiting_room) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full
-${handsOver(model) ? `  ${REVISION_HEADER}\n  http-request lua.ask_peers if no_slot\n` : ''}${secondTry(model)}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
+${handsOver(model) ? `  ${REVISION_HEADER}\n  http-request lua.ask_peers if no_slot\n` : ''}  # Nobody behind this point, neither a worker nor a peer, tells nginx what to do: without buffering a slow client would
+  # hold a worker.
+  http-response del-header X-Accel- -m beg
+${secondTry(model)}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
   http-after-response set-var(txn.in_line_ms) req.timer.queue
   http-after-response set-header X-Corelane-Queue-Ms %[res.hdr(X-Corelane-Queue-Ms),add(txn.in_line_ms)] if { res.hdr(X-Corelane-Queue-Ms) -m found }
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ res.hdr(X-Corelane-Queue-Ms) -m found }
@@ -353,9 +356,8 @@ function workers(model: DataPlaneModel): string {
 ${isSupervised(model) ? `${KEEPS_SERVERS}\n` : ''}  # All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.
   retries ${whole(model.workers.length + 3, 'retries')}
   http-request set-timeout server ${afterWaiting} if { nbsrv(workers-up) eq 0 }
-  # Only the proxies may say who made an error, that a request has waited, and what nginx is to do.
+  # Only the proxies may say who made an error, and that a request has waited.
   http-response del-header X-Corelane- -m beg if !{ srv_name waiting-room }
-  http-response del-header X-Accel-Redirect
   # No worker is up: the request waits instead of failing. Stands before default-server, because its health check
   # would travel through the waiting room into a worker.
   server waiting-room unix@${RUN}/waiting-room.sock backup ${KEPT_NEVER}

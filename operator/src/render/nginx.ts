@@ -5,6 +5,8 @@ import { whole, word } from './safe.ts';
 const RUN = '/run/corelane';
 /** Idle connections to HAProxy. More than that are in use where many wait, and it does not matter then. */
 const KEPT_MAX = 64;
+/** What else nginx would do because a response says so. X-Accel-Redirect is HAProxy's way to a second try. */
+const IGNORED = ['X-Accel-Buffering', 'X-Accel-Charset', 'X-Accel-Expires', 'X-Accel-Limit-Rate'];
 const DRAINING_MARK = `${RUN}/draining`;
 
 /**
@@ -214,6 +216,9 @@ ${connection(webSockets)}  proxy_set_header Host $corelane_host;
   proxy_hide_header X-Corelane-Pod;
   proxy_hide_header X-Corelane-Connection;
 
+  # Second line: HAProxy lets none of these pass.
+  proxy_ignore_headers ${IGNORED.join(' ')};
+
   # HAProxy sees a request when all of its body is here, and gets rid of a response as fast as it can be written.
   proxy_request_buffering on;
   proxy_buffering on;
@@ -250,6 +255,7 @@ function workerDied({ workers }: DataPlaneModel): string {
       proxy_method GET;
       proxy_pass_request_headers off;
       proxy_pass_request_body off;
+      proxy_ignore_headers X-Accel-Redirect ${IGNORED.join(' ')};
       proxy_set_header Content-Length "";
       proxy_connect_timeout 100ms;
       proxy_read_timeout 500ms;

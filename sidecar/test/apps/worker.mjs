@@ -9,6 +9,7 @@
  *   throw=1   an error that nobody catches
  *   helper=1  start a child process, and one below it whose parent has ended
  *   size=N    answer with N bytes
+ *   header=NAME:VALUE  answer with that header, any number of them
  *   status=N  answer with that status; 401 asks for an authentication of the connection
  *   length=N  announce N bytes, send 10, and the text of more=TEXT 0.1 s later; never=1: do not end
  *   drop=once end the connection instead of an answer in the first try
@@ -153,7 +154,8 @@ const server = http.createServer(async (request, response) => {
   const body =
     size > 0 ? 'x'.repeat(size) : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
   const ntlm = status === 401 ? { 'www-authenticate': 'NTLM' } : {};
-  response.writeHead(status, { 'content-type': 'application/json', ...FORGED, ...ntlm }).end(body);
+  const further = Object.fromEntries(url.searchParams.getAll('header').map((header) => header.split(/:(.*)/s)));
+  response.writeHead(status, { 'content-type': 'application/json', ...FORGED, ...ntlm, ...further }).end(body);
 });
 // A WebSocket that sends back what it gets, frames unread.
 server.on('upgrade', (request, socket) => {

@@ -232,8 +232,14 @@ const haproxy: Omit<Mutant, 'file'>[] = [
   {
     name: 'applications may send requests on a second try',
     breaks: 'I2',
-    edits: [[/ {2}http-response del-header X-Accel-Redirect\n/g, REMOVED]],
+    edits: [[/ {2}http-response del-header X-Accel- -m beg\n/g, REMOVED]],
     caughtBy: 'limits: errors of the application pass through',
+  },
+  {
+    name: 'applications may tell nginx what HAProxy does not take away',
+    breaks: 'I4',
+    edits: [[/del-header X-Accel- -m beg/g, 'del-header X-Accel-Redirect']],
+    caughtBy: 'x-accel: change nothing, and nobody sees them',
   },
   {
     name: 'a HAProxy that is back says "no worker" before it has asked',
