@@ -4,11 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { rules } from '../../operator/src/kube/rbac.ts';
+import { readSettings } from '../../operator/src/settings.ts';
 import { ROOT, run } from '../support/shell.ts';
 import { writeSchemas } from './schemas.ts';
 
 const CHART = 'charts/corelane';
 const NAMESPACE = 'corelane';
+/** The settings that an operator cannot do without. */
+const ENVIRONMENT = { CORELANE_SIDECAR_IMAGE: 's:1', CORELANE_POD_NAME: 'p', CORELANE_POD_NAMESPACE: 'n' };
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 /** Combinations of values that take every branch of the templates. */
 const VARIANTS: Record<string, string[]> = {
@@ -76,6 +79,8 @@ describe('the values schema refuses', () => {
     ['logLevel=loud', '/logLevel'],
     ['replicaCount=2', 'replicaCount'],
     ['podMonitor.interval=often', '/podMonitor/interval'],
+    ['networkPolicy.monitoring[0].cidr=10.0.0.0/8', '/networkPolicy/monitoring/0'],
+    ['podMonitor.from[0].ipBlock.cidr=10.0.0.1', '/podMonitor/from/0/ipBlock/cidr'],
   ])('%s, and says where', async (value, place) => {
     await expect(template('--set', value)).rejects.toThrow(place);
   });
@@ -154,6 +159,30 @@ describe('the templates', () => {
     expect(all.find(({ kind }) => kind === 'PodMonitor')?.spec).toMatchObject({
       podMetricsEndpoints: ['/metrics', '/workers/metrics'].map((path) => ({ port: 'stats', path, relabelings })),
     });
+  });
+
+  test('tell the operator who may read the metrics of all pods: whom the values name, and the one who is to scrape', async () => {
+    const monitoring = async (...values: string[]) => {
+      const [container] = deploymentOf(await manifests(...values)).spec.template.spec.containers;
+      const environment = { ...ENVIRONMENT, CORELANE_MONITORING: container?.env.find(isMonitoring)?.value };
+      return readSettings(environment).CORELANE_MONITORING;
+    };
+    const isMonitoring = ({ name }: { name: string }) => name === 'CORELANE_MONITORING';
+    const prometheus = {
+      namespaceSelector: {},
+      podSelector: {
+        matchExpressions: [
+          { key: 'app.kubernetes.io/name', operator: 'In', values: ['prometheus', 'prometheus-agent'] },
+        ],
+      },
+    };
+    const named = ['--set-json', 'networkPolicy.monitoring=[{"ipBlock":{"cidr":"10.0.0.0/8"}}]'];
+    expect(await monitoring()).toEqual([]);
+    expect(await monitoring('--set', 'podMonitor.enabled=true')).toEqual([prometheus]);
+    expect(await monitoring(...named, '--set', 'podMonitor.enabled=true')).toEqual([
+      { ipBlock: { cidr: '10.0.0.0/8' } },
+      prometheus,
+    ]);
   });
 
   test('pass on replicas, priority class, tolerations and the rest', async () => {

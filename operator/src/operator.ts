@@ -141,6 +141,7 @@ export class Operator {
       sampler: this.#sampler,
       scalingOf: (uid) => this.#autoscaler.viewOf(uid),
       sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
+      access: { namespace: settings.CORELANE_POD_NAMESPACE, monitoring: settings.CORELANE_MONITORING },
       events: this.#events,
       now: () => new Date(),
       onWrite: (what, key) => {

@@ -1,7 +1,18 @@
 /** Settings of the operator process, from its environment. The chart sets them; `--help` lists them. */
 import { z } from 'zod';
+import { networkPeer } from './api/network-policy.ts';
 
 const port = (value: number) => z.coerce.number().int().min(1).max(65_535).default(value);
+
+/** Text of JSON as what it says. */
+const json = z.string().transform((text, ctx): unknown => {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    ctx.addIssue({ code: 'custom', message: (error as Error).message });
+    return z.NEVER;
+  }
+});
 
 const schema = z.object({
   CORELANE_SIDECAR_IMAGE: z.string().min(1).describe('Image of the nginx and HAProxy containers, by tag or digest.'),
@@ -11,7 +22,10 @@ const schema = z.object({
     .describe('Pull policy of that image.'),
   CORELANE_NAMESPACE: z.string().optional().describe('The only namespace to work in; empty for all.'),
   CORELANE_POD_NAME: z.string().min(1).describe('Name of this process, unique among the replicas.'),
-  CORELANE_POD_NAMESPACE: z.string().min(1).describe('Namespace of the operator, for its Lease.'),
+  CORELANE_POD_NAMESPACE: z
+    .string()
+    .min(1)
+    .describe('Namespace of the operator: for its Lease, and it may reach the pods.'),
   CORELANE_LEASE_NAME: z.string().min(1).default('corelane').describe('Name of the Lease for leader election.'),
   CORELANE_HTTP_PORT: port(8080).describe('Port of /livez, /readyz and /metrics.'),
   CORELANE_CONCURRENCY: z.coerce
@@ -28,6 +42,10 @@ const schema = z.object({
     .max(45)
     .default(15)
     .describe('How often RenderServices with scaling are looked at.'),
+  CORELANE_MONITORING: json
+    .pipe(z.array(networkPeer))
+    .default([])
+    .describe('Who may read the metrics of all pods: NetworkPolicyPeers as a JSON list.'),
   CORELANE_LOG_LEVEL: z
     .enum(['debug', 'info', 'warn', 'error'])
     .default('info')

@@ -47,6 +47,11 @@ export const PORTS = {
   firstWorkerRuntime: 9102,
 } as const;
 
+/** Whether a port of the pod is Corelane's. */
+export function isReservedPort(port: number): boolean {
+  return port >= PORTS.health && port < PORTS.firstWorkerRuntime + 100;
+}
+
 /** More workers than this would run the worker ports into the worker runtime's ports. */
 export const WORKERS_PER_POD_MAX = 64;
 

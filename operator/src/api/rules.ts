@@ -7,6 +7,7 @@ import type { V1Container } from '@kubernetes/client-node';
 import { acceptedMsMax } from './drain.ts';
 import {
   HAPROXY_CONTAINER,
+  isReservedPort,
   NGINX_CONTAINER,
   PORTS,
   RUNTIME_CONTAINER,
@@ -80,10 +81,6 @@ function limitAboveRequest(proxy: 'nginx' | 'haproxy'): SpecRule {
     cel: notLarger(`self.sidecar.${proxy}.memory`, `self.sidecar.${proxy}.memoryLimit`),
     holds: ({ sidecar }) => quantityOf(sidecar[proxy].memory) <= quantityOf(sidecar[proxy].memoryLimit),
   };
-}
-
-function isReservedPort(port: number): boolean {
-  return port >= PORTS.health && port < PORTS.firstWorkerRuntime + 100;
 }
 
 function isZero(value: number | string): boolean {

@@ -122,6 +122,16 @@ export function intOrPercent() {
   });
 }
 
+/** A range of addresses in CIDR notation. */
+export function cidr() {
+  const message = 'must be a range of addresses such as 10.0.0.0/8 or 2001:db8::/32';
+  return z
+    .string()
+    .max(43)
+    .refine((text) => z.cidrv4().safeParse(text).success || z.cidrv6().safeParse(text).success, message)
+    .meta(celRule('isCIDR(self)', message));
+}
+
 /**
  * A path of the URL: plain characters only, so that it can stand in nginx.conf without any escaping (I7), and as nginx
  * compares it, which takes out empty, "." and ".." parts of what a client asks for.

@@ -5,6 +5,7 @@
 import type { V1PodTemplateSpec } from '@kubernetes/client-node';
 import { z } from 'zod';
 import { WORKERS_PER_POD_MAX } from './names.ts';
+import { networkPolicy } from './network-policy.ts';
 import { specRules } from './rules.ts';
 import { duration, intOrPercent, quantity, requestTarget, size, urlPath } from './scalars.ts';
 import { scaling } from './scaling.ts';
@@ -369,6 +370,7 @@ const specShape = z.strictObject({
   rollout,
   drain,
   disruptionBudget,
+  networkPolicy,
 });
 
 /** Defaulted spec: what every later step works from. */

@@ -14,6 +14,7 @@ const OWNED_KINDS = [
   kinds.configMap,
   kinds.service,
   kinds.podDisruptionBudget,
+  kinds.networkPolicy,
   kinds.deployment,
 ] as const;
 

@@ -16,7 +16,7 @@ export function superfluous(cluster: Cluster, renderService: RenderService, plan
   const mounted = new Set(cluster.replicaSets.list(namespace).map((replicaSet) => replicaSet.config));
   const { metadata, status } = (cluster.owned('Deployment').get(namespace, name) ?? {}) as Partial<KubeObject>;
   const settled = (status as { observedGeneration?: number } | undefined)?.observedGeneration === metadata?.generation;
-  return ['ConfigMap', 'PodDisruptionBudget']
+  return ['ConfigMap', 'PodDisruptionBudget', 'NetworkPolicy']
     .flatMap((kind) => cluster.owned(kind).list(namespace))
     .filter((object) => object.metadata.ownerReferences?.some((reference) => reference.uid === uid))
     .filter(({ metadata }) => !metadata.deletionTimestamp)

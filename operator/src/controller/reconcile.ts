@@ -13,7 +13,7 @@ import { apply, assertOwned, difference, NotOwnedError, readLive } from '../kube
 import type { EventDraft, EventRecorder } from '../kube/events.ts';
 import { ApiError } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { desiredObjects, type PlannedObject, type SidecarImage } from '../plan/index.ts';
+import { desiredObjects, type OperatorAccess, type PlannedObject, type SidecarImage } from '../plan/index.ts';
 import type { ScalingView } from './autoscaler.ts';
 import type { Cluster } from './cluster.ts';
 import { observeFleet } from './fleet.ts';
@@ -42,6 +42,7 @@ const QUIET_FAILURES = 6;
 export interface ReconcilerOptions {
   cluster: Cluster;
   sidecar: SidecarImage;
+  access: OperatorAccess;
   sampler: PodSampler;
   /** What scaling has to say about a RenderService, by its uid. */
   scalingOf: (uid: string) => ScalingView | undefined;
@@ -113,13 +114,13 @@ export class Reconciler {
     resource: RenderServiceResource,
     failures: number,
   ): Promise<{ renderService: RenderService; deployment: KubeObject }> {
-    const { cluster, sidecar } = this.#options;
+    const { cluster, sidecar, access } = this.#options;
     const parsed = parseRenderService(resource);
     if (!parsed.ok) {
       throw new StalledError('InvalidSpec', parsed.errors.map(({ path, message }) => `${path}: ${message}`).join('; '));
     }
     const { renderService } = parsed;
-    const planned = desiredObjects(renderService, sidecar);
+    const planned = desiredObjects(renderService, sidecar, access);
     // All are looked at before any is written: an object of somebody else must not leave the plan half done.
     const live = await Promise.all(planned.map((desired) => this.#readOwned(desired)));
     let deployment: KubeObject | undefined;

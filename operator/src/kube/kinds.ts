@@ -17,6 +17,7 @@ export const kinds = {
   deployment: { apiVersion: 'apps/v1', kind: 'Deployment', plural: 'deployments' },
   replicaSet: { apiVersion: 'apps/v1', kind: 'ReplicaSet', plural: 'replicasets' },
   podDisruptionBudget: { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget', plural: 'poddisruptionbudgets' },
+  networkPolicy: { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', plural: 'networkpolicies' },
   lease: { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases' },
   event: { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events' },
 } as const satisfies Record<string, Kind>;

@@ -24,6 +24,7 @@ export const rules: Record<'namespaced' | 'ownNamespace', PolicyRule[]> = {
     { apiGroups: [''], resources: ['services', 'serviceaccounts'], verbs: OWNED },
     { apiGroups: ['apps'], resources: ['deployments'], verbs: OWNED },
     { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...OWNED, 'delete'] },
+    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...OWNED, 'delete'] },
     { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['list', 'watch'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
     { apiGroups: ['metrics.k8s.io'], resources: ['pods'], verbs: ['list'] },

@@ -21,6 +21,8 @@ const worker = { name: 'worker', image: 'app:1' };
 const scaling = (fields: object) => ({ scaling: { maxReplicas: 10, ...fields } });
 const steps = (...pairs: [abovePercent: number, addReplicas: number][]) =>
   scaling({ cpu: { scaleUp: { steps: pairs.map(([abovePercent, addReplicas]) => ({ abovePercent, addReplicas })) } } });
+const monitoring = (peer: object) => ({ networkPolicy: { monitoring: [peer] } });
+const ingress = (rule: object) => ({ networkPolicy: { ingress: [rule] } });
 const twoContainers = (one: object, other: object) => pod({ containers: [one, other] });
 
 export const badResources: BadResource[] = [
@@ -131,6 +133,19 @@ export const badResources: BadResource[] = [
     spec: scaling({ occupancy: { scaleUp: { steps: [{ abovePercent: 60, addReplicas: 10 }] } } }),
   },
 
+  // Who may come in
+  { what: 'peer that is nobody', spec: monitoring({}) },
+  { what: 'peer with addresses and pods', spec: monitoring({ ipBlock: { cidr: '10.0.0.0/8' }, podSelector: {} }) },
+  { what: 'misspelt selector of a peer', spec: monitoring({ namespace: 'monitoring' }) },
+  { what: 'addresses without a length', spec: monitoring({ ipBlock: { cidr: '10.0.0.1' } }) },
+  { what: 'label value that is none', spec: monitoring({ podSelector: { matchLabels: { app: 'a b' } } }) },
+  {
+    what: 'condition on a label without values',
+    spec: monitoring({ podSelector: { matchExpressions: [{ key: 'app', operator: 'In' }] } }),
+  },
+  { what: 'port beyond every port', spec: ingress({ ports: [{ port: 70_000 }] }) },
+  { what: 'range of ports that ends before it begins', spec: ingress({ ports: [{ port: 80, endPort: 79 }] }) },
+
   // The pod template
   { what: 'no container', spec: pod({ containers: [] }) },
   { what: 'container without an image', spec: container({ image: undefined }), apiServerOnly: true },
@@ -216,6 +231,34 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   { what: 'a path in depth', spec: { ping: { path: '/health/ping_1.txt' } } },
   { what: 'a path with a dot in front', spec: { ping: { path: '/.well-known/ping/' } } },
   { what: 'no budget', spec: { disruptionBudget: { enabled: false } } },
+  { what: 'no NetworkPolicy', spec: { networkPolicy: { enabled: false } } },
+  {
+    what: 'peers of all kinds',
+    spec: {
+      networkPolicy: {
+        monitoring: [
+          {
+            namespaceSelector: {},
+            podSelector: { matchLabels: { 'app.kubernetes.io/name': 'prometheus', empty: '' } },
+          },
+          { podSelector: { matchExpressions: [{ key: 'a/b', operator: 'NotIn', values: ['c'] }] } },
+          { namespaceSelector: { matchExpressions: [{ key: 'team', operator: 'Exists' }] } },
+          { ipBlock: { cidr: '10.0.0.0/8', except: ['10.1.0.0/16'] } },
+          { ipBlock: { cidr: '2001:db8::/32' } },
+        ],
+        ingress: [
+          {},
+          {
+            from: [{ podSelector: {} }],
+            ports: [
+              { port: 53, protocol: 'UDP' },
+              { port: 1, endPort: 1 },
+            ],
+          },
+        ],
+      },
+    },
+  },
   { what: 'empty sections', spec: { queue: {}, timeouts: {}, buffering: { request: {} }, rollout: {} } },
   {
     what: 'a second container with probes, ports and hooks',

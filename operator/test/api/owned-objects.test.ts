@@ -45,6 +45,7 @@ describe('a new RenderService', () => {
     ['Service', async () => 'new'],
     ['Service', async () => 'new-peers'],
     ['PodDisruptionBudget', async () => 'new'],
+    ['NetworkPolicy', async () => 'new'],
     ['Deployment', async () => 'new'],
   ])('has a %s with its labels, which goes when it goes', async (kind, nameOf) => {
     const { metadata } = await world.get(kind, await nameOf());
@@ -85,7 +86,7 @@ describe('an owned object', () => {
     await world.untilApplied('kept');
   });
 
-  test.each<KindName>(['ServiceAccount', 'ConfigMap', 'Service', 'PodDisruptionBudget', 'Deployment'])(
+  test.each<KindName>(['ServiceAccount', 'ConfigMap', 'Service', 'PodDisruptionBudget', 'NetworkPolicy', 'Deployment'])(
     'comes back when somebody deletes it: %s',
     async (kind) => {
       const name = kind === 'ConfigMap' ? await currentConfigMap('kept') : 'kept';
@@ -118,6 +119,37 @@ describe('an owned object', () => {
       name: 'kept',
       patch: { spec: { maxUnavailable: '50%' } },
       repaired: { spec: { maxUnavailable: 1 } },
+    },
+    {
+      what: 'rules of the NetworkPolicy, opened for all',
+      kind: 'NetworkPolicy',
+      name: 'kept',
+      patch: { spec: { ingress: [{}] } },
+      repaired: {
+        spec: {
+          ingress: [
+            { ports: [{ protocol: 'TCP', port: 9000 }] },
+            {
+              ports: [{ protocol: 'TCP', port: 9001 }],
+              from: [{ podSelector: { matchLabels: { 'corelane.dev/renderservice': 'kept' } } }],
+            },
+            {
+              ports: [
+                { protocol: 'TCP', port: 8998 },
+                { protocol: 'TCP', port: 8999 },
+              ],
+              from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'owned-objects' } } }],
+            },
+          ],
+        },
+      },
+    },
+    {
+      what: 'pods that the NetworkPolicy is about',
+      kind: 'NetworkPolicy',
+      name: 'kept',
+      patch: { spec: { podSelector: { matchLabels: { 'corelane.dev/renderservice': 'another' } } } },
+      repaired: { spec: { podSelector: { matchLabels: { 'corelane.dev/renderservice': 'kept' } } } },
     },
     {
       what: 'account that mounts its token',
@@ -200,6 +232,13 @@ describe('an owned object', () => {
       repaired: { spec: { maxUnavailable: 1 } },
     },
     {
+      what: 'egress rule, which would shut the pods in',
+      kind: 'NetworkPolicy',
+      patch: { spec: { policyTypes: ['Ingress', 'Egress'], egress: [{}] } },
+      gone: ({ spec }) => spec.egress,
+      repaired: { spec: { policyTypes: ['Ingress'] } },
+    },
+    {
       what: 'paused rollout',
       kind: 'Deployment',
       patch: { spec: { paused: true } },
@@ -265,7 +304,7 @@ describe('an owned object', () => {
     });
   });
 
-  test.each<KindName>(['Service', 'Deployment', 'PodDisruptionBudget', 'ServiceAccount', 'ConfigMap'])(
+  test.each<KindName>(['Service', 'Deployment', 'PodDisruptionBudget', 'NetworkPolicy', 'ServiceAccount', 'ConfigMap'])(
     'keeps labels and annotations that are not ours: %s',
     async (kind) => {
       const name = kind === 'ConfigMap' ? await currentConfigMap('kept') : 'kept';
@@ -396,6 +435,23 @@ describe('a change of the spec', () => {
     await eventually('the budget is back', () => world.get('PodDisruptionBudget', 'budget'));
   });
 
+  test('that turns the NetworkPolicy off deletes it, and on brings it back with what it says', async () => {
+    await world.createRenderService('policy');
+    await world.untilApplied('policy');
+    expect(await world.find('NetworkPolicy', 'policy')).toBeDefined();
+    await world.patchSpec('policy', { networkPolicy: { enabled: false } });
+    await eventually('the policy is gone', async () => {
+      expect(await world.find('NetworkPolicy', 'policy')).toBeUndefined();
+    });
+    const peer = { namespaceSelector: { matchLabels: { team: 'observability' } } };
+    await world.patchSpec('policy', { networkPolicy: { enabled: true, monitoring: [peer] } });
+    await eventually('the policy is back', () => world.get('NetworkPolicy', 'policy'));
+    const { ingress } = (await world.get('NetworkPolicy', 'policy')).spec;
+    const watched = ingress.find(({ ports }: Json) => ports.some(({ port }: Json) => port === 8999));
+    const operator = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'owned-objects' } } };
+    expect(watched.from).toEqual([operator, peer]);
+  });
+
   test('reaches annotations of the Service, and takes removed ones away', async () => {
     const annotations = { 'example.com/internal': 'true', 'example.com/other': 'a' };
     await world.createRenderService('annotated', { service: { annotations } });
@@ -436,6 +492,7 @@ describe('a deleted RenderService', () => {
       'Service',
       'ServiceAccount',
       'PodDisruptionBudget',
+      'NetworkPolicy',
     ];
     const lists = await Promise.all(kinds.map((kind) => world.list(kind)));
     return lists

@@ -33,6 +33,7 @@ const PATHS = {
   ServiceAccount: ['api/v1', 'serviceaccounts'],
   Pod: ['api/v1', 'pods'],
   PodDisruptionBudget: ['apis/policy/v1', 'poddisruptionbudgets'],
+  NetworkPolicy: ['apis/networking.k8s.io/v1', 'networkpolicies'],
   Event: ['apis/events.k8s.io/v1', 'events'],
   Lease: ['apis/coordination.k8s.io/v1', 'leases'],
   Role: ['apis/rbac.authorization.k8s.io/v1', 'roles'],

@@ -123,6 +123,7 @@ export class World {
       'Service',
       'ServiceAccount',
       'PodDisruptionBudget',
+      'NetworkPolicy',
     ];
     const lists = await Promise.all(kinds.map((kind) => this.list(kind)));
     return Object.fromEntries(

@@ -26,7 +26,11 @@ function plan(input: string): string {
     spec,
   });
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.errors));
-  const objects = desiredObjects(parsed.renderService, { image: 'sidecar:1', pullPolicy: 'IfNotPresent' });
+  const objects = desiredObjects(
+    parsed.renderService,
+    { image: 'sidecar:1', pullPolicy: 'IfNotPresent' },
+    { namespace: 'corelane-system', monitoring: [] },
+  );
   const documents = objects.map((object) => {
     const data = Object.keys((object.data as object | undefined) ?? {}).map((file) => [file, '<configuration>']);
     const shown = object.data ? { ...object, data: Object.fromEntries(data) } : object;

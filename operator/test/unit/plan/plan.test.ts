@@ -4,6 +4,7 @@ import { parseRenderService, type RenderService } from '../../../src/api/resourc
 import { desiredObjects, type PlannedObject } from '../../../src/plan/index.ts';
 
 const SIDECAR = { image: 'sidecar:1' };
+const ACCESS = { namespace: 'corelane-system', monitoring: [] };
 
 function renderService(spec: object = {}, name = 'shop'): RenderService {
   const parsed = parseRenderService({
@@ -17,7 +18,7 @@ function renderService(spec: object = {}, name = 'shop'): RenderService {
 }
 
 function plan(spec: object = {}, name?: string): PlannedObject[] {
-  return desiredObjects(renderService(spec, name), SIDECAR);
+  return desiredObjects(renderService(spec, name), SIDECAR, ACCESS);
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into objects of every kind
@@ -56,7 +57,7 @@ test('a plan leaves the spec as it was', () => {
     template: { spec: { containers: [{ name: 'worker', image: 'a', env: [], ports: [] }] } },
   });
   const before = structuredClone(input);
-  desiredObjects(input, SIDECAR);
+  desiredObjects(input, SIDECAR, ACCESS);
   expect(input).toEqual(before);
 });
 
@@ -64,6 +65,11 @@ test.each<[string, object, string[]]>([
   ['replicas change the Deployment', { replicas: 5 }, ['Deployment/shop']],
   ['the port changes the Service', { service: { port: 81 } }, ['Service/shop']],
   ['the budget changes itself', { disruptionBudget: { maxUnavailable: 2 } }, ['PodDisruptionBudget/shop']],
+  [
+    'who may monitor changes the NetworkPolicy',
+    { networkPolicy: { monitoring: [{ podSelector: {} }] } },
+    ['NetworkPolicy/shop'],
+  ],
   // The pods must be replaced to get the configuration, so the template names it.
   ['the queue changes configuration and pods', { queue: { maxLength: 1 } }, ['ConfigMap', 'Deployment/shop']],
   ['a default written out changes nothing', { queue: { maxLength: 100 }, balance: 'roundrobin' }, []],

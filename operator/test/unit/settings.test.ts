@@ -1,0 +1,23 @@
+/** The environment of the operator: what it is read as, and what a mistake in it looks like. */
+import { readSettings } from '../../src/settings.ts';
+
+const least = { CORELANE_SIDECAR_IMAGE: 'sidecar:1', CORELANE_POD_NAME: 'p', CORELANE_POD_NAMESPACE: 'corelane' };
+
+test('nobody monitors unless somebody is named', () => {
+  expect(readSettings(least).CORELANE_MONITORING).toEqual([]);
+  expect(readSettings({ ...least, CORELANE_MONITORING: '' }).CORELANE_MONITORING).toEqual([]);
+});
+
+test('those who monitor are a list of NetworkPolicyPeers', () => {
+  const peers = [{ namespaceSelector: {} }, { ipBlock: { cidr: '10.0.0.0/8' } }];
+  expect(readSettings({ ...least, CORELANE_MONITORING: JSON.stringify(peers) }).CORELANE_MONITORING).toEqual(peers);
+});
+
+test.each([
+  ['no JSON', '[{'],
+  ['no list', '{"namespaceSelector":{}}'],
+  ['a peer that is nobody', '[{}]'],
+  ['a field that a peer does not have', '[{"cidr":"10.0.0.0/8"}]'],
+])('%s is refused by the name of the variable', (_what, value) => {
+  expect(() => readSettings({ ...least, CORELANE_MONITORING: value })).toThrow(/CORELANE_MONITORING: /);
+});
