@@ -12,15 +12,16 @@ TOOLS = export PATH="$$(e2e/cluster/tools.sh):$$PATH"
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: node_modules/.package-lock.json examples/storefront/node_modules/.package-lock.json ## install Node packages (Node 24 among them)
+setup: node_modules/.package-lock.json examples/storefront/node_modules/.package-lock.json ## install Node packages (Node 24 among them), checked, no script of theirs run
 
 node_modules/.package-lock.json: package.json package-lock.json
 	@echo "Installing Node packages (about 30 s) ..." >&2
-	@npm ci --no-audit --no-fund --loglevel=error >&2
+	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
+	@e2e/ci/node-is-there.sh
 	@touch $@
 
 examples/storefront/node_modules/.package-lock.json: examples/storefront/package.json examples/storefront/package-lock.json
-	@cd examples/storefront && npm ci --no-audit --no-fund --loglevel=error >&2
+	@cd examples/storefront && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
 	@touch $@
 
 build: setup operator/dist/main.mjs ## bundle the operator into one file

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# images.sh [--load]: builds the project's images into the engine and prints their
+# images.sh [--load|--release]: builds the project's images into the engine and prints their
 # names, one NAME=IMAGE per line. --load also puts them into the cluster's nodes.
+# --release takes the official base images by digest, or fails.
 #
 # The tag is a hash of all that goes into the image: an unchanged image is not built
 # again, and a changed one rolls out by itself because its name is another.
@@ -27,6 +28,7 @@ build() {
   fi
 }
 
+[[ ${1:-} != --release ]] || export CORELANE_RELEASE=1
 base_images=$("$CLUSTER_DIR/base-images.sh" debian node)
 base_args=()
 for pair in $base_images; do base_args+=(--build-arg "$pair"); done

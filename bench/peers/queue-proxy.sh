@@ -4,7 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../../e2e/cluster/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 
-version=v0.42.2
+version=$QUEUE_PROXY_VERSION
 lock queue-proxy
 [[ -x $BIN_DIR/queue-proxy-$version ]] ||
   step "Building Knative's queue-proxy $version (about 3 min on 2 cores), once" build-queue-proxy \

@@ -36,6 +36,10 @@ check 'chart lints (helm lint)' "$tools/helm" lint charts/corelane --strict --qu
 check 'no path of one machine, no registry host' no_machine_paths '(registry\.npmjs|(proxy|sum)\.golang\.org|(deb|security)\.debian\.org|"resolved":)'
 check 'no skipped or repeated test' no_skipped_tests
 check 'shell scripts parse' shell_syntax
+check 'every download has a pin, of the version that is used' "$bin/node" e2e/ci/pins.mjs
+for origin in npm go debian images; do
+  check "what comes from elsewhere is refused with a changed byte ($origin)" e2e/ci/changed-bytes.sh "$origin"
+done
 
 printf '{"name":"verify","passed":%d,"failed":%d}\n' "$passed" "$failed" >"$results/verify.json"
 echo "verify: $passed passed, $failed failed"

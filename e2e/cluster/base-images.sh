@@ -8,8 +8,10 @@
 # for `docker build --build-arg DEBIAN_IMAGE=...`. Pulled where a registry can be
 # reached; else stand-ins made by debootstrap from this machine's Debian mirror.
 # Stand-ins are for tests on this machine only: they carry its trust store.
+# With CORELANE_RELEASE=1 there is none: the official images, by digest, or an error.
 # Default: debian node. kind-node is the Debian release that node-image.sh needs.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$CLUSTER_DIR/debian.sh"
 
 # Inside the stand-ins; away from /etc/ssl/certs, which `apt-get install
 # ca-certificates` in a Dockerfile would overwrite.
@@ -36,7 +38,7 @@ debian_stand_in() { # SUITE TAG
   root=$(mktemp -d)
   # shellcheck disable=SC2064
   trap "rm -rf --one-file-system '$root'" EXIT
-  debootstrap --variant=minbase "$suite" "$root" "$main"
+  debootstrap_checked "$suite" "$root" "$main" --variant=minbase
 
   # What the slim images leave out, now and in later installs.
   cat >"$root/etc/dpkg/dpkg.cfg.d/slim" <<'DPKG'
@@ -83,7 +85,7 @@ APT
 # The official Node image is Debian plus Node, npm and a user `node` (1000). Here
 # the binary comes from npm's own packaging of it.
 node_stand_in() { # BASE TAG
-  local base=$1 tag=$2 context arch
+  local base=$1 tag=$2 context arch node npm
   case $(uname -m) in
     x86_64) arch=x64 ;;
     aarch64 | arm64) arch=arm64 ;;
@@ -94,10 +96,10 @@ node_stand_in() { # BASE TAG
   trap "rm -rf '$context'" EXIT
   cd "$context"
   mkdir -p root/bin root/lib/node_modules/npm
-  # Scripts are off: nothing is to run here, the files are only copied.
-  npm pack --ignore-scripts --silent "node-linux-$arch@$NODE_VERSION" "npm@$NPM_VERSION"
-  tar -xzf "node-linux-$arch-$NODE_VERSION.tgz" --strip-components=2 -C root/bin package/bin/node
-  tar -xzf "npm-$NPM_VERSION.tgz" --strip-components=1 -C root/lib/node_modules/npm
+  node=$("$CLUSTER_DIR/npm-tarball.sh" "node-linux-$arch" "$NODE_VERSION" "$context")
+  npm=$("$CLUSTER_DIR/npm-tarball.sh" npm "$NPM_VERSION" "$context")
+  tar -xzf "$node" --strip-components=2 -C root/bin package/bin/node
+  tar -xzf "$npm" --strip-components=1 -C root/lib/node_modules/npm
   chmod 755 root/bin/node
   ln -s ../lib/node_modules/npm/bin/npm-cli.js root/bin/npm
   ln -s ../lib/node_modules/npm/bin/npx-cli.js root/bin/npx
@@ -114,23 +116,32 @@ DOCKERFILE
   DOCKER_BUILDKIT=0 docker build --network=host -t "$tag" .
 }
 
+# For a release nothing will do but the official image, by digest.
+release() { [[ -n ${CORELANE_RELEASE:-} ]]; }
+resolve_for_release() { # IMAGE -> sets resolved
+  pull "$1" || die "$1 cannot be pulled; a stand-in is not for release"
+  resolved=$pulled
+}
+
 resolve_debian() { # SUITE-slim IMAGE -> sets resolved
   local image=$1 suite tag
+  if release; then resolve_for_release "$image"; return; fi
   suite=${image#debian:}
   suite=${suite%-slim}
   tag=$STANDIN/$image
   # A stand-in that is there stays in use: no network on the warm path.
-  if ! image_exists "$tag" && pull "$image"; then resolved=$image; return; fi
+  if ! image_exists "$tag" && pull "$image"; then resolved=$pulled; return; fi
   resolved=$tag
   if image_exists "$tag"; then return; fi
-  apt_install debootstrap
+  apt_install debootstrap debian-archive-keyring gpgv
   step "Making a stand-in for $image by debootstrap (about 30 s), once" "base-$suite" debian_stand_in "$suite" "$tag"
 }
 
 resolve_node() {
   local tag=$STANDIN/$NODE_BASE
+  if release; then resolve_for_release "$NODE_BASE"; return; fi
   if ! image_exists "$tag"; then
-    if pull "$NODE_BASE"; then resolved=$NODE_BASE; return; fi
+    if pull "$NODE_BASE"; then resolved=$pulled; return; fi
     resolve_debian "$DEBIAN_BASE"
     step "Making a stand-in for $NODE_BASE (about 15 s), once" base-node node_stand_in "$resolved" "$tag"
   fi
@@ -138,6 +149,12 @@ resolve_node() {
 }
 
 (($#)) || set -- debian node
+if release; then
+  for image in "$DEBIAN_BASE" "$NODE_BASE"; do
+    pinned "$image" >/dev/null || die "$image has no digest in e2e/cluster/images.sums, which a release needs." \
+      "Where a registry can be reached: e2e/cluster/pin-images.sh $image"
+  done
+fi
 use_engine
 lock base-images
 for image in "$@"; do

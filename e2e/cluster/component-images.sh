@@ -55,7 +55,7 @@ for name in "$@"; do
   describe "$name"
   tag=$STANDIN/$name:$version
   if image_exists "$tag"; then echo "$tag"; continue; fi
-  if pull "$official"; then echo "$official"; continue; fi
+  if pull "$official"; then echo "$pulled"; continue; fi
   "$CLUSTER_DIR/k8s-binaries.sh" "$group"
   base=
   [[ $name != kube-proxy ]] || base=$("$CLUSTER_DIR/base-images.sh" debian | sed -n 's/^DEBIAN_IMAGE=//p')

@@ -26,20 +26,6 @@ missing() {
   ! built "$@"
 }
 
-# Kubernetes' own go.mod points its staging modules at folders that are not part
-# of the published module; the same code is published as k8s.io/X v0.N.P.
-kubernetes_go_mod() {
-  local module
-  go mod download "k8s.io/kubernetes@$KUBERNETES_VERSION"
-  local gomod
-  gomod=$(go env GOMODCACHE)/cache/download/k8s.io/kubernetes/@v/$KUBERNETES_VERSION.mod
-  # In a replace block, or required as v0.0.0.
-  for module in $(sed -nE -e 's#^[[:space:]]*(k8s\.io/[a-z0-9-]+) => \./staging.*#\1#p' \
-    -e 's#^[[:space:]]*(k8s\.io/[a-z0-9-]+) v0\.0\.0$#\1#p' "$gomod" | sort -u); do
-    go mod edit -replace "$module=$module@$KUBERNETES_STAGING_VERSION"
-  done
-}
-
 # kubeadm reads the version that is linked in and refuses to work without one.
 kubernetes_ldflags() {
   local version=${KUBERNETES_VERSION#v} package
@@ -51,7 +37,6 @@ kubernetes_ldflags() {
 
 kubernetes_build() { # NAME...
   local name packages=() out=$BIN_DIR/.kubernetes
-  kubernetes_go_mod
   for name in "$@"; do packages+=("k8s.io/kubernetes/cmd/$name"); done
   mkdir -p "$out"
   nice -n 10 go build -ldflags "-s -w $(kubernetes_ldflags)" -o "$out/" "${packages[@]}"

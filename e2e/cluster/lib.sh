@@ -198,14 +198,37 @@ registry_given_up() {
   [[ -n ${CORELANE_NO_REGISTRY:-} ]] || [[ -n $(find "$NO_REGISTRY_MARK" -mmin -60 2>/dev/null) ]]
 }
 
-# pull IMAGE: true if it is in the engine afterwards. The time-out is on the
-# registry's first answer ("Pulling from"), not on the download, which may be slow.
+# Digests of images, one "IMAGE sha256:..." per line; pin-images.sh writes it. The
+# engine itself refuses what a digest does not fit.
+IMAGE_SUMS=${IMAGE_SUMS:-$CLUSTER_DIR/images.sums}
+
+# pinned IMAGE: prints IMAGE@DIGEST; false if no digest is known.
+pinned() {
+  local digest
+  digest=$(awk -v image="$1" '$1 == image { print $2 }' "$IMAGE_SUMS")
+  [[ -n $digest ]] && echo "$1@$digest"
+}
+
+# pinned_only IMAGE...: prints those that have a digest, or all if none has.
+pinned_only() {
+  local image found=
+  for image in "$@"; do
+    if pinned "$image" >/dev/null; then found+=" $image"; fi
+  done
+  found=${found# }
+  echo "${found:-$*}"
+}
+
+# pull IMAGE: true if it is in the engine afterwards, under the name $pulled: by
+# digest where one is known. The time-out is on the registry's first answer
+# ("Pulling from"), not on the download, which may be slow.
 # The engine asks, not this shell: it may have mirrors or a proxy of its own.
 pull() {
   local log=$LOG_DIR/pull.log pid
-  image_exists "$1" && return 0
+  pulled=$(pinned "$1") || pulled=$1
+  image_exists "$pulled" && return 0
   registry_given_up && return 1
-  docker pull "$1" >"$log" 2>&1 &
+  docker pull "$pulled" >"$log" 2>&1 &
   pid=$!
   if ! wait_until "$PULL_SECONDS" pull_answered "$pid" "$log" || ! grep -q 'Pulling from' "$log"; then
     kill "$pid" 2>/dev/null || true
@@ -215,7 +238,8 @@ pull() {
     export CORELANE_NO_REGISTRY=1
     return 1
   fi
-  say "pulling $1"
+  say "pulling $pulled"
+  [[ $pulled == *@* ]] || say "warning: no digest is known of $1, so nobody checks what it is. e2e/cluster/pin-images.sh writes it"
   wait "$pid"
 }
 pull_answered() { grep -q 'Pulling from' "$2" || ! kill -0 "$1"; }

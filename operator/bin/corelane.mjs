@@ -9,7 +9,7 @@ if (process.features.typescript) {
   const { main: run } = await import(main);
   process.exitCode = await run(process.argv.slice(2));
 } else {
-  const node = fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
+  const node = fileURLToPath(new URL('../../node_modules/.bin/node', import.meta.url));
   const { status, error } = spawnSync(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     stdio: 'inherit',
   });

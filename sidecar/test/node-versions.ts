@@ -1,8 +1,9 @@
 /** Node.js of every major that npm offers as a binary package, from a cache outside the clone. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 /** The oldest that is promised, and one of each major since. NODE_VERSIONS=24.21.0 in the environment tries that one only. */
@@ -18,14 +19,29 @@ export const NODE_VERSIONS = process.env.NODE_VERSIONS?.split(',') ?? [
   '26.10.0',
 ];
 const CACHE = process.env.CORELANE_CACHE ?? join(homedir(), '.cache', 'corelane');
+const TARBALL = fileURLToPath(new URL('../../e2e/cluster/npm-tarball.sh', import.meta.url));
+const run = promisify(execFile);
 
-/** Path of the binary of a version; installs it if it is not in the cache. */
+/**
+ * Path of the binary of a version; downloads it if it is not in the cache. Its hash stands in e2e/cluster/npm.sums: the
+ * package `node` would run a script that installs whatever the registry has.
+ */
 export async function nodeBinary(version: string): Promise<string> {
-  const folder = join(CACHE, `node-${version}`);
-  const binary = join(folder, 'node_modules/node/bin/node');
+  const binary = join(CACHE, `node-${version}`, 'bin/node');
   if (existsSync(binary)) return binary;
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'package.json'), '{"private":true}');
-  await promisify(execFile)('npm', ['install', '--no-audit', '--no-fund', `node@${version}`], { cwd: folder });
+  mkdirSync(CACHE, { recursive: true });
+  const folder = mkdtempSync(join(CACHE, `node-${version}.`));
+  const { stdout } = await run(TARBALL, [platformPackage(), version, folder]);
+  await run('tar', ['-xzf', stdout.trim(), '-C', folder, 'package/bin/node']);
+  mkdirSync(dirname(binary), { recursive: true });
+  // Two runs may do this at the same time; a rename puts a whole file there.
+  renameSync(join(folder, 'package/bin/node'), binary);
+  rmSync(folder, { recursive: true });
   return binary;
+}
+
+/** The npm package that holds Node.js for this machine. */
+function platformPackage(): string {
+  const prefix = process.platform === 'darwin' && process.arch === 'arm64' ? 'node-bin' : 'node';
+  return `${prefix}-${process.platform}-${process.arch}`;
 }

@@ -50,11 +50,27 @@ async function build(folder: string): Promise<void> {
   const npm = (...args: string[]) =>
     promisify(execFile)('npm', args, { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
   // Not `npm ci`: it insists on the binaries for all other platforms, which not every registry has.
-  await npm('install', '--no-save', '--no-audit', '--no-fund', '--loglevel=error');
+  await npm('install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
+  onlyWhatIsLocked(folder);
   if (!JSON.parse(readFileSync(description, 'utf8')).scripts?.build) return;
   await npm('run', 'build');
   // What was built has all that it needs; this would be half a gigabyte.
   rmSync(join(folder, 'node_modules'), { recursive: true });
+}
+
+/** Fails if npm has installed a package past the lock file: that would be one without a hash that somebody has seen. */
+export function onlyWhatIsLocked(folder: string): void {
+  const packages = (path: string): Record<string, { version?: string; integrity?: string }> =>
+    JSON.parse(readFileSync(join(folder, path), 'utf8')).packages;
+  const locked = packages('package-lock.json');
+  for (const [path, { version, integrity }] of Object.entries(packages('node_modules/.package-lock.json'))) {
+    const wanted = locked[path];
+    if (wanted?.version !== version || wanted?.integrity !== integrity) {
+      throw new Error(
+        `${path} ${version} was installed, but package-lock.json has ${wanted?.version ?? 'no such package'}`,
+      );
+    }
+  }
 }
 
 function filesBelow(folder: string): string[] {
