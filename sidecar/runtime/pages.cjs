@@ -4,15 +4,22 @@
 'use strict';
 
 const { wasBegun } = require('./begun.cjs');
+const { howToAsk } = require('./head.cjs');
 const { metric, one } = require('./metrics.cjs');
 const stallLog = require('./stalls.cjs');
-const { ask } = require('./watchers.cjs');
+const { ask, tell } = require('./watchers.cjs');
 
 const JSON_TYPE = 'application/json';
 /** The thread answers at once; a process that is stopped does not. */
 const FIGURES_MS = 500;
 const PROFILE_SECONDS_MAX = 60;
-const HEAP_MS = 120_000;
+/** 1 GB takes a minute. Past that the watchdog decides: a worker out of rotation that stands still is killed. */
+const HEAP_MS = 300_000;
+/** A worker that is not through with what it has by then is left to it. */
+const DRAIN_MS = 120_000;
+const PROFILE_ANSWER_MS = 30_000;
+/** They cost the worker time and memory, and tell what it has in memory. The others change nothing, and tell less than a log. */
+const NEEDS_HEADER = ['profile', 'heap'];
 
 /** What has become of a request that never got its response: the answer that nginx gives to its client instead. */
 function why(requestId) {
@@ -27,22 +34,35 @@ function why(requestId) {
 
 /**
  * @param worker what the supervisor knows of its worker, and how it takes it out of rotation
- * @returns `page(target)`, which answers a request, and `isTaking()`: whether somebody takes a profile or a heap snapshot
+ * @returns `page(request, socket)`, which answers a request, and `isTaking()`: whether somebody takes a profile or a heap snapshot
  */
 function pagesOf(worker) {
   /** What somebody is taking of the worker at the moment. */
   let taking;
 
-  async function page(target) {
+  async function page({ target, isMeant }, socket) {
     const { pathname, searchParams } = new URL(target, 'http://worker');
-    if (pathname === '/metrics') return { status: 200, type: 'text/plain; version=0.0.4', body: await metrics() };
-    if (pathname === '/stalls')
-      return { status: 200, type: JSON_TYPE, body: JSON.stringify({ stalls: stallLog.history }) };
-    if (pathname.startsWith('/why/')) return why(pathname.slice('/why/'.length));
-    if (pathname.startsWith('/begun/')) return begun(pathname.slice('/begun/'.length), searchParams.get('ms'));
-    if (pathname === '/profile') return profile(Number(searchParams.get('seconds') ?? 10));
-    if (pathname === '/heap') return heapSnapshot();
-    return pathname === '/healthz' ? healthz() : { status: 404, body: 'not found\n' };
+    const [, name, rest = ''] = /^\/([a-z]+)(?:\/(.*))?$/.exec(pathname) ?? [];
+    if (NEEDS_HEADER.includes(name) && !isMeant)
+      return { status: 403, body: howToAsk(pathname, worker.supervisor.port) };
+    switch (name) {
+      case 'metrics':
+        return { status: 200, type: 'text/plain; version=0.0.4', body: await metrics() };
+      case 'stalls':
+        return { status: 200, type: JSON_TYPE, body: JSON.stringify({ stalls: stallLog.history }) };
+      case 'why':
+        return why(rest);
+      case 'begun':
+        return begun(rest, searchParams.get('ms'));
+      case 'profile':
+        return profile(Number(searchParams.get('seconds') ?? 10), socket);
+      case 'heap':
+        return heapSnapshot(socket);
+      case 'healthz':
+        return healthz();
+      default:
+        return { status: 404, body: 'not found\n' };
+    }
   }
 
   /** HAProxy asks for a request whose connection to this worker has ended without an answer. */
@@ -55,43 +75,56 @@ function pagesOf(worker) {
     return { status: worker.state() === 'stopping' ? 404 : 503, body: `${worker.state()}\n` };
   }
 
-  /** One at a time: each costs the worker time and memory. */
-  async function taken(what, work) {
+  /**
+   * One at a time: each costs the worker time and memory. The next one may come when `work` has ended, which is when the worker is
+   * as it was before, whatever has become of the client.
+   */
+  function taken(what, work) {
     if (taking) return { status: 409, body: `there is a ${taking} being taken of this worker already\n` };
     const server = worker.renderer();
     if (!server || worker.state() !== 'up')
       return { status: 503, body: `the worker is ${worker.state()}, and nothing can be taken of it\n` };
     taking = what;
-    try {
-      const answer = await work(server);
-      if (answer?.source) return { status: 200, type: JSON_TYPE, source: answer.source };
-      return { status: 500, body: `${answer?.error ?? 'the worker has no watchdog thread, or has ended'}\n` };
-    } finally {
-      taking = undefined;
-    }
+    return new Promise((resolve) => {
+      const ended = work(server, (source) =>
+        resolve({ status: 200, type: JSON_TYPE, source, isWhole: ended.then((answer) => answer?.isDone === true) }),
+      )
+        .catch((error) => ({ error: String(error) }))
+        .finally(() => {
+          taking = undefined;
+        });
+      void ended.then((answer) =>
+        resolve({ status: 500, body: `${answer?.error ?? 'the worker has no watchdog thread, or has ended'}\n` }),
+      );
+    });
   }
 
-  function profile(seconds) {
+  function profile(seconds, socket) {
     if (!(seconds > 0 && seconds <= PROFILE_SECONDS_MAX))
       return { status: 400, body: `seconds must be above 0 and at most ${PROFILE_SECONDS_MAX}\n` };
     const ms = Math.round(seconds * 1000);
-    return taken('profile', ({ pid }) => ask(pid, 'profile', { argument: String(ms), limitMs: ms + HEAP_MS }));
+    return taken('profile', async ({ pid }, onBulk) => {
+      const stop = () => tell(pid, 'stop');
+      socket.once('close', stop);
+      const question = { argument: String(ms), limitMs: ms + PROFILE_ANSWER_MS, onBulk };
+      return ask(pid, 'profile', question).finally(() => socket.off('close', stop));
+    });
   }
 
-  /** The event loop stands still for it: no request is given to the worker meanwhile. */
-  function heapSnapshot() {
-    return taken('heap snapshot', async (server) => {
-      if (!(await worker.drain())) return { error: `the worker is ${worker.state()} by now` };
-      server.exempt = true;
-      const answer = await ask(server.pid, 'heap', { limitMs: HEAP_MS });
-      const end = () => {
+  /** The event loop stands still for it: no request is given to the worker until that is over, whether somebody still waits for it or not. */
+  function heapSnapshot(socket) {
+    return taken('heap snapshot', async (server, onBulk) => {
+      const limit = Date.now() + DRAIN_MS;
+      try {
+        if (!(await worker.drain(() => !socket.destroyed && Date.now() < limit)))
+          return { error: `the worker was ${worker.state()}, and could not be taken out of rotation` };
+        server.exempt = true;
+        return await ask(server.pid, 'heap', { limitMs: HEAP_MS, onBulk });
+      } finally {
         server.exempt = false;
         server.silentMs = 0;
-        worker.undrain();
-      };
-      if (answer?.source) answer.source.once('close', end);
-      else end();
-      return answer;
+        await worker.undrain(server);
+      }
     });
   }
 

@@ -28,6 +28,7 @@ const HEALTHY_MS = 10_000;
 const LOOP_FAILURES = 5;
 /** How often a worker that drains is looked at. */
 const DRAIN_CHECK_MS = 100;
+const UNDRAIN_CHECK_MS = 20;
 /** After HAProxy has been told "down": the time it needs to act on it. */
 const TOLD_MS = 100;
 /** What must wait for that happens then even if no HAProxy has asked. */
@@ -224,16 +225,27 @@ async function told() {
 
 /**
  * Takes the worker out of rotation and waits until it has nothing left to do.
- * @returns false if something else has happened meanwhile (it died, it is stuck, the pod stops)
+ * @param isWanted asked meanwhile; `undrain` is the caller's, however it ends
+ * @returns false if something else has happened meanwhile (it died, it is stuck, the pod stops), or nobody wants it any more
  */
-async function drain() {
+async function drain(isWanted = () => true) {
   setState('draining');
   const drained = child;
-  const goesOn = () => state === 'draining' && child === drained && servers.size > 0;
+  const goesOn = () => state === 'draining' && child === drained && servers.size > 0 && isWanted();
   await told();
   for (const server of servers.values()) server.idleBeats = 0;
   while (goesOn() && [...servers.values()].some(({ idleBeats }) => idleBeats < IDLE_BEATS)) await sleep(DRAIN_CHECK_MS);
   return goesOn();
+}
+
+/** Ends a drain after which the worker goes on: when its event loop turns, and not before. Else the watchdog ends it. */
+async function undrain(server) {
+  const drained = child;
+  const { beats } = server;
+  const isMine = () => state === 'draining' && child === drained;
+  const isThere = () => [...servers.values()].includes(server);
+  while (isMine() && isThere() && server.beats === beats) await sleep(UNDRAIN_CHECK_MS);
+  if (isMine()) setState('up');
 }
 
 function sleep(ms) {
@@ -253,7 +265,7 @@ function take(verb, [given, number, ppid], socket) {
 }
 
 function attach(pid, ppid, socket) {
-  const server = { pid, ppid, silentMs: 0, idleBeats: 0, inspected: false, blocked: false, exempt: false };
+  const server = { pid, ppid, silentMs: 0, beats: 0, idleBeats: 0, inspected: false, blocked: false, exempt: false };
   servers.set(socket, server);
   // A launcher has started its server again, which was told to end (PM2, nodemon).
   if (isRecycled) killTree();
@@ -265,6 +277,7 @@ function attach(pid, ppid, socket) {
     const last = beats[beats.length - 1];
     // The next look adds all the time since the last one.
     server.silentMs = watchedAtMs - nowMs();
+    server.beats += 1;
     server.inspected = (last & 1) !== 0;
     const blocked = (last & 2) !== 0;
     if (blocked !== server.blocked) {
@@ -541,10 +554,7 @@ const pages = pagesOf({
   isUp,
   renderer,
   drain,
-  /** Ends a drain after which the worker goes on. */
-  undrain: () => {
-    if (state === 'draining') setState('up');
-  },
+  undrain,
   figures: () => ({
     restarts,
     limit,

@@ -26,6 +26,8 @@ const CHUNKS_MAX_BYTES = 1024 * 1024 * 1024;
 
 /** Open while a stack is being taken: as long as it is, a paused main thread stays paused. */
 let capture;
+/** Ends the profile that is being taken before its time. */
+let endProfile;
 
 const socket = net.connect({ host: '127.0.0.1', port, noDelay: true });
 socket.on('error', () => {}); // the supervisor has gone: nobody asks any more
@@ -52,6 +54,7 @@ function run(command, id, argument) {
     else if (command === 'counts') answer(id, { requests: figures.requests[0] });
     else if (command === 'figures') answer(id, { text: renderFigures(figures, spaces, Date.now()) });
     else if (command === 'profile') profile(id, Number(argument));
+    else if (command === 'stop') endProfile?.();
     else if (command === 'heap') heapSnapshot(id);
   } catch (error) {
     answer(id, { error: String(error) });
@@ -127,13 +130,17 @@ function profile(id, ms) {
   forgetOptimizedCode(session);
   session.post('Profiler.setSamplingInterval', { interval: SAMPLE_US });
   session.post('Profiler.start');
-  setTimeout(() => {
+  const stop = () => {
+    clearTimeout(timer);
+    endProfile = undefined;
     session.post('Profiler.stop', (error, result) => {
-      if (error) answer(id, { error: error.message });
-      else bulk(id).end(JSON.stringify(result.profile));
       session.disconnect();
+      if (error) answer(id, { error: error.message });
+      else bulk(id).end(JSON.stringify(result.profile), () => answer(id, { isDone: true }));
     });
-  }, ms);
+  };
+  const timer = setTimeout(stop, ms);
+  endProfile = stop;
 }
 
 function heapSnapshot(id) {
@@ -145,7 +152,8 @@ function heapSnapshot(id) {
     if (connection.writable) connection.write(params.chunk);
   });
   session.post('HeapProfiler.takeHeapSnapshot', (error) => {
-    if (error) answer(id, { error: error.message });
+    // The event loop turns again, whoever reads on.
+    answer(id, error ? { error: error.message } : { isDone: connection.writable });
     connection.end();
     session.disconnect();
   });

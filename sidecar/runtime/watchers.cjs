@@ -6,7 +6,7 @@ const LINE_BYTES_MAX = 1024 * 1024;
 
 /** pid -> connection of its thread. */
 const threads = new Map();
-/** What has been asked: id -> `{ resolve, onPart }`. */
+/** What has been asked: id -> `{ resolve, onPart, onBulk }`. */
 const asked = new Map();
 /** pid -> who waits for its thread. */
 const awaited = new Map();
@@ -59,16 +59,17 @@ function receive(line) {
 
 /** Takes over the connection that brings something large; false if nobody has asked for it (any more). */
 function attachBulk(id, socket) {
-  const question = asked.get(id);
-  question?.resolve({ source: socket });
-  return question !== undefined;
+  const { onBulk } = asked.get(id) ?? {};
+  onBulk?.(socket);
+  return onBulk !== undefined;
 }
 
 /**
  * Asks the thread of a process.
+ * @param options.onBulk gets the connection that brings something large; the answer comes when all has been sent over it
  * @returns its answer; undefined if there is none in time, or no thread
  */
-function ask(pid, command, { limitMs, argument = '', onPart } = {}) {
+function ask(pid, command, { limitMs, argument = '', onPart, onBulk } = {}) {
   const socket = threads.get(pid);
   if (!socket?.writable) return Promise.resolve(undefined);
   lastId += 1;
@@ -83,7 +84,20 @@ function ask(pid, command, { limitMs, argument = '', onPart } = {}) {
     };
     const gone = () => done(undefined);
     socket.once('close', gone);
-    asked.set(id, { resolve: done, onPart });
+    let bulk;
+    let last;
+    // The two connections may be read in any order.
+    const answered = (content) => {
+      last = content;
+      if (bulk || !onBulk || !content.isDone) done(content);
+    };
+    const connected = (source) => {
+      if (bulk) return source.destroy();
+      bulk = source;
+      onBulk(source);
+      if (last) done(last);
+    };
+    asked.set(id, { resolve: answered, onPart, onBulk: onBulk && connected });
     socket.write(`${command} ${id} ${argument}\n`);
   });
 }

@@ -1,14 +1,24 @@
 /** A program below the supervisor, without containers. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CURRENT_MUTANT, type Mutant, mutated } from './mutants/mutants.ts';
 import { until, type WorkerEvent } from './pod.ts';
 
-export const RUNTIME = fileURLToPath(new URL('../runtime/supervisor.cjs', import.meta.url));
+const FILES = fileURLToPath(new URL('../runtime', import.meta.url));
+export const RUNTIME = join(CURRENT_MUTANT ? mutatedFiles(CURRENT_MUTANT) : FILES, 'supervisor.cjs');
+
+/** A copy of the runtime as a mutant has it. */
+function mutatedFiles(mutant: Mutant): string {
+  const folder = mkdtempSync(join(tmpdir(), 'corelane-runtime-'));
+  for (const file of readdirSync(FILES))
+    writeFileSync(join(folder, file), mutated(mutant, file, readFileSync(join(FILES, file), 'utf8')));
+  return folder;
+}
 
 /**
  * Two ports that nobody uses, and that stay so while a program is started again: below those that the kernel gives to
@@ -39,6 +49,7 @@ export function get(
     const request = http.get({ host: '127.0.0.1', port, path, headers, agent }, (response) => {
       let body = '';
       response.on('data', (chunk) => (body += chunk));
+      response.on('error', reject);
       response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
     });
     request.on('error', reject);
@@ -89,6 +100,11 @@ export class Program {
     });
     for (const stream of [this.process.stdout, this.process.stderr])
       stream?.on('data', (chunk) => (this.output += chunk));
+  }
+
+  /** Lets a request end that the worker holds (hold=1). */
+  release(id: string): void {
+    writeFileSync(join(this.folder, `events.${id}`), '');
   }
 
   health() {

@@ -27,7 +27,7 @@ beforeEach(() => Promise.all([0, 1].map((worker) => until(`worker-${worker} is u
 const page = (worker: number, path: string) =>
   docker(
     ...['exec', '--env', 'NODE_OPTIONS=', pod.workers[worker] ?? '', 'node', '-e'],
-    `fetch('http://127.0.0.1:${PORTS.firstWorkerRuntime + worker}${path}').then(async (r) => console.log(r.status + ' ' + await r.text()))`,
+    `fetch('http://127.0.0.1:${PORTS.firstWorkerRuntime + worker}${path}', { headers: { 'X-Corelane-Runtime': 'true' } }).then(async (r) => console.log(r.status + ' ' + await r.text()))`,
   );
 
 test('a worker takes requests when it has rendered warmup.path so many times', () => {
@@ -152,6 +152,15 @@ test('a CPU profile of one worker while it serves; not two at a time', async () 
   );
   expect(names).toContain('render');
   expect(await page(0, '/profile?seconds=61')).toMatch(/^400 /);
+});
+
+test('a program that fetches what its clients name gets nothing of a worker, whatever headers it passes on', async () => {
+  for (const path of ['/heap', '/profile?seconds=1']) {
+    const target = encodeURIComponent(`http://127.0.0.1:${PORTS.firstWorkerRuntime}${path}`);
+    const { body } = await pod.get(`/?id=ssrf&fetch=${target}`, { headers: { 'X-Corelane-Runtime': 'true' } });
+    expect(body).toMatch(/^403 .* wants a header that no URL can set/);
+  }
+  expect(await pod.isUp(0)).toBe(true);
 });
 
 test('a heap snapshot costs no request', async () => {

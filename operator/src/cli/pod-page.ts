@@ -17,6 +17,9 @@ export interface PodAddress {
   secondsMax: number;
 }
 
+/** The runtime of a worker gives profiles and heap snapshots only to those who can set a header. */
+const MEANT = { 'X-Corelane-Runtime': 'true' };
+
 /**
  * GET of a page of a pod. The answer's body is still to be read; it fails if the connection ends before it does.
  * @throws Error when the API server or the pod refuses, or nothing comes
@@ -34,7 +37,8 @@ export async function getPodPage(config: KubeConfig, address: PodAddress): Promi
     socket.onclose = () => fromPod.end();
     refused.once('data', (text) => fail(new Error(`port ${port} of pod ${pod}: ${String(text).trim()}`)));
     const signal = AbortSignal.timeout(1000 * secondsMax);
-    const request = http.get({ host: 'worker', path, createConnection: () => connection, signal }, (response) => {
+    const options = { host: 'worker', path, headers: MEANT, createConnection: () => connection, signal };
+    const request = http.get(options, (response) => {
       response.once('close', () => socket.close());
       response.once('error', (error) => Object.assign(error, { message: brokenOff(pod, error.message) }));
       resolve({ status: response.statusCode ?? 0, body: response });

@@ -14,6 +14,7 @@
  *   length=N  announce N bytes, send 10, and the text of more=TEXT 0.1 s later; never=1: do not end
  *   drop=once end the connection instead of an answer in the first try
  *   wrap=1    when the client has gone, wrap the end of the response, as libraries do
+ *   fetch=URL answer with what a GET of that URL says (an application that lets its clients do so)
  *   spin=N    burn CPU for N ms
  *   work=N    N rounds of arithmetic: the same CPU time on a busy machine
  *   fault=X   micro (an endless loop of microtasks), regex, json (100 MB of it), heap (memory without end),
@@ -132,6 +133,12 @@ function thrower() {
   throw new Error('thrown by the test');
 }
 
+/** With the headers of its client, as programs do that stand in front of others. */
+async function fetchText(target, headers) {
+  const answer = await fetch(target, { headers });
+  return `${answer.status} ${await answer.text()}`;
+}
+
 async function sendWrongly(response, parameters) {
   response.writeHead(200, { 'content-length': Number(parameters.get('length')) });
   response.write('x'.repeat(10));
@@ -147,12 +154,16 @@ const server = http.createServer(async (request, response) => {
   if (url.searchParams.has('wrap')) response.once('close', () => wrapEnd(response));
   const bytes = await bodyBytes(request).catch(() => -1);
   const { status, size } = await render(url, id);
+  const fetched = url.searchParams.get('fetch');
   inFlight -= 1;
   note({ event: 'end', id, bytes });
   if (url.searchParams.has('drop') && tries(id) === 1) request.socket.destroy();
   if (url.searchParams.has('length')) return sendWrongly(response, url.searchParams);
-  const body =
-    size > 0 ? 'x'.repeat(size) : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
+  const body = fetched
+    ? await fetchText(fetched, { 'x-corelane-runtime': request.headers['x-corelane-runtime'] ?? '' })
+    : size > 0
+      ? 'x'.repeat(size)
+      : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
   const ntlm = status === 401 ? { 'www-authenticate': 'NTLM' } : {};
   const further = Object.fromEntries(url.searchParams.getAll('header').map((header) => header.split(/:(.*)/s)));
   response.writeHead(status, { 'content-type': 'application/json', ...FORGED, ...ntlm, ...further }).end(body);
@@ -167,6 +178,10 @@ server.on('upgrade', (request, socket) => {
   socket.on('error', () => {});
   socket.pipe(socket);
 });
+/** A heap that takes time to look through. */
+const objects = Array.from({ length: Number(process.env.OBJECTS ?? 0) }, (_, n) => ({ n, text: `object-${n}` }));
+/** Shows when the event loop stood still. */
+if (process.env.TICKS) setInterval(() => note({ event: 'tick', objects: objects.length }), 20).unref();
 if (process.env.KEEPS_ALIVE_MS) server.keepAliveTimeout = Number(process.env.KEEPS_ALIVE_MS);
 if (process.env.NEVER_LISTENS) setTimeout(() => process.exit(3), 50);
 // As Next.js does: the pod's name, which is the address that everybody can reach.

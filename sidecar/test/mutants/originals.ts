@@ -16,7 +16,7 @@ export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: st
   'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
   'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
   ...Object.fromEntries(
-    ['begun', 'gate', 'health', 'length', 'pages', 'recycling', 'supervise', 'worker'].map((name) => [
+    ['begun', 'gate', 'head', 'health', 'length', 'pages', 'recycling', 'supervise', 'thread', 'worker'].map((name) => [
       `${name}.cjs`,
       [`sidecar/runtime/${name}.cjs`, `/usr/share/corelane/runtime/${name}.cjs`],
     ]),
