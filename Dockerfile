@@ -16,8 +16,10 @@ FROM ${DEBIAN_IMAGE} AS sidecar
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends haproxy nginx \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
-       /usr/share/doc/* /usr/share/man/* /usr/share/nginx/html /var/www \
+       /usr/share/man/* /usr/share/nginx/html /var/www \
        /etc/nginx/sites-enabled /etc/nginx/sites-available /etc/haproxy \
+    # The licences of the packages stay with them.
+    && find /usr/share/doc -type f ! -name copyright -delete \
     && mkdir -p /etc/corelane /run/corelane \
     && chown 10001:10001 /run/corelane
 COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
@@ -37,7 +39,8 @@ FROM ${NODE_IMAGE} AS node
 
 FROM ${DEBIAN_IMAGE} AS operator
 COPY --from=node /usr/local/bin/node /usr/local/bin/node
-COPY operator/dist/main.mjs /app/main.mjs
+# main.cdx.json says which packages are in it: scanners read such files.
+COPY operator/dist/main.mjs operator/dist/main.cdx.json /app/
 # A small young generation: the operator keeps little, and 160 MiB is its memory request.
 ENV NODE_OPTIONS="--max-semi-space-size=4 --max-old-space-size=192"
 USER 10001:10001

@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images cluster generate verify format test test-mutants test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path
+.PHONY: help setup build images sbom cluster generate verify format test test-mutants test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -26,14 +26,19 @@ examples/storefront/node_modules/.package-lock.json: examples/storefront/package
 
 build: setup operator/dist/main.mjs ## bundle the operator into one file
 
-operator/dist/main.mjs: package-lock.json $(shell find operator/src -name '*.ts' 2>/dev/null)
-	@node_modules/.bin/esbuild operator/src/main.ts --bundle --platform=node --target=node24 --format=esm --minify \
-	  --keep-names --legal-comments=none --log-level=warning --outfile=$@ \
-	  --banner:js="import{createRequire}from'node:module';const require=createRequire(import.meta.url);"
+# The bundle and what is in it come from one run of esbuild.
+operator/dist/main.mjs: operator/dist/main.cdx.json ;
+
+operator/dist/main.cdx.json: package-lock.json operator/gen/bundle.sh operator/gen/sbom.ts $(shell find operator/src -name '*.ts' 2>/dev/null)
+	@operator/gen/bundle.sh operator/dist
 
 images: build ## build the images (operator, sidecar, storefront)
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); e2e/images.sh
+
+sbom: build ## SBOMs of operator and sidecar image into .state/sbom (CycloneDX, SPDX), by syft (the first time 5 min to build it)
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); e2e/sbom.sh
 
 cluster: setup ## bring up the three-node kind cluster
 	@e2e/cluster/engine.sh up
