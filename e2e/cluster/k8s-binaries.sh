@@ -4,7 +4,7 @@
 #
 # Groups: etcd, apiserver (kube-apiserver and kube-controller-manager, all that
 # apiserver.sh needs), kubernetes (everything of Kubernetes), kubectl, node (containerd,
-# runc, CNI plugins, crictl), addons (CoreDNS, metrics-server). Default: all.
+# runc, CNI plugins, crictl), addons (CoreDNS, metrics-server), sources. Default: all.
 # The result is ~/.cache/corelane/bin/NAME-VERSION.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
@@ -109,10 +109,14 @@ addons_build() {
     (go_binary metrics-server "$METRICS_SERVER_VERSION" sigs.k8s.io/metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server)
 }
 
-(($#)) || set -- etcd apiserver kubernetes node addons
+# node-image.sh takes static files from the source of kind: here they come into Go's
+# module cache, as $GO_SUM wants them.
+sources() { (go_module_build sigs.k8s.io/kind "$KIND_VERSION" go mod download sigs.k8s.io/kind); }
+
+(($#)) || set -- etcd apiserver kubernetes node addons sources
 for group in "$@"; do
   case $group in
-    etcd | apiserver | kubernetes | kubectl | node | addons) "$group" ;;
+    etcd | apiserver | kubernetes | kubectl | node | addons | sources) "$group" ;;
     *) die "k8s-binaries.sh: no group $group" ;;
   esac
 done

@@ -209,18 +209,8 @@ pinned() {
   [[ -n $digest ]] && echo "$1@$digest"
 }
 
-# pinned_only IMAGE...: prints those that have a digest, or all if none has.
-pinned_only() {
-  local image found=
-  for image in "$@"; do
-    if pinned "$image" >/dev/null; then found+=" $image"; fi
-  done
-  found=${found# }
-  echo "${found:-$*}"
-}
-
-# pull IMAGE: true if it is in the engine afterwards, under the name $pulled: by
-# digest where one is known. The time-out is on the registry's first answer
+# pull IMAGE: true if it is in the engine afterwards, under its name and as $pulled,
+# which has the digest where one is known. The time-out is on the registry's first answer
 # ("Pulling from"), not on the download, which may be slow.
 # The engine asks, not this shell: it may have mirrors or a proxy of its own.
 pull() {
@@ -239,8 +229,11 @@ pull() {
     return 1
   fi
   say "pulling $pulled"
-  [[ $pulled == *@* ]] || say "warning: no digest is known of $1, so nobody checks what it is. e2e/cluster/pin-images.sh writes it"
-  wait "$pid"
+  [[ $pulled == *@* ]] ||
+    say "warning: no digest is known of $1, so nobody checks what it is. e2e/cluster/pin-images.sh writes it"
+  wait "$pid" || return 1
+  # What is pulled by digest has no other name.
+  [[ $pulled == "$1" ]] || docker tag "$pulled" "$1"
 }
 pull_answered() { grep -q 'Pulling from' "$2" || ! kill -0 "$1"; }
 

@@ -14,6 +14,7 @@ k8s=registry.k8s.io
 
 missing=()
 for image in "$@"; do
+  [[ $image != *@* ]] || continue # has one
   if ! timeout 600 docker pull --quiet "$image" >/dev/null; then missing+=("$image"); continue; fi
   # All platforms' images hang on this one digest. An image may have digests under other names, too.
   digest=$(docker image inspect --format '{{range .RepoDigests}}{{println .}}{{end}}' "$image" |
