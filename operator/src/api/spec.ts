@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { WORKERS_PER_POD_MAX } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
 import { specRules } from './rules.ts';
-import { duration, intOrPercent, quantity, requestTarget, size, urlPath } from './scalars.ts';
+import { cidr, duration, intOrPercent, quantity, requestTarget, size, urlPath } from './scalars.ts';
 import { scaling } from './scaling.ts';
 
 /** Marks the node that the generator replaces by Kubernetes' own PodTemplateSpec schema. */
@@ -104,6 +104,25 @@ const buffering = z
   })
   .prefault({})
   .describe('What nginx buffers so that slow clients hold no worker.');
+
+/** Where proxies in front of a pod have their addresses: private ranges, loopback, link-local, and those of carriers, which clouds use. */
+const PRIVATE_RANGES = [
+  ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '127.0.0.0/8'],
+  ...['fc00::/7', 'fe80::/10', '::1/128'],
+];
+
+const forwarded = z
+  .strictObject({
+    trust: z
+      .array(cidr())
+      .max(64)
+      .default(PRIVATE_RANGES)
+      .describe(
+        'Address ranges of the proxies in front (ingress, load balancer, CDN) whose X-Forwarded-* and X-Real-IP are believed. What anybody else sends of these is replaced by what nginx itself knows. Private ranges unless given. docs/edge.md says which headers, and what a worker gets.',
+      ),
+  })
+  .prefault({})
+  .describe('Who the client is.');
 
 const ping = z
   .strictObject({
@@ -352,6 +371,7 @@ const specShape = z.strictObject({
       'Whether the request that a dying worker was rendering is given once to another one: Safe replays GET, HEAD and OPTIONS; Always replays every method, for renders without side effects; Never replays none. What is not replayed is answered 502 at once. A request that no worker has begun is never lost, whatever its method.',
     ),
   buffering,
+  forwarded,
   ping,
   keepAlive,
   webSockets: z

@@ -7,6 +7,13 @@ const RUN = '/run/corelane';
 /** By this a pod knows its like. */
 const REVISION_HEADER = `http-request set-header X-Corelane-Revision "\${CORELANE_REVISION}"`;
 
+/**
+ * What proxies tell about a client and frameworks believe, beside the headers that nginx sets itself (X-Forwarded-For, -Host, -Proto,
+ * X-Real-IP) and Forwarded. docs/edge.md has the list.
+ */
+const FORWARDING =
+  '^(x-forwarded(?!-(for|host|proto)$)|x-original-|x-rewrite-|x-client-ip$|x-cluster-client-ip$|true-client-ip$|cf-connecting-ip|fastly-client-ip$|x-host$|x-scheme$|x-url-scheme$|front-end-https$)';
+
 /** Of this RenderService: an address may have belonged to a pod of another one a second ago. */
 const ANY_REVISION = `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`;
 
@@ -196,6 +203,8 @@ function front(model: DataPlaneModel): string {
 ${KEEPS_CLIENTS}
   http-error ${errorReply(400, 'bad-request')}
 ${errorReplies(model)}
+  # Of somebody who is no trusted proxy.
+  http-request del-header '${FORWARDING}' -m reg if { req.hdr(X-Corelane-Untrusted) -m found }
   # Nobody outside speaks for the proxies, nor to those of other pods.
   http-request del-header X-Corelane- -m beg
   # The worker of its first try has died, and there is no third. It has stood in line before.

@@ -41,6 +41,8 @@ export interface DataPlaneModel {
   replay: { methods: string[]; otherMethods: boolean };
   body: { sizeBytesMax: number; memoryBytes: number };
   response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
+  /** Address ranges of proxies in front. */
+  trusted: string[];
   drain: { delayMs: number; acceptMsMax: number; timeoutMs: number };
   /** How pods help each other, unless they do not even look at each other. */
   pooling?: {
@@ -114,6 +116,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
       busyBytes: 2 * RESPONSE_BUFFER_BYTES,
       fileBytesMax: sizeBytes(spec.buffering.response.maxFileSize),
     },
+    trusted: spec.forwarded.trust,
     drain: {
       delayMs: durationMs(spec.drain.delay),
       acceptMsMax: drainAcceptMsMax(spec.drain),

@@ -7,6 +7,8 @@ const RUN = '/run/corelane';
 const KEPT_MAX = 64;
 /** What else nginx would do because a response says so. X-Accel-Redirect is HAProxy's way to a second try. */
 const IGNORED = ['X-Accel-Buffering', 'X-Accel-Charset', 'X-Accel-Expires', 'X-Accel-Limit-Rate'];
+/** Name or address, and port: nothing that anybody could read as something else. */
+const HOST = '(?:[A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.]{2,45}\\])(?::[0-9]{1,5})?';
 const DRAINING_MARK = `${RUN}/draining`;
 
 /**
@@ -14,7 +16,7 @@ const DRAINING_MARK = `${RUN}/draining`;
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderNginx(model: DataPlaneModel): string {
-  return `${[main(model), '', 'http {', basics(model), maps(), replay(model), logging(), upstreams(model), proxying(model), server(model)].join('\n')}
+  return `${[main(model), '', 'http {', basics(model), maps(), clients(model), hosts(), replay(model), logging(), upstreams(model), proxying(model), server(model)].join('\n')}
 }
 `;
 }
@@ -66,20 +68,6 @@ function maps(): string {
     default $request_id;
     "~^[A-Za-z0-9._-]{1,128}$" $http_x_request_id;
   }
-  map $http_x_forwarded_proto $corelane_proto {
-    default $scheme;
-    http http;
-    https https;
-  }
-  map $http_x_forwarded_host $corelane_forwarded_host {
-    default $http_x_forwarded_host;
-    "" $corelane_host;
-  }
-  # An HTTP/1.0 client need not send one, Node.js insists on it.
-  map $http_host $corelane_host {
-    default $http_host;
-    "" localhost;
-  }
   # Connect time "-": HAProxy itself was not there.
   map $upstream_connect_time $corelane_bad_gateway {
     default worker-died;
@@ -87,6 +75,58 @@ function maps(): string {
     # A kept connection that ends gives one try more, for which no server is left.
     "~, [0-9.]+, -$" worker-died;
     "~-$" proxy-down;
+  }
+`;
+}
+
+/** Who the client is, and what a worker gets to know of it. What a proxy says counts if its address is trusted. */
+function clients({ trusted }: DataPlaneModel): string {
+  const ranges = trusted.map((range) => word(range, 'forwarded.trust'));
+  return `  # $remote_addr is from here on the last address in X-Forwarded-For that is no trusted proxy's; $realip_remote_addr is the other
+  # end of the connection.
+${ranges.map((range) => `  set_real_ip_from ${range};\n`).join('')}  real_ip_header X-Forwarded-For;
+  real_ip_recursive on;
+  geo $realip_remote_addr $corelane_untrusted {
+    default 1;
+${ranges.map((range) => `    ${range} "";\n`).join('')}  }
+  # From the client on: what stands left of it, the client itself has written.
+  map "$remote_addr $realip_remote_addr $http_x_forwarded_for" $corelane_forwarded_for {
+    default "$remote_addr, $realip_remote_addr";
+    "~^([^ ]+) \\1 " $remote_addr;
+    "~^([^ ]+) [^ ]+ (?:.*[ ,])?(?<corelane_chain>\\1(?: *,.*)?)$" "$corelane_chain, $realip_remote_addr";
+  }
+  map "$corelane_untrusted|$http_x_forwarded_proto" $corelane_proto {
+    default $scheme;
+    "|http" http;
+    "|https" https;
+  }
+  map "$corelane_untrusted|$http_x_forwarded_host" $corelane_forwarded_host {
+    default $corelane_host;
+    "~^\\|(?<corelane_hosts>${HOST}(?: *, *${HOST}){0,7})$" $corelane_hosts;
+  }
+`;
+}
+
+/** One host for all who read the request: what nginx, HAProxy and a worker take for it must not differ. */
+function hosts(): string {
+  return `  # GET http://host/path HTTP/1.1
+  map $request $corelane_authority {
+    "~^[^ ]+ +[A-Za-z][A-Za-z0-9+.-]*://(?<corelane_target>[^/?# ]*)" $corelane_target;
+  }
+  map "$http_host|$corelane_authority" $corelane_bad_host {
+    default 1;
+    "|" "";
+    "~*^(${HOST})\\|\\1?$" "";
+    "~^\\|${HOST}$" "";
+  }
+  # An HTTP/1.0 client need not send one, Node.js insists on it.
+  map $corelane_authority $corelane_missing_host {
+    default $corelane_authority;
+    "" localhost;
+  }
+  map $http_host $corelane_host {
+    default $http_host;
+    "" $corelane_missing_host;
   }
 `;
 }
@@ -110,6 +150,7 @@ function logging(): string {
     '"time":"$time_iso8601"',
     '"requestId":"$corelane_request_id"',
     '"client":"$remote_addr"',
+    '"proxy":"$realip_remote_addr"',
     '"method":"$request_method"',
     '"uri":"$corelane_log_uri"',
     '"status":$status',
@@ -206,9 +247,14 @@ function proxying({ response, timeouts, webSockets }: DataPlaneModel): string {
   return `  proxy_http_version 1.1;
 ${connection(webSockets)}  proxy_set_header Host $corelane_host;
   proxy_set_header X-Request-ID $corelane_request_id;
-  proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+  proxy_set_header X-Forwarded-For $corelane_forwarded_for;
   proxy_set_header X-Forwarded-Proto $corelane_proto;
   proxy_set_header X-Forwarded-Host $corelane_forwarded_host;
+  proxy_set_header X-Real-IP $remote_addr;
+  # nginx does not read it, so nobody has looked at what it says.
+  proxy_set_header Forwarded "";
+  # HAProxy takes away the other headers of the kind.
+  proxy_set_header X-Corelane-Untrusted $corelane_untrusted;
   proxy_hide_header X-Corelane-Queue-Ms;
   proxy_hide_header X-Corelane-Render-Ms;
   proxy_hide_header X-Corelane-Worker;
@@ -283,6 +329,11 @@ function server(model: DataPlaneModel): string {
     error_page 413 @corelane_413;
     error_page 502 @corelane_502;
     error_page 504 @corelane_504;
+    # 419 stands for "no valid host": a 400 that nginx makes before it knows the URL could not be led anywhere.
+    error_page 419 = @corelane_400;
+    if ($corelane_bad_host) {
+      return 419;
+    }
     # 418 stands for "draining"; an error page keeps method and body.
     error_page 418 = @corelane_draining;
     recursive_error_pages on;
@@ -316,6 +367,7 @@ function server(model: DataPlaneModel): string {
     location @corelane_again {
       proxy_pass http://corelane_again;
     }
+${errorLocation(400, 'bad-request')}
 ${errorLocation(413, 'body-too-large')}
 ${workerDied(model)}
 ${errorLocation(504, 'proxy-timeout')}

@@ -77,6 +77,12 @@ export const badResources: BadResource[] = [
   // Sizes and quantities
   { what: 'size in decimal units', spec: { buffering: { request: { maxSize: '10MB' } } } },
   { what: 'size without a unit', spec: { buffering: { response: { memory: '1048576' } } } },
+  { what: 'address without a mask', spec: { forwarded: { trust: ['10.0.0.1'] } } },
+  {
+    what: 'range that is none',
+    spec: { forwarded: { trust: ['10.0.0.0/33', 'any', '2001:db8::/129', '::1%eth0/128'] } },
+  },
+  { what: 'too many ranges', spec: { forwarded: { trust: Array(65).fill('10.0.0.0/8') } } },
   { what: 'size too small', spec: { buffering: { request: { memory: '1Ki' } } } },
   { what: 'size too large', spec: { buffering: { response: { maxFileSize: '11Gi' } } } },
   { what: 'quantity of a proxy in words', spec: { sidecar: { nginx: { cpu: 'half' } } } },
@@ -225,6 +231,8 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
     what: 'bounds of sizes',
     spec: { buffering: { request: { memory: '8Ki', maxSize: '1Gi' }, response: { maxFileSize: '10Gi' } } },
   },
+  { what: 'nobody is trusted', spec: { forwarded: { trust: [] } } },
+  { what: 'everybody is trusted', spec: { forwarded: { trust: ['0.0.0.0/0', '::/0'] } } },
   { what: 'sizes that are the same', spec: { buffering: { request: { memory: '1024Ki', maxSize: '1Mi' } } } },
   { what: 'percentages', spec: { rollout: { rolling: { maxSurge: '100%', maxUnavailable: '0%' } } } },
   { what: 'no surge', spec: { rollout: { rolling: { maxSurge: 0, maxUnavailable: 1 } } } },

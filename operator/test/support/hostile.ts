@@ -189,6 +189,8 @@ function text(schema: Schema, { random, hostility }: Maker): string {
 function plausibleText(schema: Schema, random: Random): string {
   if (schema.enum) return random.pick(schema.enum as string[]);
   if (String(schema.pattern ?? '').startsWith('^--')) return random.pick(['--inspect', '--max-http-header-size=8192']);
+  if (message(schema).includes('range of addresses'))
+    return random.pick(['192.0.2.0/24', '10.0.0.1/8', '2001:db8::/32', '::/0']);
   const [, least, most] = / from "?([0-9]\w*%?)"? to "?([0-9]\w*%?)"?[, ]/.exec(`${message(schema)} `) ?? [];
   if (schema.default === undefined && least && most) return random.pick([least, most]);
   const ordinary = schema.default === '/' ? '/x' : String(schema.default ?? random.pick(['a', 'b-1', 'x.example/y']));

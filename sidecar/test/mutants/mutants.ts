@@ -16,7 +16,7 @@ export type MutantFile =
 
 export interface Mutant {
   name: string;
-  breaks: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'drain' | 'readiness' | 'pooling' | 'runtime';
+  breaks: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'drain' | 'readiness' | 'pooling' | 'runtime' | 'forwarded';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];
@@ -147,6 +147,12 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     breaks: 'I3',
     edits: [[/ {2}http-request del-header X-Corelane- -m beg\n/g, REMOVED]],
     caughtBy: 'serving: a worker sees who asked',
+  },
+  {
+    name: 'a stranger may send what only proxies send',
+    breaks: 'forwarded',
+    edits: [[/ {2}http-request del-header '\^\(x-forwarded.*\n/g, REMOVED]],
+    caughtBy: 'forwarded: of a stranger nothing is believed',
   },
   {
     name: 'a request that is sent once goes over a kept connection (http-reuse always)',
@@ -339,6 +345,48 @@ const nginx: Omit<Mutant, 'file'>[] = [
     breaks: 'I3',
     edits: [[/ {4}"~, \[0-9\.\]\+, -\$" worker-died;\n/g, REMOVED]],
     caughtBy: 'kept-connections: a request that kills its worker',
+  },
+  {
+    name: 'anybody is believed to be a proxy',
+    breaks: 'forwarded',
+    edits: [[/default 1;\n( {4}[0-9a-f:])/g, 'default "";\n$1']],
+    caughtBy: 'forwarded: of a stranger nothing is believed',
+  },
+  {
+    name: 'the client is the last proxy',
+    breaks: 'forwarded',
+    edits: [[/real_ip_recursive on/g, 'real_ip_recursive off']],
+    caughtBy: 'forwarded: X-Forwarded-For of a trusted proxy, proxies after',
+  },
+  {
+    name: 'what a client wrote into X-Forwarded-For passes behind a proxy',
+    breaks: 'forwarded',
+    edits: [[/(X-Forwarded-For) \$corelane_forwarded_for/g, '$1 $proxy_add_x_forwarded_for']],
+    caughtBy: 'forwarded: X-Forwarded-For of a trusted proxy, what the client wrote',
+  },
+  {
+    name: 'Forwarded passes, which nobody has read',
+    breaks: 'forwarded',
+    edits: [[/ {2}proxy_set_header Forwarded "";\n/g, REMOVED]],
+    caughtBy: 'forwarded: of a trusted proxy it is believed',
+  },
+  {
+    name: 'any X-Forwarded-Host passes',
+    breaks: 'forwarded',
+    edits: [[/(X-Forwarded-Host) \$corelane_forwarded_host/g, '$1 $http_x_forwarded_host']],
+    caughtBy: 'forwarded: of a stranger nothing is believed',
+  },
+  {
+    name: 'nginx and a worker may see different hosts',
+    breaks: 'I5',
+    edits: [[/return 419;/g, 'break;']],
+    caughtBy: 'forwarded: refused: another host in the URL',
+  },
+  {
+    name: 'two blanks hide the host of a URL',
+    breaks: 'I5',
+    edits: [[/\^\[\^ \]\+ \+\[A-Za-z\]/g, '^[^ ]+ [A-Za-z]']],
+    caughtBy: 'forwarded: refused: another host in the URL after two blanks',
   },
   {
     name: 'ping goes through a worker',
