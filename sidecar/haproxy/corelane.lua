@@ -53,12 +53,15 @@ local function make(path)
 end
 
 local function workers_up()
-  local count = 0
-  for _, server in pairs(core.backends['workers-up'].servers) do
-    local status = server:get_stats().status
-    if status and status:sub(1, 2) == 'UP' then count = count + 1 end
-  end
-  return count
+  return core.backends['workers-up']:get_srv_act()
+end
+
+-- Those that take no requests because renders that were given up have all their places are there all the same, and as their supervisors
+-- say: where there are none, only workers that are up count.
+-- Global: pooling.lua wants to know as well.
+function corelane_workers_alive()
+  local alive = core.backends['workers-alive']
+  return workers_up() + (alive and alive:get_srv_act() or 0)
 end
 
 -- HAProxy assumes a server up until its first check, and 3.0 has no init-state: readiness would lie, and the first
@@ -68,12 +71,14 @@ end
 core.register_task(function()
   started_ms = corelane_now_ms()
   local unasked = {}
-  for _, server in pairs(core.backends['workers'].servers) do
-    if server:get_name() ~= 'waiting-room' then
-      server:check_force_down()
-      if server:get_stats().agent_status then
-        server:check_disable()
-        unasked[#unasked + 1] = server
+  for _, name in ipairs({ 'workers', 'workers-alive' }) do
+    for _, server in pairs(core.backends[name] and core.backends[name].servers or {}) do
+      if server:get_name() ~= 'waiting-room' then
+        server:check_force_down()
+        if server:get_stats().agent_status then
+          server:check_disable()
+          unasked[#unasked + 1] = server
+        end
       end
     end
   end
@@ -134,15 +139,16 @@ core.register_fetches('corelane_draining', corelane_draining)
 -- would be a guess, and two of these make the pod NotReady.
 core.register_action('wait_for_first_worker', { 'http-req' }, function()
   local limit_ms = (started_ms or corelane_now_ms()) + FIRST_WORKER_MS
-  while workers_up() == 0 and not draining_since_ms and corelane_now_ms() < limit_ms do core.msleep(POLL_MS) end
+  while corelane_workers_alive() == 0 and not draining_since_ms and corelane_now_ms() < limit_ms do core.msleep(POLL_MS) end
 end)
 
--- Holds a request until a worker is up, or for the queue time-out; txn.waited_ms tells how long it was. Where pods
+-- Holds a request until a worker is up, or until the queue time-out is over since it came; txn.waited_ms tells how long it was. Where pods
 -- share their work another pod may have it meanwhile (txn.peer), but for one that has come from there.
 core.register_action('wait_for_worker', { 'http-req' }, function(txn)
   local begin_ms = corelane_now_ms()
   local may_leave = corelane_find_peer and not txn.f:req_fhdr('X-Corelane-Handed-Over')
-  while workers_up() == 0 and corelane_now_ms() - begin_ms < settings['queue-timeout-ms'] do
+  local came_ms = math.min(begin_ms, tonumber(txn.f:req_fhdr('X-Corelane-Came-Ms')) or begin_ms)
+  while workers_up() == 0 and corelane_now_ms() - came_ms < settings['queue-timeout-ms'] do
     local peer = may_leave and corelane_find_peer()
     if peer then
       txn:set_var('txn.peer', peer)

@@ -401,7 +401,7 @@ core.register_fetches('corelane_answer', function(txn)
   local what = header('x-corelane-ask')
   local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == revision
   if is_peer and what == 'offer' then return take_offer(peer_of(fetches)) end
-  if corelane_draining() or fetches:nbsrv('workers-up') == 0 then return 'full' end
+  if corelane_draining() or corelane_workers_alive() == 0 then return 'full' end
   local free = free_slots(fetches)
   if is_peer and what == 'slot' then
     if free > promised() then

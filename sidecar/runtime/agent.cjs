@@ -4,8 +4,6 @@
  */
 'use strict';
 
-/** Below `timeout check` (haproxy.cfg), with room for a supervisor or a HAProxy that gets no CPU. */
-const HOLD_MS = 900;
 /** A worker that is not up may come up without news: a server that cannot be watched is looked for at each question. */
 const HOLD_DOWN_MS = 200;
 /** A question so long after the last answer may come from a HAProxy that has just begun, and knows nothing. */
@@ -16,8 +14,9 @@ const nowMs = () => process.uptime() * 1000;
 
 /**
  * @param {{ answer(): Promise<string>, onAnswer(answer: string): void }} worker "up" or "down #reason"; what HAProxy has been told
+ * @param holdMs how long an answer waits for news: below `timeout check` (haproxy.cfg), with room for a supervisor or a HAProxy that gets no CPU
  */
-function agentOf({ answer, onAnswer }) {
+function agentOf({ answer, onAnswer = () => {} }, holdMs) {
   let last;
   let lastAtMs = 0;
   const waiting = new Set();
@@ -46,7 +45,7 @@ function agentOf({ answer, onAnswer }) {
     const known = askedAtMs - lastAtMs < KNOWS_MS ? last : undefined;
     let current = await answer();
     if (current === known) {
-      await untilNews(socket, current === 'up' ? HOLD_MS : HOLD_DOWN_MS);
+      await untilNews(socket, current === 'up' ? holdMs : HOLD_DOWN_MS);
       current = await answer();
     }
     // HAProxy has gone: the next one knows nothing.

@@ -18,6 +18,8 @@ const GC_KINDS = ['minor', 'major', 'incremental', 'weakcb'];
 const FIELDS = {
   requests: 1,
   inFlight: 1,
+  /** Renders whose connection has gone. */
+  abandoned: 1,
   overlaps: 1,
   dropped: 1,
   idleMs: 1,

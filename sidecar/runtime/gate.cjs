@@ -9,6 +9,10 @@ const { keepLength } = require('./length.cjs');
 
 /** As they are before a test or a library replaces them. */
 const { setTimeout, clearTimeout } = globalThis;
+/** HAProxy gives a render up so long after timeouts.render. */
+const PROXY_MS = 1_000;
+/** One that ends a moment too late costs no restart. */
+const OVERDUE_MS = 2_000;
 /** A response whose connection has ended in its middle: the program is told, and mostly never ends it by itself. */
 const CUT_MS = 1_000;
 /** HAProxy gives up idle connections long before, and knows when it does. Node.js or the program would do so in the midst of a request. */
@@ -19,9 +23,9 @@ const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 class Gate {
   /** Requests at a time; HAProxy's agent check tells it. */
   limit = Number.POSITIVE_INFINITY;
-  /** Renders whose connection has gone: the proxy thinks that their place is free. */
-  abandoned = 0;
   #active = 0;
+  /** Renders whose connection has gone, and since when: the proxy thinks that their place is free. */
+  #abandoned = new Map();
   /** What is being rendered: since when, and its response. */
   #renders = new Set();
   #waiting = [];
@@ -41,14 +45,32 @@ class Gate {
     this.#abandonedMs = abandonedMs;
   }
 
-  /** Nobody renders or waits. */
+  /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
   get isIdle() {
-    return this.#active === 0 && this.#waiting.length === 0;
+    const overdue = this.#overdue();
+    if (this.#active > overdue) return false;
+    return this.#waiting.length === 0 || (overdue > 0 && this.#active >= this.limit);
   }
 
   /** All places are taken, and the proxy does not know it, or will take one for free in a moment. */
   get isBlocked() {
-    return this.#active >= this.limit && (this.abandoned > 0 || this.#isLate());
+    return this.#active >= this.limit && (this.#abandoned.size > 0 || this.#isLate());
+  }
+
+  /** A render that nobody waits for has had its time, and more: it will hardly ever end. */
+  get isOverdue() {
+    return this.#overdue() > 0;
+  }
+
+  #overdue() {
+    if (this.#abandoned.size === 0) return 0;
+    const now = performance.now();
+    let count = 0;
+    for (const [{ beganAt, response }, goneAt] of this.#abandoned) {
+      const isOver = now - beganAt >= this.#renderMs + PROXY_MS + OVERDUE_MS && now - goneAt >= OVERDUE_MS;
+      if (isOver && !response.headersSent) count += 1;
+    }
+    return count;
   }
 
   /**
@@ -127,14 +149,16 @@ class Gate {
     response.once('finish', end);
     response.once('close', () => {
       if (ended || response.writableEnded) end();
-      else this.#abandon(response, end);
+      else this.#abandon(render, end);
     });
     return run();
   }
 
   /** The connection has gone, the render goes on: its place is free when the program ends the response. */
-  #abandon(response, end) {
-    this.abandoned += 1;
+  #abandon(render, end) {
+    const { response } = render;
+    this.#abandoned.set(render, performance.now());
+    this.#figures.abandoned[0] = this.#abandoned.size;
     let isDone = false;
     const done = () => {
       if (isDone) return;
@@ -142,7 +166,8 @@ class Gate {
       clearTimeout(timer);
       // A library may have wrapped it since (compression, sessions).
       if (response.end === ending) response.end = originalEnd;
-      this.abandoned -= 1;
+      this.#abandoned.delete(render);
+      this.#figures.abandoned[0] = this.#abandoned.size;
       end();
     };
     const timer = setTimeout(done, response.headersSent ? CUT_MS : this.#abandonedMs);

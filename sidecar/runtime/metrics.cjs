@@ -91,13 +91,14 @@ function eventLoop({ idleMs, activeMs, beatAtMs, lag }, nowMs) {
 
 /** All figures of a worker process as text. */
 function renderFigures(figures, spaces, nowMs) {
-  const { requests, inFlight, overlaps, dropped, gcCount, gcSeconds } = figures;
+  const { requests, inFlight, abandoned, overlaps, dropped, gcCount, gcSeconds } = figures;
   const byKind = (values) => GC_KINDS.map((kind, index) => [{ kind }, values[index]]);
   return [
     one('corelane_worker_requests_total', 'counter', 'Requests begun.', requests[0]),
     one('corelane_worker_requests_in_flight', 'gauge', 'Requests in progress.', inFlight[0]),
+    one('corelane_worker_abandoned_renders', 'gauge', 'Of these, those that nobody waits for any more.', abandoned[0]),
     one('corelane_worker_overlap_total', 'counter', 'Requests that had to wait for another one in here.', overlaps[0]),
-    one('corelane_worker_dropped_total', 'counter', 'Of these, the ones whose client left.', dropped[0]),
+    one('corelane_worker_dropped_total', 'counter', 'Of those that waited, the ones whose client left.', dropped[0]),
     durations(figures),
     metric('corelane_worker_gc_total', 'counter', 'Garbage collections, by kind.', byKind(gcCount)),
     metric('corelane_worker_gc_seconds_total', 'counter', 'Time in garbage collections.', byKind(gcSeconds)),

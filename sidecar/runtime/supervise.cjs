@@ -43,6 +43,11 @@ const RECYCLE_RETRY_MS = 200;
 /** A recycled worker that takes longer to end is killed, and the next worker may be recycled however this one does. */
 const RECYCLE_END_MS = 5_000;
 const RECYCLE_LOCK_MS = 60_000;
+/** How long HAProxy's questions wait for news: below its `timeout check`. */
+const HOLD_MS = 900;
+const HOLD_ALIVE_MS = 9_000;
+/** While a worker is replaced because nobody waits for what it renders, it counts as busy for so long at most. */
+const REPLACING_MS = 10_000;
 /** A server that accepts for so long without a heartbeat will have none. */
 const UNWATCHED_MS = 2_000;
 /** A worker waits so long for its watchdog thread before it takes requests without one. */
@@ -52,6 +57,7 @@ const FIGURES_MS = 500;
 /** A launcher (npm, nodemon ...) whose server has ended gets this long to end as well, or to bring up another one. */
 const LAUNCHER_MS = 10_000;
 /** Signals that mean "stop": no restart after them. */
+const BUSY = 'down #busy';
 const STOPS = ['SIGTERM', 'SIGINT', 'SIGQUIT'];
 const FORWARDED = [...STOPS, 'SIGHUP', 'SIGUSR1', 'SIGUSR2'];
 /** Programs that stand in front of others as process 1 and do not care how those end. */
@@ -94,9 +100,14 @@ let watchedAtMs = 0;
 let onTold;
 let acceptsSinceMs;
 let isRecycled = false;
+let isAbandoned = false;
+/** When the worker was replaced because of that; undefined once it is up. */
+let replacingSinceMs;
+/** Since when HAProxy knows that all places are taken; undefined when it does not. */
+let toldBusySinceMs;
 let recycleLimits;
 let releaseLock;
-const restarts = { exit: 0, error: 0, signal: 0, stalled: 0, recycled: 0 };
+const restarts = { exit: 0, error: 0, signal: 0, stalled: 0, recycled: 0, abandoned: 0 };
 
 function log(event, details = {}) {
   const line = { time: new Date().toISOString(), corelane: 'supervisor', worker: workerIndex, event, ...details };
@@ -126,6 +137,7 @@ function reaperPath() {
 function setState(next) {
   state = next;
   agent.news();
+  alive.news();
 }
 
 function setUp() {
@@ -133,6 +145,7 @@ function setUp() {
   setState('up');
   everUp = true;
   upSinceMs = nowMs();
+  replacingSinceMs = undefined;
   clearTimeout(launcherTimer);
   endRecycling();
   log('up', { watched: servers.size > 0 });
@@ -180,15 +193,29 @@ async function lookForUnwatched() {
   await onListening();
 }
 
-const agent = agentOf({
-  async answer() {
-    if (await isUp()) return isBlocked() ? 'down #busy' : 'up';
-    return `down #${state}`;
+function isReplacing() {
+  return replacingSinceMs !== undefined && nowMs() - replacingSinceMs < REPLACING_MS;
+}
+
+const agent = agentOf(
+  {
+    async answer() {
+      if (await isUp()) return isBlocked() ? BUSY : 'up';
+      return `down #${state}`;
+    },
+    onAnswer(answer) {
+      toldBusySinceMs = answer === BUSY ? (toldBusySinceMs ?? nowMs()) : undefined;
+      if (answer !== 'up') onTold?.();
+    },
   },
-  onAnswer(answer) {
-    if (answer !== 'up') onTold?.();
-  },
-});
+  HOLD_MS,
+);
+
+/** Busy is not down, nor is a worker that is replaced because nobody waits for what it renders. */
+const alive = agentOf(
+  { answer: async () => ((await isUp()) || isReplacing() ? 'up' : `down #${state}`) },
+  HOLD_ALIVE_MS,
+);
 
 /** How many requests HAProxy may give to this worker. */
 function setLimit(given) {
@@ -286,6 +313,8 @@ function attach(pid, ppid, socket) {
     }
     server.renders = (last & 8) !== 0;
     server.idleBeats = (last & 4) !== 0 ? 0 : server.idleBeats + 1;
+    server.overdue = (last & 16) !== 0 && !server.inspected;
+    if (server.overdue && state === 'up' && !isAbandoned && !pages.isTaking()) void endAbandoned(server);
     if (server.isStalled && state === 'stalled' && !killedForStall) recover(server);
   });
   socket.on('close', () => {
@@ -366,6 +395,37 @@ function killTree() {
   killAll(`CORELANE_SUPERVISOR=${marker}`, reaper ? [child?.pid] : []);
 }
 
+// ---- renders that were given up
+
+/**
+ * Nobody waits any more for what the worker renders, and it does not end: something that it waits for does not answer. A new
+ * process takes requests. Who hangs in all its places goes at once, all of a pod together if need be; who renders something
+ * else drains first, one worker of the pod at a time.
+ */
+async function endAbandoned(server) {
+  isAbandoned = true;
+  const isEmpty = server.idleBeats >= IDLE_BEATS && nowMs() - (toldBusySinceMs ?? Number.POSITIVE_INFINITY) >= TOLD_MS;
+  isAbandoned = isEmpty || (await drainInTurn());
+  const answer = isAbandoned ? await ask(server.pid, 'requests', { limitMs: FIGURES_MS }) : undefined;
+  // It may have come to its end after all.
+  isAbandoned &&= ['up', 'draining'].includes(state) && server.overdue;
+  if (!isAbandoned) {
+    if (state === 'draining') setState('up');
+    return endRecycling();
+  }
+  log('kill', { reason: 'abandoned', requests: answer?.requests?.map(({ id }) => id) ?? [] });
+  replacingSinceMs = nowMs();
+  setState('draining');
+  killTree();
+}
+
+async function drainInTurn() {
+  releaseLock = await recycling.takeLock();
+  if (!releaseLock || state !== 'up') return false;
+  setTimeout(endRecycling, RECYCLE_LOCK_MS, releaseLock);
+  return drain();
+}
+
 // ---- the child
 
 /**
@@ -384,6 +444,7 @@ function start() {
   killedForStall = false;
   upSinceMs = undefined;
   isRecycled = false;
+  isAbandoned = false;
   acceptsSinceMs = undefined;
   recycleLimits = recycling.drawLimits();
   begun.sweep({ port, token });
@@ -445,7 +506,7 @@ function onEnd(code, signal) {
   const reason = restartReason(code, signal);
   restarts[reason] += 1;
   lastExitCode = exitCode(code, signal);
-  if (isHealthy() || isRecycled) failures = 0;
+  if (isHealthy() || isRecycled || isAbandoned) failures = 0;
   backoffMs = failures === 0 ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_FIRST_MS * 2 ** (failures - 1));
   failures += 1;
   setState('waiting');
@@ -459,6 +520,7 @@ function isHealthy() {
 
 function restartReason(code, signal) {
   if (killedForStall) return 'stalled';
+  if (isAbandoned) return 'abandoned';
   if (isRecycled) return 'recycled';
   if (signal) return 'signal';
   return code === 0 ? 'exit' : 'error';
@@ -582,7 +644,7 @@ function saveMemory() {
  * @param stepAside called instead when another process holds the port
  */
 function supervise(runtimePort, stepAside) {
-  const server = healthServer({ agent: agent.ask, setLimit, take, page: pages.page });
+  const server = healthServer({ agent: agent.ask, alive: alive.ask, setLimit, take, page: pages.page });
   server.once('error', stepAside);
   server.listen({ port: runtimePort, host: '127.0.0.1', backlog: 64 }, () => {
     server.off('error', stepAside);

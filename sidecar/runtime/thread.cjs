@@ -51,6 +51,7 @@ function run(command, id, argument) {
   try {
     if (command === 'stack') takeStack(id);
     else if (command === 'resume') endCapture();
+    else if (command === 'requests') answer(id, { requests: inProgress(figures, Date.now()) });
     else if (command === 'counts') answer(id, { requests: figures.requests[0] });
     else if (command === 'figures') answer(id, { text: renderFigures(figures, spaces, Date.now()) });
     else if (command === 'profile') profile(id, Number(argument));

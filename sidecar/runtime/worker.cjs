@@ -15,7 +15,7 @@ const LOOPBACK = '127.0.0.1';
 const LISTENING_FD_MIN = 256;
 /** A server on another port only: the likely reason why a worker never comes up. */
 const WRONG_PORT_AFTER_MS = 10_000;
-/** A render without a connection keeps its place for timeouts.render, and at least for this long. */
+/** A render without a connection that nobody puts an end to keeps its place for timeouts.render, and at least for this long. */
 const ABANDONED_MIN_MS = 30_000;
 
 const { listen: originalListen, close: originalClose } = net.Server.prototype;
@@ -34,6 +34,7 @@ const INSPECTED = 1;
 const BLOCKED = 2;
 const BUSY = 4;
 const RENDERS = 8;
+const OVERDUE = 16;
 const BEAT = 0x40;
 
 function connect(vitals) {
@@ -58,7 +59,8 @@ function connect(vitals) {
 function beat() {
   const blocked = gate?.isBlocked ? BLOCKED : 0;
   const isBusy = gate?.isIdle === false ? BUSY : 0;
-  return BEAT + (inspected() ? INSPECTED : 0) + blocked + isBusy + (gate ? RENDERS : 0);
+  const overdue = gate?.isOverdue ? OVERDUE : 0;
+  return BEAT + (inspected() ? INSPECTED : 0) + blocked + isBusy + overdue + (gate ? RENDERS : 0);
 }
 
 /** Somebody has opened the inspector: a break point looks like a stuck event loop, and must not get the process killed. */

@@ -25,7 +25,14 @@ type Pooling = NonNullable<DataPlaneModel['pooling']>;
  */
 export function renderHaproxy(model: DataPlaneModel): string {
   const entrance = [global(model), defaults(model), front(model), line(model), slots(model)];
-  const sections = [...entrance, workers(model), waitingRoom(model), workersUp(model), ...peers(model)];
+  const sections = [
+    ...entrance,
+    workers(model),
+    waitingRoom(model),
+    workersUp(model),
+    ...workersAlive(model),
+    ...peers(model),
+  ];
   return `${[...sections, health(model), stats(model), ...workerRuntimes(model)].join('\n\n')}\n`;
 }
 
@@ -215,6 +222,8 @@ ${onlyOnce(model)}  # All that wait: in line, for a worker whose last client has
   http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)
   acl no_slot srv_conn_free(line/slots) le 0
   acl no_slot be_conn_free(workers) le 0
+  # It may wait here and in the waiting room, for queue.timeout in all.
+  http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if no_slot
   acl queue_full queue(line),add(txn.waiting),add(txn.in_waiting_room) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full
 ${handsOver(model) ? `  ${REVISION_HEADER}\n  http-request lua.ask_peers if no_slot\n` : ''}  # Nobody behind this point, neither a worker nor a peer, tells nginx what to do: without buffering a slow client would
@@ -297,6 +306,8 @@ backend peers
     `${entrance}  # Whoever does not know this pod's revision has not asked.
   http-request return status 403 content-type text/plain string "not a peer" unless { req.hdr(X-Corelane-Revision) -m str "\${CORELANE_REVISION}" }
   http-request add-header X-Corelane-Handed-Over 1
+  # By another pod's clock.
+  http-request del-header X-Corelane-Came-Ms
 ${onlyOnce(model)}${verdictForPeer(model)}  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
 ${errorReplies(model)}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if { queue(late) ge ${whole(model.queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }
@@ -407,13 +418,22 @@ function aboutWorker(): string {
 
 function waitingRoom(model: DataPlaneModel): string {
   const leaves = handsOver(model);
+  const supervised = isSupervised(model);
+  const stays = leaves ? ' !{ var(txn.peer) -m found }' : '';
+  const tooLate = supervised
+    ? `  # Workers that are busy with renders that were given up are not down.
+  http-request return ${errorReply(503, 'queue-timeout', 1)} if in_vain${stays} { nbsrv(workers-alive) gt 0 }
+`
+    : '';
   return `frontend waiting-room
   bind unix@${RUN}/waiting-room.sock mode 600 backlog 4096
-  http-request return ${errorReply(503, 'no-worker', 1)} if { req.hdr_cnt(X-Corelane-Waits) ge 8 }
-  http-request add-header X-Corelane-Waits 1
+  http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if !{ req.hdr(X-Corelane-Came-Ms) -m found }
   http-request set-var(txn.waited_ms) int(0)
-  http-request lua.wait_for_worker
-  http-request return ${errorReply(503, 'no-worker', 1)} if { nbsrv(workers-up) eq 0 }${leaves ? ' !{ var(txn.peer) -m found }' : ''}
+  http-request lua.wait_for_worker unless { req.hdr_cnt(X-Corelane-Waits) ge 8 }
+  http-request add-header X-Corelane-Waits 1
+  acl in_vain nbsrv(workers-up) eq 0
+  acl in_vain req.hdr_cnt(X-Corelane-Waits) gt 8
+${tooLate}  http-request return ${errorReply(503, 'no-worker', 1)} if in_vain${stays}
   http-error ${errorReply(503, 'queue-timeout', 1)}
   http-error ${errorReply(504, 'render-timeout')}
 ${deathReply(model)}
@@ -432,12 +452,36 @@ backend workers-up
 ${servers.join('\n')}`;
 }
 
+/**
+ * A worker whose places are all taken by renders that were given up takes no requests, which "workers" must know, but it is
+ * not down: a pod that left the Service for it would leave it with all its like, for all wait for the same dependency.
+ */
+function workersAlive(model: DataPlaneModel): string[] {
+  if (!isSupervised(model)) return [];
+  const why = 'Never used for traffic: workers that are there, though busy, as their supervisors say.';
+  return [askedBackend('workers-alive', 'corelane-alive', why, model)];
+}
+
+/** A backend whose servers are the supervisors: up is one that is there and answers "up" to `question`, after 9 s or when there is news. */
+function askedBackend(name: string, question: string, why: string, { workers }: DataPlaneModel): string {
+  const servers = workers.flatMap(({ name: worker, runtimePort }) =>
+    runtimePort === undefined ? [] : [`  ${serverLine({ name: worker, port: runtimePort, runtimePort }).trim()}`],
+  );
+  return `# ${why}
+backend ${name}
+  timeout check 10s
+  default-server check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1 agent-check agent-inter 100ms agent-send "${question}\\n"
+${servers.join('\n')}`;
+}
+
 /** CORELANE_ANY_ADDRESS is set by the entry point: `::` for both families, or `*` where there is no IPv6. */
 function bindAny(port: number): string {
   return `bind "\${CORELANE_ANY_ADDRESS}:${whole(port, 'port')}" v4v6`;
 }
 
-function health({ pooling, ports }: DataPlaneModel): string {
+function health(model: DataPlaneModel): string {
+  const { pooling, ports } = model;
+  const noWorker = `{ nbsrv(workers-up) eq 0 }${isSupervised(model) ? ' { nbsrv(workers-alive) eq 0 }' : ''}`;
   const text = (status: number, body: string) =>
     `http-request return status ${status} content-type text/plain string ${body}`;
   return `frontend health
@@ -450,8 +494,8 @@ function health({ pooling, ports }: DataPlaneModel): string {
   timeout client 24h
   ${text(200, 'ok')} if { path /livez }
   ${text(503, 'draining')} if { path /readyz } { lua.corelane_draining -m bool }
-  http-request lua.wait_for_first_worker if { path /readyz } { nbsrv(workers-up) eq 0 }
-  ${text(503, 'no-worker')} if { path /readyz } { nbsrv(workers-up) eq 0 }
+  http-request lua.wait_for_first_worker if { path /readyz } ${noWorker}
+  ${text(503, 'no-worker')} if { path /readyz } ${noWorker}
 ${pooling?.shed ? `  ${text(503, 'queue-full')} if { path /readyz } { lua.corelane_shed -m bool }\n` : ''}  ${text(200, 'ok')} if { path /readyz }
   http-request lua.wait_for_drain if { path /wait-for-drain }
   ${text(503, 'not-draining')} if { path /wait-for-drain } !{ lua.corelane_draining -m bool }

@@ -4,6 +4,7 @@
  *   ms=N      render for N ms without blocking (a second request could come in, and would be counted)
  *   block=N   block the event loop for N ms without burning CPU
  *   hold=1    render without blocking until the test releases this id; hold=block with the event loop blocked
+ *   until=X   render without blocking until the test releases X, which stands for something that the render needs
  *   loop=1    never return
  *   die=1     end the process in the middle of the render; exit=N with that code; die=once only in the first try
  *   throw=1   an error that nobody catches
@@ -55,7 +56,7 @@ async function render(url, id) {
   const number = (name) => Number(url.searchParams.get(name) ?? 0);
   if (number('helper') > 0) startHelpers();
   if (number('block') > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, number('block'));
-  if (url.searchParams.has('hold')) await hold(id, url.searchParams.get('hold') === 'block');
+  await heldBy(url.searchParams, id);
   if (number('loop') > 0) for (;;);
   await FAULTS[url.searchParams.get('fault')]?.();
   if (number('spin') > 0) spin(number('spin'));
@@ -75,6 +76,11 @@ async function render(url, id) {
 function tries(id) {
   const lines = readFileSync(EVENTS, 'utf8').split('\n');
   return lines.filter((line) => line.includes('"event":"begin"') && line.includes(`"id":"${id}"`)).length;
+}
+
+async function heldBy(parameters, id) {
+  if (parameters.has('hold')) await hold(id, parameters.get('hold') === 'block');
+  if (parameters.has('until')) await hold(parameters.get('until'), false);
 }
 
 /** Until the file that Pod.release makes is there. */
