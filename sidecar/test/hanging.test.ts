@@ -83,6 +83,7 @@ test('a render that was given up and never ends costs its worker a restart, and 
 test('with concurrency 2 the worker ends first what others wait for', async () => {
   const two = await Pod.start({ workersPerPod: 1, concurrency: 2, timeouts: { render: '1s' } });
   try {
+    await until('it is up', () => two.events({ event: 'up' }).length > 0);
     const before = two.server(0);
     const hung = two.get('/?hold=1&id=hung');
     await two.begun('hung');
