@@ -36,7 +36,7 @@ images: build ## build the images (operator, sidecar, storefront)
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); e2e/images.sh
 
-sbom: build ## SBOMs of operator and sidecar image into .state/sbom (CycloneDX, SPDX), by syft (the first time 5 min to build it)
+sbom: build ## SBOMs of operator and sidecar image into .state/sbom (CycloneDX, SPDX), by syft (the first time some minutes to build it)
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); e2e/sbom.sh
 

@@ -11,7 +11,7 @@ state_dir
 syft=$BIN_DIR/syft-$SYFT_VERSION
 if [[ ! -x $syft ]]; then
   lock tool-syft
-  [[ -x $syft ]] || step "Building syft $SYFT_VERSION (about 5 min on 2 cores), once" build-syft \
+  [[ -x $syft ]] || step "Building syft $SYFT_VERSION (some minutes), once" build-syft \
     go_binary syft "$SYFT_VERSION" github.com/anchore/syft github.com/anchore/syft/cmd/syft "-X main.version=${SYFT_VERSION#v}"
 fi
 
