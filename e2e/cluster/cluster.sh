@@ -39,6 +39,10 @@ healthy() {
   ready=$(kubectl --request-timeout=4s -n kube-system get deployment coredns metrics-server \
     -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Available")].status}{"\n"}{end}') || return 1
   [[ $ready == $'True\nTrue' ]] || return 1
+  # Only stand-in nodes have it: "desired ready".
+  ready=$(kubectl --request-timeout=4s -n kube-system get daemonset kube-network-policies --ignore-not-found \
+    -o jsonpath='{.status.desiredNumberScheduled} {.status.numberReady}') || return 1
+  [[ -z $ready || $ready == '3 3' ]] || return 1
   [[ $(kubectl --request-timeout=4s get apiservice v1beta1.metrics.k8s.io \
     -o jsonpath='{.status.conditions[?(@.type=="Available")].status}') == True ]]
 }
@@ -88,7 +92,8 @@ CONFIG
   fi
 }
 
-# kind's own network plug-in (kindnet) is an image we cannot pull. Its job here
+# kind's own network plug-in (kindnet) is an image we cannot pull. What it enforces
+# NetworkPolicy with is in kube-network-policies.yaml; the rest of its job here
 # is small: an address per pod from the node's range (ptp, host-local), a route
 # to every other node's range, and NAT towards everything that is no pod. A
 # Service address that kube-proxy did not rewrite (yet) is refused: it would leave
@@ -135,7 +140,11 @@ create() {
 }
 
 finish() {
-  if is_stand_in "$image"; then configure_network; fi
+  if is_stand_in "$image"; then
+    configure_network
+    sed "s/KUBE_NETWORK_POLICIES_VERSION/$KUBE_NETWORK_POLICIES_VERSION/" "$CLUSTER_DIR/kube-network-policies.yaml" |
+      kubectl apply --server-side -f -
+  fi
   # kubeadm gives kube-proxy no share of the CPU, managed clusters do (100m). Without one it was up to 15 s late with a
   # pod that had gone as soon as renders took all of a node (median 2 s).
   kubectl -n kube-system set resources daemonset kube-proxy --requests=cpu=100m

@@ -2,7 +2,7 @@
 # component-images.sh NAME...: makes images of cluster components available in
 # the engine and prints their names in the given order, one per line. NAME is one
 # of kube-apiserver, kube-controller-manager, kube-scheduler, kube-proxy, etcd,
-# coredns, metrics-server.
+# coredns, metrics-server, kube-network-policies.
 #
 # Pulled from registry.k8s.io where it can be reached, else built from source
 # (k8s-binaries.sh) as corelane.local/NAME:VERSION. Programs are at the paths
@@ -19,6 +19,9 @@ describe() { # NAME -> sets official version group programs path
     coredns) official=registry.k8s.io/coredns/coredns:$COREDNS_VERSION version=$COREDNS_VERSION group=addons path=/ ;;
     metrics-server) official=registry.k8s.io/metrics-server/metrics-server:$METRICS_SERVER_VERSION \
       version=$METRICS_SERVER_VERSION group=addons path=/ ;;
+    # The official one hands packets over by nftables' "queue", which not every kernel has.
+    kube-network-policies) official= version=$KUBE_NETWORK_POLICIES_VERSION-$(hash_of "$CLUSTER_DIR/kube-network-policies/queue.go") \
+      group=network-policies path=/ ;;
     *) die "component-images.sh: no component $1" ;;
   esac
 }
@@ -55,7 +58,7 @@ for name in "$@"; do
   describe "$name"
   tag=$STANDIN/$name:$version
   if image_exists "$tag"; then echo "$tag"; continue; fi
-  if pull "$official"; then echo "$pulled"; continue; fi
+  if [[ -n $official ]] && pull "$official"; then echo "$pulled"; continue; fi
   "$CLUSTER_DIR/k8s-binaries.sh" "$group"
   base=
   [[ $name != kube-proxy ]] || base=$("$CLUSTER_DIR/base-images.sh" debian | sed -n 's/^DEBIAN_IMAGE=//p')

@@ -4,7 +4,8 @@
 #
 # Groups: etcd, apiserver (kube-apiserver and kube-controller-manager, all that
 # apiserver.sh needs), kubernetes (everything of Kubernetes), kubectl, node (containerd,
-# runc, CNI plugins, crictl), addons (CoreDNS, metrics-server), sources. Default: all.
+# runc, CNI plugins, crictl), addons (CoreDNS, metrics-server), network-policies
+# (kube-network-policies), sources. Default: all.
 # The result is ~/.cache/corelane/bin/NAME-VERSION.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
@@ -109,14 +110,33 @@ addons_build() {
     (go_binary metrics-server "$METRICS_SERVER_VERSION" sigs.k8s.io/metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server)
 }
 
+# One file of its nftables library is ours: see there.
+network-policies() {
+  local queue=$CLUSTER_DIR/kube-network-policies/queue.go name_version
+  name_version=$KUBE_NETWORK_POLICIES_VERSION-$(hash_of "$queue")
+  missing "$name_version" kube-network-policies || return 0
+  step "Building kube-network-policies (about 1 min on 2 cores), once" build-network-policies \
+    go_module_build sigs.k8s.io/kube-network-policies "$KUBE_NETWORK_POLICIES_VERSION" network_policies_build
+}
+network_policies_build() {
+  local nftables=github.com/google/nftables
+  go mod download "sigs.k8s.io/kube-network-policies@$KUBE_NETWORK_POLICIES_VERSION"
+  cp -r "$(go mod download -json "$nftables@$(go list -m -f '{{.Version}}' $nftables)" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" nftables
+  chmod -R u+w nftables
+  cp "$queue" nftables/expr/queue.go
+  go mod edit -replace $nftables=./nftables
+  nice -n 10 go build -ldflags '-s -w' -o "$BIN_DIR/.kube-network-policies-$name_version" sigs.k8s.io/kube-network-policies/cmd
+  mv "$BIN_DIR/.kube-network-policies-$name_version" "$BIN_DIR/kube-network-policies-$name_version"
+}
+
 # node-image.sh takes static files from the source of kind: here they come into Go's
 # module cache, as $GO_SUM wants them.
 sources() { (go_module_build sigs.k8s.io/kind "$KIND_VERSION" go mod download sigs.k8s.io/kind); }
 
-(($#)) || set -- etcd apiserver kubernetes node addons sources
+(($#)) || set -- etcd apiserver kubernetes node addons network-policies sources
 for group in "$@"; do
   case $group in
-    etcd | apiserver | kubernetes | kubectl | node | addons | sources) "$group" ;;
+    etcd | apiserver | kubernetes | kubectl | node | addons | network-policies | sources) "$group" ;;
     *) die "k8s-binaries.sh: no group $group" ;;
   esac
 done

@@ -8,7 +8,8 @@ source "$CLUSTER_DIR/gobuild.sh"
 
 image=$STANDIN/kind-node:$KUBERNETES_VERSION-$(hash_of "$KIND_VERSION $KIND_NODE_DEBIAN_SUITE" \
   "$CONTAINERD_VERSION $RUNC_VERSION $CNI_PLUGINS_VERSION $CRICTL_VERSION" \
-  "$ETCD_VERSION $COREDNS_VERSION $METRICS_SERVER_VERSION" "$CLUSTER_DIR"/{node-image.sh,pause.go})
+  "$ETCD_VERSION $COREDNS_VERSION $METRICS_SERVER_VERSION $KUBE_NETWORK_POLICIES_VERSION" \
+  "$CLUSTER_DIR"/{node-image.sh,pause.go,kube-network-policies/queue.go})
 
 # The classic builder has neither COPY --chmod nor heredocs: modes are set here.
 fill_context() {
@@ -86,9 +87,14 @@ component_tags() {
     docker tag "$ours" "$wanted"
     echo "$wanted" >>"$context/tags"
   done
-  wanted=registry.k8s.io/metrics-server/metrics-server:$METRICS_SERVER_VERSION
-  docker tag "$(sed -n 's/^metrics-server=//p' <<<"$components")" "$wanted"
-  echo "$wanted" >>"$context/tags"
+  # By the names that the manifests beside this script have.
+  for wanted in metrics-server/metrics-server:$METRICS_SERVER_VERSION \
+    networking/kube-network-policies:$KUBE_NETWORK_POLICIES_VERSION; do
+    name=${wanted##*/}
+    wanted=registry.k8s.io/$wanted
+    docker tag "$(sed -n "s/^${name%%:*}=//p" <<<"$components")" "$wanted"
+    echo "$wanted" >>"$context/tags"
+  done
 }
 
 import_images() { # CONTAINER
@@ -140,7 +146,7 @@ done
 
 "$CLUSTER_DIR/k8s-binaries.sh"
 base=$("$CLUSTER_DIR/base-images.sh" kind-node | sed -n 's/^KIND_NODE_BASE_IMAGE=//p')
-names=(kube-apiserver kube-controller-manager kube-scheduler kube-proxy etcd coredns metrics-server)
+names=(kube-apiserver kube-controller-manager kube-scheduler kube-proxy etcd coredns metrics-server kube-network-policies)
 images=$("$CLUSTER_DIR/component-images.sh" "${names[@]}")
 components=$(paste -d= <(printf '%s\n' "${names[@]}") - <<<"$images")
 step "Building the kind node image (about 40 s), once" node-image build_image

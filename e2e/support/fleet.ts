@@ -50,9 +50,9 @@ export class Fleet {
 
   /**
    * Installs the operator, and brings up `replicas` pods of two workers in an empty namespace.
-   * @param spec further fields; @param container further fields of the worker
+   * @param spec further fields; @param container further fields of the worker; @param others containers beside it
    */
-  async create(replicas: number, spec: object = {}, container: object = {}): Promise<void> {
+  async create(replicas: number, spec: object = {}, container: object = {}, others: object[] = []): Promise<void> {
     const { namespace } = this;
     await installOperator();
     await kubectl(['delete', 'namespace', namespace, '--ignore-not-found'], { timeoutMs: 240_000 });
@@ -60,7 +60,7 @@ export class Fleet {
     await allowEndpoints(namespace);
     const data = { 'blocker.mjs': readFileSync(join(ROOT, 'e2e/support/blocker.mjs'), 'utf8') };
     await apply(JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME, namespace }, data }));
-    const template = { spec: { containers: [{ ...worker(), ...container }], volumes: [volume] } };
+    const template = { spec: { containers: [{ ...worker(), ...container }, ...others], volumes: [volume] } };
     const resource = {
       apiVersion: 'corelane.dev/v1alpha1',
       kind: 'RenderService',

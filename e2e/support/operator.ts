@@ -1,5 +1,5 @@
 /** Installs the operator on the cluster as the README tells users to. */
-import { KUBECONFIG, kubectl } from './cluster.ts';
+import { get, KUBECONFIG, kubectl } from './cluster.ts';
 import { run } from './shell.ts';
 
 export const OPERATOR_NAMESPACE = 'corelane';
@@ -11,6 +11,17 @@ export function imageNames(): { operator: string; sidecar: string; storefront: s
     throw new Error('OPERATOR_IMAGE, SIDECAR_IMAGE and STOREFRONT_IMAGE are not set; run this through `make`');
   }
   return { operator: OPERATOR_IMAGE, sidecar: SIDECAR_IMAGE, storefront: STOREFRONT_IMAGE };
+}
+
+interface Node {
+  status: { addresses: { type: string; address: string }[] };
+}
+
+/** Stories read pages of pods through the API server's proxy, which comes from a control plane's address. */
+async function apiServers(): Promise<object[]> {
+  const { items } = await get<{ items: Node[] }>('nodes', '-l', 'node-role.kubernetes.io/control-plane');
+  const addresses = items.flatMap(({ status }) => status.addresses.filter(({ type }) => type === 'InternalIP'));
+  return addresses.map(({ address }) => ({ ipBlock: { cidr: `${address}/${address.includes(':') ? 128 : 32}` } }));
 }
 
 /** CRD, then `helm upgrade --install` with the images of this clone; resolves when the operator is available. */
@@ -31,6 +42,7 @@ export async function installOperator(): Promise<void> {
     [
       ...['--kubeconfig', KUBECONFIG, 'upgrade', '--install', 'corelane', 'charts/corelane'],
       ...['--namespace', OPERATOR_NAMESPACE, '--create-namespace', '--wait', '--timeout', '120s'],
+      ...['--set-json', `networkPolicy.monitoring=${JSON.stringify(await apiServers())}`],
       ...image('image', images.operator),
       ...image('sidecar.image', images.sidecar),
     ],

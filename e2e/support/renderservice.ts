@@ -90,7 +90,8 @@ export async function podsOf(namespace: string, name: string): Promise<LivePod[]
 
 /** Names of everything of these kinds that carries the RenderService's label. */
 export async function objectsOf(namespace: string, name: string): Promise<string[]> {
-  const kinds = 'deployments,replicasets,pods,services,endpointslices,configmaps,poddisruptionbudgets,serviceaccounts';
+  const kinds =
+    'deployments,replicasets,pods,services,endpointslices,configmaps,poddisruptionbudgets,networkpolicies,serviceaccounts';
   const text = await kubectl(['-n', namespace, 'get', kinds, '-l', `corelane.dev/renderservice=${name}`, '-o', 'name']);
   return text.split('\n').filter(Boolean);
 }
