@@ -16,7 +16,7 @@ const DIGEST = `sha256:${'a'.repeat(64)}`;
 /** Combinations of values that take every branch of the templates. */
 const VARIANTS: Record<string, string[]> = {
   defaults: [],
-  'one namespace': ['--set', 'scope=namespace', '--set', 'aggregatedRoles.enabled=false'],
+  'one namespace': ['--set', 'scope=namespace', '--set', 'aggregatedRoles.enabled=false,admissionPolicy.enabled=false'],
   digests: ['--set', `image.digest=${DIGEST}`, '--set', `sidecar.image.digest=${DIGEST}`],
   'all switches': [
     ...['--set', 'serviceMonitor.enabled=true', '--set', 'podMonitor.enabled=true', '--set', 'replicas=3'],
@@ -40,6 +40,7 @@ interface Manifest {
   rules?: unknown;
   spec: {
     replicas?: number;
+    matchResources?: unknown;
     template: {
       spec: { containers: { image: string; env: { name: string; value?: string }[] }[] } & Record<string, unknown>;
     };
@@ -79,6 +80,7 @@ describe('the values schema refuses', () => {
     ['logLevel=loud', '/logLevel'],
     ['replicaCount=2', 'replicaCount'],
     ['podMonitor.interval=often', '/podMonitor/interval'],
+    ['admissionPolicy.enabled=maybe', '/admissionPolicy/enabled'],
     ['networkPolicy.monitoring[0].cidr=10.0.0.0/8', '/networkPolicy/monitoring/0'],
     ['podMonitor.from[0].ipBlock.cidr=10.0.0.1', '/podMonitor/from/0/ipBlock/cidr'],
   ])('%s, and says where', async (value, place) => {
@@ -183,6 +185,19 @@ describe('the templates', () => {
       { ipBlock: { cidr: '10.0.0.0/8' } },
       prometheus,
     ]);
+  });
+
+  test('have the admission policies, for the one namespace where that is the scope, or not', async () => {
+    const of = async (...values: string[]) =>
+      (await manifests(...values)).filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy'));
+    const bindings = (all: Manifest[]) => all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicyBinding');
+    const everywhere = await of();
+    expect(everywhere).toHaveLength(4);
+    expect(bindings(everywhere).map(({ spec }) => spec.matchResources)).toEqual([undefined, undefined]);
+    const selector = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': NAMESPACE } } };
+    const [tenants] = bindings(await of('--set', 'scope=namespace'));
+    expect(tenants?.spec.matchResources).toEqual(selector);
+    expect(await of('--set', 'admissionPolicy.enabled=false')).toEqual([]);
   });
 
   test('pass on replicas, priority class, tolerations and the rest', async () => {

@@ -110,7 +110,29 @@ the message. Each is a test case in \`operator/test/api/bad-resources.ts\`.
 | what is wrong | field | message |
 |---|---|---|
 ${rows.join('\n')}
+
+## What takes a right
+
+With \`admissionPolicy.enabled\` of the chart ([security.md](security.md)) these are refused (403) to whoever lacks the right that the
+message names. Test cases: \`operator/test/api/forbidden-resources.ts\`.
+
+| field | message |
+|---|---|
+${policyRows().join('\n')}
 `;
+}
+
+/** A row for each message of the chart's policy about RenderServices. */
+function policyRows(): string[] {
+  const text = readFileSync(join(repository, 'charts/corelane/templates/admission-policies.yaml'), 'utf8');
+  const messages = [...text.matchAll(/^ *message: (".*")$/gm)].map(
+    ([, quoted]) => JSON.parse(quoted as string) as string,
+  );
+  expect(messages).not.toEqual([]);
+  return messages.map((message) => {
+    const [field, ...rest] = message.split(': ');
+    return `| \`${field}\` | ${cell(rest.join(': '))} |`;
+  });
 }
 
 test('kubectl shows the field and the message', async () => {

@@ -51,7 +51,8 @@ export function pathOf(kind: KindName, namespace: string, name?: string): string
 export class ApiClient {
   readonly #options: RequestOptions;
 
-  constructor(kubeconfig: string) {
+  /** @param user in whose place it acts, in no group */
+  constructor(kubeconfig: string, user?: string) {
     const { clusters, users } = parse(readFileSync(kubeconfig, 'utf8')) as Json;
     const { server, 'certificate-authority-data': authority } = clusters[0].cluster;
     const { hostname, port } = new URL(server);
@@ -59,7 +60,11 @@ export class ApiClient {
       hostname,
       port,
       ca: Buffer.from(authority, 'base64'),
-      headers: { authorization: `Bearer ${users[0].user.token}`, accept: 'application/json' },
+      headers: {
+        authorization: `Bearer ${users[0].user.token}`,
+        accept: 'application/json',
+        ...(user && { 'impersonate-user': user }),
+      },
       agent: new Agent({ keepAlive: true, maxSockets: 8 }),
       timeout: 20_000,
     };

@@ -1,0 +1,232 @@
+/**
+ * The chart's ValidatingAdmissionPolicies: what a tenant may name in a RenderService, and what the operator's account may
+ * write. On an API server of its own, because each case is tried without the policies first: it must be they who refuse.
+ */
+import { installAdmissionPolicies } from '../support/admission-policies.ts';
+import { ApiClient, type Json, type KindName } from '../support/api-client.ts';
+import { ApiServer } from '../support/api-server.ts';
+import { eventually } from '../support/eventually.ts';
+import { CONTROLLERS } from '../support/global-setup.ts';
+import { OperatorProcess } from '../support/operator-process.ts';
+import { podTemplate, renderService, World } from '../support/world.ts';
+import { FORBIDDEN, type Forbidden, RIGHTS, type Tenant } from './forbidden-resources.ts';
+
+const NAMESPACE = 'tenants';
+const TENANTS = Object.keys(RIGHTS) as Tenant[];
+
+let server: ApiServer;
+let world: World;
+let operator: ApiClient;
+let clients: Record<Tenant, ApiClient>;
+
+/** What the API server tells a user who tries; empty when it works. */
+async function refusal(user: Tenant, resource: Json): Promise<string> {
+  try {
+    await clients[user].post(`${world.path('RenderService')}?dryRun=All&fieldValidation=Strict`, resource);
+    return '';
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+function resourceOf({ spec }: Forbidden, name = 'shop'): Json {
+  return renderService(NAMESPACE, name, spec);
+}
+
+/** Gives each tenant all rights on RenderServices, and one more thing. */
+async function createTenants(): Promise<void> {
+  const renderServices = { apiGroups: ['corelane.dev'], resources: ['renderservices', 'renderservices/scale'] };
+  for (const [name, rules] of Object.entries(RIGHTS)) {
+    const role = {
+      rules: [{ ...renderServices, verbs: ['create', 'get', 'list', 'patch', 'update', 'delete'] }, ...rules],
+    };
+    await world.admin.post(world.path('Role'), { metadata: { name }, ...role });
+    await world.admin.post(world.path('RoleBinding'), {
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name }],
+    });
+  }
+}
+
+/** Somebody else's objects, by kind, and the operator's rights on each of them. */
+const FOREIGN: { kind: KindName; content: object; mayDelete?: boolean }[] = [
+  { kind: 'ConfigMap', content: { data: { a: 'b' } }, mayDelete: true },
+  { kind: 'Service', content: { spec: { ports: [{ port: 80 }] } } },
+  { kind: 'ServiceAccount', content: {} },
+  {
+    kind: 'PodDisruptionBudget',
+    content: { spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'mine' } } } },
+    mayDelete: true,
+  },
+  { kind: 'NetworkPolicy', content: { spec: { podSelector: {} } }, mayDelete: true },
+  {
+    kind: 'Deployment',
+    content: {
+      spec: {
+        selector: { matchLabels: { app: 'mine' } },
+        template: { metadata: { labels: { app: 'mine' } }, ...podTemplate() },
+      },
+    },
+  },
+];
+const CONTROLLER = {
+  apiVersion: 'corelane.dev/v1alpha1',
+  kind: 'RenderService',
+  name: 'shop',
+  uid: crypto.randomUUID(),
+  controller: true,
+};
+
+/** What the operator's account may not do, by kind. */
+function misdeeds({
+  kind,
+  content,
+  mayDelete,
+}: (typeof FOREIGN)[number]): [what: string, tried: () => Promise<Json>][] {
+  const query = '?dryRun=All';
+  const foreign = `${world.path(kind, 'foreign')}${query}`;
+  const create = (owner: object[]) => () =>
+    operator.post(world.path(kind) + query, { metadata: { name: 'made', ownerReferences: owner }, ...content });
+  return [
+    ['make one of nobody', create([])],
+    ['make one of a RenderService that is not its controller', create([{ ...CONTROLLER, controller: false }])],
+    [
+      'make one whose controller is something else',
+      create([{ ...CONTROLLER, apiVersion: 'apps/v1', kind: 'Deployment' }]),
+    ],
+    ['make one of a RenderService of another group', create([{ ...CONTROLLER, apiVersion: 'example.com/v1' }])],
+    ['change a foreign one', () => operator.patch(foreign, { metadata: { labels: { a: 'b' } } })],
+    ['take a foreign one over', () => operator.patch(foreign, { metadata: { ownerReferences: [CONTROLLER] } })],
+    ...(mayDelete ? ([['delete a foreign one', () => operator.delete(foreign)]] as const) : []),
+  ] as [string, () => Promise<Json>][];
+}
+
+beforeAll(async () => {
+  server = await ApiServer.start('policies', { controllers: CONTROLLERS });
+  world = await World.create(server, NAMESPACE);
+  operator = new ApiClient(server.operatorKubeconfig);
+  await createTenants();
+  const client = (user: Tenant) => [user, new ApiClient(server.adminKubeconfig, user)] as const;
+  clients = Object.fromEntries(TENANTS.map(client)) as typeof clients;
+  for (const { kind, content } of FOREIGN)
+    await world.admin.post(world.path(kind), { metadata: { name: 'foreign' }, ...content });
+});
+
+afterAll(async () => {
+  await OperatorProcess.killAll();
+  await server?.remove();
+});
+
+describe('without the policies', () => {
+  test.each(FORBIDDEN)('a tenant names $what', async (forbidden) => {
+    expect(await refusal('tenant', resourceOf(forbidden))).toBe('');
+  });
+
+  test.each(FOREIGN)("the operator's account does what it likes with a $kind", async (foreign) => {
+    for (const [, tried] of misdeeds(foreign)) await tried();
+  });
+});
+
+describe('with the policies', () => {
+  beforeAll(async () => {
+    // Somebody who may has made this one; what tenants do with it is below.
+    await world.createRenderService('of-admin', { template: podTemplate({}, { hostPID: true }) });
+    await installAdmissionPolicies(server);
+  });
+
+  test('they have no error that the API server knows of', async () => {
+    const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
+    const { items } = await world.admin.get(path);
+    expect(items).toHaveLength(2);
+    for (const { status } of items) expect(status?.typeChecking?.expressionWarnings ?? []).toEqual([]);
+  });
+
+  test.each(TENANTS)('%s may make an ordinary RenderService', async (user) => {
+    const template = podTemplate(
+      {
+        env: [{ name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+        securityContext: { runAsNonRoot: true, capabilities: { drop: ['ALL'], add: ['NET_BIND_SERVICE'] } },
+        volumeMounts: [{ name: 'cache', mountPath: '/cache' }],
+      },
+      {
+        securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+        volumes: [
+          { name: 'cache', emptyDir: {} },
+          { name: 'info', downwardAPI: { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] } },
+        ],
+      },
+    );
+    const spec = { template, service: { port: 8080 }, networkPolicy: { enabled: false }, pooling: { enabled: false } };
+    expect(await refusal(user, renderService(NAMESPACE, 'shop', spec))).toBe('');
+  });
+
+  test.each(FORBIDDEN)('$what is for those with the right to it', async (forbidden) => {
+    for (const user of TENANTS) {
+      const text = await refusal(user, resourceOf(forbidden));
+      if (forbidden.allowed.includes(user)) expect({ user, text }).toEqual({ user, text: '' });
+      else
+        expect({ user, text }).toEqual({ user, text: expect.stringContaining(`denied request: ${forbidden.field}: `) });
+    }
+  });
+
+  test('an administrator may name all of it', async () => {
+    for (const forbidden of FORBIDDEN)
+      await world.admin.post(`${world.path('RenderService')}?dryRun=All`, resourceOf(forbidden));
+  });
+
+  test('an existing one goes on for a tenant in all that names nothing', async () => {
+    const tenant = (...command: string[]) => world.kubectl.run(...command, '--as=tenant');
+    const patch = (spec: object) =>
+      tenant('patch', 'renderservice', 'of-admin', '--type=merge', `--patch=${JSON.stringify({ spec })}`);
+    await patch({ replicas: 3, queue: { maxLength: 7 } });
+    await tenant('scale', 'renderservice', 'of-admin', '--replicas=1');
+    // The image of a pod that sees all processes of the node is as much as the pod.
+    await expect(
+      patch({ template: podTemplate({ image: 'corelane.test/evil:1' }, { hostPID: true }) }),
+    ).rejects.toThrow('denied request: spec.template.spec: hostPID');
+    await expect(patch({ service: { type: 'LoadBalancer' } })).rejects.toThrow('denied request: spec.');
+    await patch({ template: podTemplate({ image: 'corelane.test/good:1' }, { hostPID: null }) });
+    await tenant('delete', 'renderservice', 'of-admin');
+  });
+
+  test.each(FOREIGN)("the operator's account writes no $kind but those of RenderServices", async (foreign) => {
+    for (const [what, tried] of misdeeds(foreign)) {
+      const outcome = await tried().then(
+        () => 'done',
+        (error: Error) => error.message,
+      );
+      expect({ what, outcome }).toEqual({
+        what,
+        outcome: expect.stringContaining('whose controller is a RenderService'),
+      });
+    }
+    const own = { metadata: { name: 'made', ownerReferences: [CONTROLLER] }, ...foreign.content };
+    await operator.post(`${world.path(foreign.kind)}?dryRun=All`, own);
+  });
+
+  test('others write what they like', async () => {
+    await world.admin.patch(world.path('ConfigMap', 'foreign'), { data: { a: 'c' } });
+  });
+
+  test('the operator works as ever: makes, mends, changes and deletes', async () => {
+    const process = await world.startOperator();
+    await world.createRenderService('works');
+    await world.untilApplied('works');
+    await world.admin.patch(world.path('Service', 'works'), { spec: { selector: { tier: 'gold' } } });
+    await world.admin.delete(world.path('ServiceAccount', 'works'));
+    await world.patchSpec('works', {
+      queue: { maxLength: 3 },
+      disruptionBudget: { enabled: false },
+      networkPolicy: { enabled: false },
+    });
+    await eventually('all of it is done', async () => {
+      await world.get('ServiceAccount', 'works');
+      expect((await world.get('Service', 'works')).spec.selector).toEqual({ 'corelane.dev/renderservice': 'works' });
+      expect(await world.find('PodDisruptionBudget', 'works')).toBeUndefined();
+      expect(await world.find('NetworkPolicy', 'works')).toBeUndefined();
+    });
+    await world.untilApplied('works');
+    expect(process.log).not.toContain('ValidatingAdmissionPolicy');
+  });
+});

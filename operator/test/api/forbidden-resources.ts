@@ -1,0 +1,139 @@
+/** What the chart's ValidatingAdmissionPolicy keeps from tenants, and the right by which one may have it. */
+import type { PolicyRule } from '../../src/kube/rbac.ts';
+import type { Json } from '../support/api-client.ts';
+import { podTemplate } from '../support/world.ts';
+
+const rule = (
+  apiGroup: string,
+  resource: string,
+  verb: string,
+  name?: string,
+): PolicyRule & { resourceNames?: string[] } => ({
+  apiGroups: [apiGroup],
+  resources: [resource],
+  verbs: [verb],
+  ...(name && { resourceNames: [name] }),
+});
+
+/** Users by name, and what each may do beside all with RenderServices. */
+export const RIGHTS = {
+  tenant: [],
+  'creates-pods': [rule('', 'pods', 'create')],
+  'creates-services': [rule('', 'services', 'create')],
+  'creates-policies': [rule('networking.k8s.io', 'networkpolicies', 'create')],
+  impersonates: [rule('', 'serviceaccounts', 'impersonate', 'batch')],
+  'uses-host': [rule('corelane.dev', 'renderservices/host', 'use')],
+  'uses-host-elsewhere': [rule('corelane.dev', 'renderservices/host', 'use', 'another')],
+} as const;
+
+export type Tenant = keyof typeof RIGHTS;
+
+export interface Forbidden {
+  what: string;
+  spec: Json;
+  /** Part of the resource that the message names. */
+  field: string;
+  allowed: Tenant[];
+}
+
+const container = (fields: object) => ({ template: podTemplate(fields) });
+const pod = (fields: object) => ({ template: podTemplate({}, fields) });
+const volume = (source: object) => pod({ volumes: [{ name: 'mine', ...source }] });
+const secondary = (fields: object) =>
+  pod({
+    containers: [
+      { name: 'worker', image: 'a:1' },
+      { name: 'log', image: 'log:1', ...fields },
+    ],
+  });
+const init = (fields: object) => pod({ initContainers: [{ name: 'init', image: 'init:1', ...fields }] });
+
+const POD = 'spec.template.spec';
+const CONTAINERS = `${POD}.containers`;
+const host = (what: string, spec: Json, field = POD): Forbidden => ({ what, spec, field, allowed: ['uses-host'] });
+const borrowed = (what: string, spec: Json): Forbidden => ({ what, spec, field: POD, allowed: ['creates-pods'] });
+const account = (what: string, spec: Json, allowed: Tenant[]): Forbidden => ({
+  what,
+  spec,
+  field: `${POD}.serviceAccountName`,
+  allowed,
+});
+
+export const FORBIDDEN: Forbidden[] = [
+  // The node
+  host("the node's processes", pod({ hostPID: true })),
+  host("the node's memory segments", pod({ hostIPC: true })),
+  host('a kernel parameter', pod({ securityContext: { sysctls: [{ name: 'kernel.msgmax', value: '1' }] } })),
+  host('a privileged worker', container({ securityContext: { privileged: true } }), CONTAINERS),
+  host('a privileged second container', secondary({ securityContext: { privileged: true } }), CONTAINERS),
+  host('a privileged init container', init({ securityContext: { privileged: true } }), CONTAINERS),
+  host(
+    'a capability beyond the usual',
+    container({ securityContext: { capabilities: { add: ['SYS_ADMIN'] } } }),
+    CONTAINERS,
+  ),
+  host('all capabilities', container({ securityContext: { capabilities: { add: ['ALL'] } } }), CONTAINERS),
+  host('an unmasked /proc', container({ securityContext: { procMount: 'Unmasked' } }), CONTAINERS),
+  host(
+    'a process of a Windows node',
+    container({ securityContext: { windowsOptions: { hostProcess: true } } }),
+    CONTAINERS,
+  ),
+  host('a worker without seccomp', container({ securityContext: { seccompProfile: { type: 'Unconfined' } } })),
+  host('a pod without seccomp', pod({ securityContext: { seccompProfile: { type: 'Unconfined' } } })),
+  host('a worker without AppArmor', container({ securityContext: { appArmorProfile: { type: 'Unconfined' } } })),
+  host('a port of the node', secondary({ ports: [{ containerPort: 80, hostPort: 80 }] }), CONTAINERS),
+  host('a folder of the node', volume({ hostPath: { path: '/' } }), `${POD}.volumes`),
+  host('a file server', volume({ nfs: { server: 'a', path: '/' } }), `${POD}.volumes`),
+
+  // The namespace
+  account("another's ServiceAccount", pod({ serviceAccountName: 'batch' }), ['creates-pods', 'impersonates']),
+  account("another's ServiceAccount by the old name of the field", pod({ serviceAccount: 'batch' }), [
+    'creates-pods',
+    'impersonates',
+  ]),
+  account("the namespace's default ServiceAccount", pod({ serviceAccountName: 'default' }), ['creates-pods']),
+  borrowed('a Secret as a volume', volume({ secret: { secretName: 'key' } })),
+  borrowed('a Secret among others in a volume', volume({ projected: { sources: [{ secret: { name: 'key' } }] } })),
+  borrowed(
+    'a Secret as a variable',
+    container({ env: [{ name: 'A', valueFrom: { secretKeyRef: { name: 'key', key: 'a' } } }] }),
+  ),
+  borrowed('a Secret as all variables', init({ envFrom: [{ secretRef: { name: 'key' } }] })),
+  borrowed('a Secret for the registry', pod({ imagePullSecrets: [{ name: 'pull' }] })),
+  borrowed('a ConfigMap', volume({ configMap: { name: 'settings' } })),
+  borrowed("another's volume", volume({ persistentVolumeClaim: { claimName: 'data' } })),
+  borrowed("a driver's volume", volume({ csi: { driver: 'example.com' } })),
+
+  // The network
+  {
+    what: 'a port of every node',
+    spec: { service: { type: 'NodePort' } },
+    field: 'spec.service',
+    allowed: ['creates-services'],
+  },
+  {
+    what: 'a load balancer',
+    spec: { service: { type: 'LoadBalancer' } },
+    field: 'spec.service',
+    allowed: ['creates-services'],
+  },
+  {
+    what: 'an annotation of the Service',
+    spec: { service: { annotations: { 'example.com/public': 'true' } } },
+    field: 'spec.service',
+    allowed: ['creates-services'],
+  },
+  {
+    what: 'a rule of the NetworkPolicy',
+    spec: { networkPolicy: { ingress: [{}] } },
+    field: 'spec.networkPolicy',
+    allowed: ['creates-policies'],
+  },
+  {
+    what: 'somebody who monitors',
+    spec: { networkPolicy: { monitoring: [{ namespaceSelector: {} }] } },
+    field: 'spec.networkPolicy',
+    allowed: ['creates-policies'],
+  },
+];
