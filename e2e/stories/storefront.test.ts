@@ -82,7 +82,7 @@ describe('the storefront example', () => {
     const proxy = (port: number, path: string) =>
       kubectl(['get', '--raw', `/api/v1/namespaces/${NAMESPACE}/pods/${pod?.metadata.name}:${port}/proxy${path}`]);
     await eventually('a queue', 60_000, async () => {
-      const metrics = await proxy(8999, '/metrics');
+      const metrics = await proxy(8999, '/metrics?metrics=haproxy_backend_current_queue');
       const queued = /^haproxy_backend_current_queue\{proxy="line"\} (\d+)/m.exec(metrics)?.[1];
       return Number(queued) > 0 || undefined;
     });

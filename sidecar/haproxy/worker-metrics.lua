@@ -74,28 +74,36 @@ local function render()
   return table.concat(parts, '\n') .. '\n'
 end
 
-local page, page_at = '', -math.huge
-local is_rendering = false
+local page, page_at = nil, -math.huge
+local is_rendering, rendered = false, corelane_news()
 
-local function current_page()
-  local limit = now_ms() + 2 * ANSWER_MS_MAX
-  while is_rendering and now_ms() < limit do core.msleep(POLL_MS) end
-  if now_ms() - page_at < KEEP_MS or is_rendering then return page end
+-- A task: a client that leaves takes the coroutine that serves it along, and all others would wait for that for ever.
+local function begin_rendering()
   is_rendering = true
-  local ok, text = pcall(render)
-  is_rendering = false
-  if not ok then error(text) end
-  page, page_at = text, now_ms()
+  core.register_task(function()
+    local ok, text = pcall(render)
+    if not ok then core.log(core.warning, 'worker-metrics: ' .. tostring(text)) end
+    page, page_at = ok and text or nil, now_ms()
+    is_rendering = false
+    rendered.wake()
+  end)
+end
+
+-- Nil when it could not be made.
+local function current_page()
+  if now_ms() - page_at >= KEEP_MS then
+    if not is_rendering then begin_rendering() end
+    rendered.wait()
+  end
   return page
 end
 
 core.register_service('worker_metrics', 'http', function(applet)
-  local ok, text = pcall(current_page)
-  if not ok then core.log(core.warning, 'worker-metrics: ' .. tostring(text)) end
-  applet:set_status(ok and 200 or 500)
+  local text = current_page()
+  applet:set_status(text and 200 or 500)
   applet:add_header('content-type', 'text/plain; version=0.0.4')
   applet:add_header('cache-control', 'no-store')
   applet:start_response()
-  if not ok then return end
+  if not text then return end
   for begin = 1, #text, CHUNK_BYTES do applet:send(text:sub(begin, begin + CHUNK_BYTES - 1)) end
 end)

@@ -32,6 +32,11 @@ function why(requestId) {
   return { status: 200, type: JSON_TYPE, headers, body: '{"error":"worker-stuck"}' };
 }
 
+function stalls(isWhole) {
+  const body = JSON.stringify({ stalls: isWhole ? stallLog.history : stallLog.summaries() });
+  return { status: 200, type: JSON_TYPE, body };
+}
+
 /**
  * @param worker what the supervisor knows of its worker, and how it takes it out of rotation
  * @returns `page(request, socket)`, which answers a request, and `isTaking()`: whether somebody takes a profile or a heap snapshot
@@ -49,7 +54,7 @@ function pagesOf(worker) {
       case 'metrics':
         return { status: 200, type: 'text/plain; version=0.0.4', body: await metrics() };
       case 'stalls':
-        return { status: 200, type: JSON_TYPE, body: JSON.stringify({ stalls: stallLog.history }) };
+        return stalls(rest !== 'summary');
       case 'why':
         return why(rest);
       case 'begun':

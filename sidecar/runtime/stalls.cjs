@@ -44,9 +44,14 @@ function record(pid, silentMs, { frames, requests, stopped }) {
   return stall;
 }
 
+/** What the whole cluster may know of them: the same as metrics and Events tell. Ids and stacks stay in the pod. */
+function summaries() {
+  return history.map(({ time, seconds, in: place }) => ({ time, seconds, in: place }));
+}
+
 /** The stall that has cost a request its render, or undefined. */
 function stallOf(requestId) {
   return history.findLast(({ requests }) => requests.includes(requestId));
 }
 
-module.exports = { capture, history, record, stallOf, total: () => total };
+module.exports = { capture, history, record, stallOf, summaries, total: () => total };

@@ -1,5 +1,4 @@
 /** A worker whose port is open, but which is not warm yet, gets nothing: whoever is started again meanwhile. */
-import { PORTS } from '../../operator/src/api/names.ts';
 import { logs } from './docker.ts';
 import { Pod, until } from './pod.ts';
 
@@ -17,8 +16,8 @@ const allWarmUp = () => until('all warm up', () => pod.events({ event: 'begin', 
 
 /** Both checks of every worker have come to an end: its port is open, its supervisor says "down". */
 async function allChecked(): Promise<boolean> {
-  const { body } = await pod.get('/;csv', { port: PORTS.stats });
-  const [names = [], ...rows] = body.split('\n').map((line) => line.split(','));
+  const text = (await pod.runtimeApi('show stat')).trimEnd();
+  const [names = [], ...rows] = text.split('\n').map((line) => line.split(','));
   const value = (row: string[], name: string) => row[names.indexOf(name)];
   const workers = rows.filter((row) => row[0] === 'workers' && row[1]?.startsWith('worker-'));
   // A check that goes on has "* " before what the last one found.

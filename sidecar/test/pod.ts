@@ -269,6 +269,21 @@ export class Pod {
     });
   }
 
+  /** Answer of HAProxy's runtime API. */
+  runtimeApi(command: string): Promise<string> {
+    return this.throughSocket('haproxy.sock', `${command}\n`);
+  }
+
+  /** What a socket in /run/corelane, which only the proxies' user can open, answers to these bytes within 2 s. */
+  throughSocket(name: string, bytes: string): Promise<string> {
+    const talk = `
+      $SIG{ALRM} = sub { exit }; alarm 2; $| = 1;
+      my $socket = IO::Socket::UNIX->new(Peer => "/run/corelane/$ARGV[0]") or die "$!";
+      $socket->syswrite(pack("H*", $ARGV[1])); print $_ while sysread($socket, $_, 65536);`;
+    const hex = Buffer.from(bytes, 'latin1').toString('hex');
+    return docker('exec', this.haproxy, 'perl', '-MIO::Socket::UNIX', '-e', talk, name, hex);
+  }
+
   /** Lines of one metric of HAProxy. The whole page has thousands, and tests look every few milliseconds. */
   async metricLines(name: string): Promise<string[]> {
     const { body } = await this.get(`/metrics?metrics=${name}`, { port: PORTS.stats });

@@ -62,6 +62,8 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
           name: 'CORELANE_REVISION',
           valueFrom: { fieldRef: { fieldPath: "metadata.labels['pod-template-hash']" } },
         },
+        // kubelet's probes and hooks come from there.
+        { name: 'CORELANE_HOST_IPS', valueFrom: { fieldRef: { fieldPath: 'status.hostIPs' } } },
       ],
       ports: [
         { name: 'health', containerPort: PORTS.health, protocol: 'TCP' },

@@ -18,6 +18,7 @@ const FORWARDING =
 const ANY_REVISION = `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`;
 
 type Pooling = NonNullable<DataPlaneModel['pooling']>;
+type Door = DataPlaneModel['doors']['health'];
 
 /**
  * The whole haproxy.cfg.
@@ -41,11 +42,13 @@ function ms(value: number, what: string): string {
 }
 
 function global(model: DataPlaneModel): string {
-  const { connections, drain, pooling, ports, queue } = model;
+  const { connections, doors, drain, pooling, ports, queue } = model;
   const lua = [
     `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
     `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,
     `queue-timeout-ms=${whole(queue.timeoutMs, 'queue.timeout')}`,
+    `waiters-max=${whole(doors.waitersMax, 'waiters')}`,
+    `stranger-waiters-max=${whole(doors.strangerWaitersMax, 'waiters')}`,
   ];
   return `# Made by Corelane; changes are overwritten.
 global
@@ -57,6 +60,8 @@ global
   hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}
   log stdout format raw daemon notice
   stats socket ${RUN}/haproxy.sock mode 600 level admin
+  # The entry point sets it: addresses from which kubelet may come.
+  presetenv CORELANE_NODE 127.0.0.1
   lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}
   lua-load /usr/share/corelane/haproxy/second-tries.lua first-port=${whole(model.workers[0]?.runtimePort ?? 0, 'runtime port')}${pooling ? `\n${poolingGlobals(pooling, ports, queue)}` : ''}${isSupervised(model) ? `\n${supervisedGlobals(model)}` : ''}
   # How Lua asks others: a dead one costs no more than this, once.
@@ -111,6 +116,8 @@ ${isSupervised(model) ? '  # Longer than a supervisor lets the agent check wait 
 ${webSockets ? tunnel(timeouts.workerMs) : ''}  # One request for each connection, but where it says otherwise.
   option http-server-close
   http-reuse never
+  # Clear-text HTTP/2 is nobody's here: one connection of it could carry 100 requests past every limit of connections.
+  option disable-h2-upgrade
   # A render goes on when its client has gone; only its end may free the slot (single flight). See backend line.
   no option abortonclose
   retries 3
@@ -479,8 +486,32 @@ function bindAny(port: number): string {
   return `bind "\${CORELANE_ANY_ADDRESS}:${whole(port, 'port')}" v4v6`;
 }
 
+/**
+ * Limits of a port that only kubelet, the operator and monitoring have business with, but that the whole cluster may reach.
+ * Who is turned away at once is a stranger that has more connections than anybody needs. Everybody else waits in the
+ * kernel's queue, first come, first served, for the short time that an idle or slow connection gets: a limit that
+ * refused connections would refuse kubelet's probes, too, where they come from the address of an attacker.
+ */
+function door({ connectionsMax, perSecondMax, strangers }: Door): string {
+  return `  maxconn ${whole(connectionsMax, 'connections')}
+  rate-limit sessions ${whole(perSecondMax, 'connections per second')}
+  # A request for each connection, all of it within a second; nobody waits for a client that does not close.
+  option httpclose
+  timeout http-request 1s
+  timeout client 5s
+  timeout client-fin 1s
+  acl from_node src "\${CORELANE_NODE[*]}"
+  stick-table type ipv6 size 4k expire 10s store conn_cur,conn_rate(1s)
+  tcp-request connection track-sc0 src unless from_node
+  tcp-request connection reject if { sc0_conn_cur gt ${whole(strangers.eachMax, 'connections')} }
+  tcp-request connection reject if { sc0_conn_rate gt ${whole(strangers.eachPerSecondMax, 'connections per second')} }
+  tcp-request connection reject if !from_node { fe_conn gt ${whole(strangers.allMax, 'connections')} }
+  # HEAD is a GET to HAProxy.
+  http-request return status 405 unless METH_GET`;
+}
+
 function health(model: DataPlaneModel): string {
-  const { pooling, ports } = model;
+  const { doors, pooling, ports } = model;
   const noWorker = `{ nbsrv(workers-up) eq 0 }${isSupervised(model) ? ' { nbsrv(workers-alive) eq 0 }' : ''}`;
   const text = (status: number, body: string) =>
     `http-request return status ${status} content-type text/plain string ${body}`;
@@ -488,29 +519,46 @@ function health(model: DataPlaneModel): string {
   # The entry point holds this port open: kubelet's probes wait in there while HAProxy is started again.
   # corelane: health-port=${whole(ports.health, 'port')}
   bind "\${CORELANE_HEALTH}"
-  timeout http-request 5s
-  timeout http-keep-alive 5s
-  # A preStop hook waits here for as long as the drain takes.
-  timeout client 24h
+${door(doors.health)}
   ${text(200, 'ok')} if { path /livez }
   ${text(503, 'draining')} if { path /readyz } { lua.corelane_draining -m bool }
   http-request lua.wait_for_first_worker if { path /readyz } ${noWorker}
   ${text(503, 'no-worker')} if { path /readyz } ${noWorker}
 ${pooling?.shed ? `  ${text(503, 'queue-full')} if { path /readyz } { lua.corelane_shed -m bool }\n` : ''}  ${text(200, 'ok')} if { path /readyz }
+  # A preStop hook waits here for as long as the drain takes.
+  http-request set-var(txn.is_stranger) bool(true) if { path /wait-for-drain } !from_node
+  http-request set-timeout client 24h if { path /wait-for-drain }
   http-request lua.wait_for_drain if { path /wait-for-drain }
+  ${text(503, 'too-many hdr Retry-After 1')} if { var(txn.crowded) -m bool }
   ${text(503, 'not-draining')} if { path /wait-for-drain } !{ lua.corelane_draining -m bool }
   ${text(200, 'drained')} if { path /wait-for-drain }
   ${text(404, '"not found"')}`;
 }
 
 function stats(model: DataPlaneModel): string {
+  const { eachMax, allMax, seconds } = model.doors.wholePages;
+  const tooMany = `http-request return status 429 content-type text/plain string "too many whole pages" hdr Retry-After ${whole(seconds, 'Retry-After')} if { var(txn.is_whole) -m bool }`;
   return `frontend stats
-  ${bindAny(model.ports.stats)}
-  timeout http-request 5s
-  timeout http-keep-alive 30s
+  ${bindAny(model.ports.stats)} backlog 4096
+${door(model.doors.stats)}
+  acl statistics path_reg ^/(;[A-Za-z0-9;=_-]*)?$
+  # Pages of hundreds of kB, each some milliseconds of this process; less with metrics= (the operator's question, or one name).
+  acl narrow query -m reg ^(no-maint&metrics=[a-z_,]{1,400}|metrics=[a-z_]{1,64})$
+  http-request set-var(txn.is_whole) bool(true) if statistics or { path /metrics } !narrow
+  http-request track-sc1 src table whole-pages if { var(txn.is_whole) -m bool }
+  http-request track-sc2 str(all) table whole-pages if { var(txn.is_whole) -m bool }
+  ${tooMany} { sc1_gpc0_rate ge ${whole(eachMax, 'pages')} }
+  ${tooMany} { sc2_gpc0_rate ge ${whole(allMax, 'pages')} }
+  http-request sc-inc-gpc0(1) if { var(txn.is_whole) -m bool }
+  http-request sc-inc-gpc0(2) if { var(txn.is_whole) -m bool }
   http-request use-service prometheus-exporter if { path /metrics }
 ${workerMetrics(model)}
-${isSupervised(model) ? '  use_backend worker-runtimes if { path_reg ^/workers/[0-9]+/(metrics|stalls)$ }\n' : ''}  default_backend stats-page
+${isSupervised(model) ? '  acl one_worker path_reg ^/workers/[0-9]+/(metrics|stalls)$\n' : ''}  http-request return status 404 content-type text/plain string "not found" unless statistics${isSupervised(model) ? ' or one_worker\n  use_backend worker-runtimes if one_worker' : ''}
+  default_backend stats-page
+
+# Never used for traffic: who has had how many whole pages.
+backend whole-pages
+  stick-table type string len 40 size 4k expire ${whole(seconds, 'seconds')}s store gpc0,gpc0_rate(${whole(seconds, 'seconds')}s)
 
 # Of its own, because the page answers whatever begins with its path.
 backend stats-page
@@ -545,7 +593,8 @@ function workerRuntimes({ workers }: DataPlaneModel): string[] {
   retries 0
   http-request set-var(txn.worker) path,field(3,/)
   http-request return status 404 if { var(txn.worker) -m int ge ${whole(workers.length, 'workersPerPod')} }
-  http-request set-path /%[path,field(4,/)]
+  http-request set-path /stalls/summary if { path_end /stalls }
+  http-request set-path /metrics if { path_end /metrics }
 ${servers.join('\n')}`,
   ];
 }

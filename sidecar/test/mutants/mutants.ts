@@ -16,7 +16,20 @@ export type MutantFile =
 
 export interface Mutant {
   name: string;
-  breaks: 'I1' | 'I2' | 'I3' | 'I4' | 'I5' | 'I6' | 'I7' | 'drain' | 'readiness' | 'pooling' | 'runtime' | 'forwarded';
+  breaks:
+    | 'I1'
+    | 'I2'
+    | 'I3'
+    | 'I4'
+    | 'I5'
+    | 'I6'
+    | 'I7'
+    | 'drain'
+    | 'readiness'
+    | 'pooling'
+    | 'runtime'
+    | 'forwarded'
+    | 'doors';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];
@@ -279,6 +292,56 @@ const haproxy: Omit<Mutant, 'file'>[] = [
   },
 ];
 
+const doors: Omit<Mutant, 'file'>[] = [
+  {
+    name: 'whole pages as often as anybody likes',
+    breaks: 'doors',
+    edits: [[/ {2}http-request return status 429 .*\n/g, REMOVED]],
+    caughtBy: 'doors: pages with all figures',
+  },
+  {
+    name: 'a page is narrow because it says so',
+    breaks: 'doors',
+    edits: [[/\^\(no-maint&.*$/gm, 'metrics=']],
+    caughtBy: 'doors: pages with all figures',
+  },
+  {
+    name: 'the statistics page for whatever path',
+    breaks: 'doors',
+    edits: [[/ {2}http-request return status 404 .* unless statistics.*\n/g, REMOVED]],
+    caughtBy: 'doors: what is not there',
+  },
+  {
+    name: 'clear-text HTTP/2',
+    breaks: 'doors',
+    edits: [[/ {2}option disable-h2-upgrade\n/g, REMOVED]],
+    caughtBy: 'doors: no listener speaks',
+  },
+  {
+    name: 'idle connections wait as long as they like',
+    breaks: 'doors',
+    edits: [[/timeout http-request 1s/g, 'timeout http-request 1h']],
+    caughtBy: 'doors: the node to each port',
+  },
+  {
+    name: 'as many pages as 5,000 connections can ask for',
+    breaks: 'doors',
+    edits: [
+      [/ {2}http-request return status 429 .*\n/g, REMOVED],
+      [/ {2}rate-limit sessions .*\n/g, REMOVED],
+      [/ {2}option httpclose\n/g, REMOVED],
+      [/ {2}maxconn [0-9]+\n/g, REMOVED],
+    ],
+    caughtBy: 'doors: the node to each port',
+  },
+  {
+    name: 'strangers are as welcome as kubelet',
+    breaks: 'doors',
+    edits: [[/ {2}tcp-request connection reject .*\n/g, REMOVED]],
+    caughtBy: 'doors: neighbours that wait for a drain',
+  },
+];
+
 const nginx: Omit<Mutant, 'file'>[] = [
   {
     name: 'request bodies are not buffered',
@@ -472,7 +535,7 @@ const lua: Omit<Mutant, 'file'>[] = [
   {
     name: 'workers are released at once',
     breaks: 'drain',
-    edits: [[/while not drained\(\) and/g, 'while false and']],
+    edits: [[/if drained\(\) then return end/g, 'if true then return end']],
     caughtBy: 'drain: nothing is lost',
   },
   {
@@ -496,8 +559,14 @@ const lua: Omit<Mutant, 'file'>[] = [
   {
     name: 'who waits for a drain that does not come waits for ever',
     breaks: 'drain',
-    edits: [[/ and \(draining_since_ms or corelane_now_ms\(\) < limit_ms\)/g, '']],
+    edits: [[/now_ms >= hook\.limit_ms/g, 'false']],
     caughtBy: 'drain: waiting for a drain that does not come',
+  },
+  {
+    name: 'strangers wait in the places of the hooks of kubelet',
+    breaks: 'doors',
+    edits: [[/local is_stranger = .*/g, 'local is_stranger = false']],
+    caughtBy: 'doors: neighbours that wait for a drain',
   },
   {
     name: 'a drain is never taken back',
@@ -1149,6 +1218,7 @@ const secondTries: Mutant[] = [
 
 export const mutants: Mutant[] = [
   ...haproxy.map(inFile('haproxy.cfg')),
+  ...doors.map(inFile('haproxy.cfg')),
   ...nginx.map(inFile('nginx.conf')),
   ...lua.map(inFile('corelane.lua')),
   ...secondTries,

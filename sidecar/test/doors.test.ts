@@ -1,0 +1,175 @@
+/** The ports that are not for clients, and that every pod of the cluster may reach: 8998 and 8999. */
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { samplePod } from '../../operator/src/controller/pod-sample.ts';
+import { docker, logs, NODE_IMAGE, start } from './docker.ts';
+import { Fleet } from './fleet.ts';
+import { type Pod, until } from './pod.ts';
+import { rawConnection } from './raw.ts';
+
+const APPS = fileURLToPath(new URL('apps', import.meta.url));
+const CONNECTIONS = 5_000;
+const SECONDS = 5;
+/** As kubelet does. */
+const PROBE_MS = 2_000;
+const PROBE_EVERY_MS = 250;
+
+let fleet: Fleet;
+let pod: Pod;
+beforeAll(async () => {
+  fleet = await Fleet.start(1, { workersPerPod: 2, drain: { delay: '0s', timeout: '60s' } });
+  pod = fleet.pods[0] as Pod;
+});
+afterAll(() => fleet?.stop());
+
+/** Where an attacker sits: on the pod's network, or at the address from which kubelet's probes come. */
+const SOURCES = { 'another pod': () => fleet.network, 'the node': () => 'host' };
+type Source = keyof typeof SOURCES;
+
+interface Received {
+  opened: number;
+  openAtOnce: number;
+  answers: Record<string, number>;
+}
+
+async function address(): Promise<string> {
+  const format = '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}';
+  return docker('inspect', '--format', format, pod.holder);
+}
+
+/** Starts flood.mjs; the function that it gives waits for its end, and tells how it was received. */
+async function flood(source: Source, port: number, kinds: string[]): Promise<() => Promise<Received>> {
+  const container = await start(
+    ...['--network', SOURCES[source](), '--volume', `${APPS}:/app:ro`, '--ulimit', 'nofile=20000:20000'],
+    ...[
+      '--entrypoint',
+      'node',
+      NODE_IMAGE,
+      '/app/flood.mjs',
+      await address(),
+      `${port}`,
+      `${CONNECTIONS}`,
+      `${SECONDS}`,
+    ],
+    ...kinds,
+  );
+  return async () => {
+    await until('the attack ends', async () => !(await pod.state(container)).Running);
+    const seen = await logs(container);
+    await docker('rm', container);
+    return JSON.parse(seen);
+  };
+}
+
+/** Statuses of kubelet's probes and of requests until `attack` has ended. */
+async function beside<T>(attack: Promise<T>): Promise<{ statuses: Record<string, number>; attacked: T }> {
+  const statuses: Record<string, number> = {};
+  const count = async (name: string, path: string, port: number, ms: number) => {
+    const call = pod.get(path, { port, signal: AbortSignal.timeout(ms) });
+    const status = await call.then(
+      (answer) => answer.status,
+      (error) => error.code ?? error.name,
+    );
+    const key = `${name} ${status}`;
+    statuses[key] = (statuses[key] ?? 0) + 1;
+  };
+  const calls: Promise<void>[] = [];
+  const once = (n: number) => {
+    calls.push(count('livez', '/livez', PORTS.health, PROBE_MS));
+    calls.push(count('readyz', '/readyz', PORTS.health, PROBE_MS));
+    calls.push(count('request', `/?id=beside-${n}`, PORTS.http, 60_000));
+  };
+  let n = 0;
+  const timer = setInterval(() => once(++n), PROBE_EVERY_MS);
+  try {
+    const attacked = await attack;
+    await Promise.all(calls);
+    return { statuses, attacked };
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+const ALL_WELL = {
+  'livez 200': expect.any(Number),
+  'readyz 200': expect.any(Number),
+  'request 200': expect.any(Number),
+};
+
+const ATTACKS = [
+  [['idle', 'half', 'slow']],
+  [['requests:/livez', 'requests:/wait-for-drain', 'requests:/metrics', 'requests:/']],
+  [['unread:/metrics', 'h2']],
+];
+
+test("pages with all figures come at a bounded rate; one figure, the operator's question and the workers' are not meant", async () => {
+  const whole = async (path: string) => {
+    const { status, headers, body } = await pod.get(path, { port: PORTS.stats });
+    return [status, headers['retry-after'], status === 200 && body.length > 50_000];
+  };
+  const paths = [
+    '/metrics',
+    '/',
+    '/metrics?metrics=-haproxy_process_uptime_seconds',
+    '/metrics?x&metrics=a',
+    '/;norefresh',
+  ];
+  for (const path of paths) expect([path, ...(await whole(path))]).toEqual([path, 200, undefined, expect.any(Boolean)]);
+  for (const path of paths) expect([path, ...(await whole(path))]).toEqual([path, 429, '10', false]);
+  for (let n = 0; n < 20; n += 1) expect(await pod.isUp(0)).toBe(true);
+  const { sample } = await samplePod(async (path) => {
+    const { status, body } = await pod.get(path, { port: PORTS.stats });
+    expect([path, status]).toEqual([path, 200]);
+    return body;
+  });
+  expect(sample.workers).toHaveLength(2);
+});
+
+test('what is not there is 404, and costs no page', async () => {
+  const paths = [
+    '/nothing',
+    '/workers/x/metrics',
+    '/workers/0/../',
+    '/workers/0/why/1',
+    '/workers/0/heap',
+    '//',
+    '/metrics/',
+  ];
+  for (const path of paths) expect([path, (await pod.get(path, { port: PORTS.stats })).status]).toEqual([path, 404]);
+  expect((await pod.get('/nothing', { port: PORTS.health })).status).toBe(404);
+});
+
+test('no listener speaks clear-text HTTP/2', async () => {
+  const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0';
+  const sockets = ['front', 'replay', 'slots', 'waiting-room', 'reasons'].map((name) => `${name}.sock`);
+  for (const socket of sockets) {
+    const answer = await pod.throughSocket(socket, preface);
+    expect([socket, answer]).toEqual([socket, expect.stringMatching(/^HTTP\/1\.1 4/)]);
+  }
+  for (const port of [PORTS.http, PORTS.health, PORTS.stats, PORTS.peers]) {
+    const socket = await rawConnection(pod.port(port));
+    socket.end(preface, 'latin1');
+    expect([port, await text(socket)]).toEqual([port, expect.stringMatching(/^$|^HTTP\/1\.1 4/)]);
+  }
+});
+
+describe.each(Object.keys(SOURCES) as Source[])('5,000 connections from %s to each port', (source) => {
+  test.each(ATTACKS)('%j: probes and requests do not notice', async (kinds) => {
+    const ends = await Promise.all([PORTS.health, PORTS.stats].map((port) => flood(source, port, kinds)));
+    const { statuses, attacked } = await beside(Promise.all(ends.map((end) => end())));
+    expect({ statuses, attacked }).toEqual({ statuses: ALL_WELL, attacked: expect.anything() });
+    for (const { opened } of attacked) expect(opened).toBeGreaterThanOrEqual(CONNECTIONS);
+  });
+});
+
+// The last one: nothing comes after a drain.
+test('neighbours that wait for a drain take no place from the hooks of kubelet', async () => {
+  const end = await flood('another pod', PORTS.health, ['requests:/wait-for-drain']);
+  const hooks = pod.workers.map(() => pod.get('/wait-for-drain', { port: PORTS.health }));
+  await Promise.all([pod.haproxy, pod.nginx].map((proxy) => docker('exec', proxy, 'corelane-drain')));
+  expect((await Promise.all(hooks)).map(({ status, body }) => `${status} ${body}`)).toEqual(
+    Array(2).fill('200 drained'),
+  );
+  expect((await end()).opened).toBeGreaterThanOrEqual(CONNECTIONS);
+});
