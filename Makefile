@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images sbom cluster generate verify format test test-mutants test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path
+.PHONY: help setup build images sbom cluster generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -60,6 +60,9 @@ test-mutants: build ## break the data plane in more than a hundred ways: does a 
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) sidecar/test/mutants/run.ts $(MUTANTS)
+
+test-hostile: build ## hostile bytes, floods, slow clients and neighbours against every port, with honest clients beside (10 min); HOSTILE=floods for a part
+	@e2e/ci/hostile.sh
 
 test-frameworks: build ## the worker runtime with Next, Nuxt, Hypernova, plain http (2 min; the first time some more, to build them)
 	@e2e/ci/test.sh frameworks

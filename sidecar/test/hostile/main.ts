@@ -1,0 +1,307 @@
+/**
+ * `make test-hostile`: all hostile cases and floods against the real image, with honest clients beside, in turns with pauses in which
+ * nobody attacks. Writes docs/benchmarks/hostile.{json,md,svg}. The last line says what has gone wrong; the exit code is 1 when
+ * something has. `HOSTILE=floods,slow` tries a part.
+ */
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify, stripVTControlCharacters } from 'node:util';
+import { plot } from '../../../bench/lib/plot.ts';
+import { Progress } from '../../../bench/lib/progress.ts';
+import { runBench } from '../../../bench/lib/run-bench.ts';
+import { percentile } from '../../../bench/lib/stats.ts';
+import { table } from '../../../bench/lib/table.ts';
+import { PORTS } from '../../../operator/src/api/names.ts';
+import { cases } from './cases.ts';
+import { type Broken, type Honest, HostileFleet, type Outcome, wrongAnswers } from './fleet.ts';
+
+const run = promisify(execFile);
+const RESULTS = fileURLToPath(new URL('../../../docs/benchmarks/', import.meta.url));
+const HONEST_PER_SECOND = 40;
+/** Nobody attacks: before each attack, and after the last one. */
+const PAUSE_SECONDS = 5;
+const FLOOD_SECONDS = Number(process.env.HOSTILE_SECONDS ?? 20);
+const CONNECTIONS = 5_000;
+/** The worker of the attack may still be busy with what it has got. */
+const SETTLE_MS = 500;
+const RATIO_GOAL = 1.2;
+
+interface Attack {
+  group: string;
+  name: string;
+  /** Cases that it has, for the count. */
+  count: number;
+  run: (hostile: HostileFleet) => Promise<{ outcomes?: Outcome[]; received?: string }>;
+}
+
+interface Row extends Broken {
+  group: string;
+  name: string;
+  count: number;
+  wrong: [string, string][];
+  received: string;
+  seconds: number;
+  honest: { count: number; failed: number; p50: number; p99: number };
+}
+
+function corpus(): Attack[] {
+  const groups = [...new Set(cases.map(({ group }) => group))];
+  return groups.map((name) => {
+    const own = cases.filter(({ group }) => group === name);
+    return {
+      group: 'bytes',
+      name,
+      count: own.length,
+      run: async (hostile) => ({ outcomes: await hostile.send(own) }),
+    };
+  });
+}
+
+/** What slow and many clients do; `inside` is a worker's own process, or what it can be made to do. */
+function floods(): Attack[] {
+  const attack = (port: number, name: string, kinds: string[], from: 'neighbour' | 'inside' = 'neighbour'): Attack => ({
+    group: 'floods',
+    name: `${port} ${name}`,
+    count: kinds.length,
+    run: async (hostile) => {
+      const connections = from === 'inside' ? 200 : CONNECTIONS;
+      const seen = await hostile.flood(port, connections, FLOOD_SECONDS, kinds, from);
+      const answers = Object.entries(seen.answers).map(([status, count]) => `${count} x ${status}`);
+      return { received: `${seen.opened} connections, ${answers.join(', ') || 'no answer'}` };
+    },
+  });
+  const slow = ['idle', 'half', 'slow'];
+  return [
+    attack(PORTS.health, 'idle, half and slow heads', slow),
+    attack(PORTS.health, 'requests', ['requests:/livez', 'requests:/readyz', 'requests:/nothing']),
+    attack(PORTS.health, 'hooks that wait', ['requests:/wait-for-drain']),
+    attack(PORTS.health, 'HTTP/2 preface', ['h2']),
+    attack(PORTS.stats, 'idle, half and slow heads', slow),
+    attack(PORTS.stats, 'pages', [
+      'requests:/metrics',
+      'requests:/',
+      'requests:/workers/metrics',
+      'requests:/workers/0/metrics',
+    ]),
+    attack(PORTS.stats, 'pages that nobody reads', ['unread:/metrics', 'unread:/']),
+    attack(PORTS.stats, 'HTTP/2 preface', ['h2']),
+    attack(PORTS.peers, 'idle, half and slow heads', slow),
+    attack(PORTS.peers, 'requests and HTTP/2 preface', ['requests:/', 'h2']),
+    attack(PORTS.http, 'idle, half and slow heads', slow),
+    attack(PORTS.http, 'ping and HTTP/2 preface', ['requests:/ping', 'h2']),
+    attack(
+      PORTS.firstWorkerRuntime,
+      'from inside: idle, half, pages',
+      ['idle', 'half', 'requests:/metrics', 'requests:/heap'],
+      'inside',
+    ),
+  ];
+}
+
+/** Debian's slowhttptest; its name for what it does, and its options. */
+function slow(): Attack[] {
+  const kinds: [string, string[]][] = [
+    ['slow heads (slowloris)', ['-H']],
+    ['slow bodies', ['-B', '-s', '8192']],
+    ['ranges', ['-R', '-a', '10', '-b', '3000']],
+    ['slow reading', ['-X', '-w', '10', '-y', '20', '-n', '5', '-z', '32', '-k', '3']],
+  ];
+  return kinds.map(([name, options]) => ({
+    group: 'slowhttptest',
+    name,
+    count: 1,
+    run: async (hostile) => {
+      const url = `http://${hostile.address}:${PORTS.http}/?id=outer-slow`;
+      const seconds = ['-l', `${FLOOD_SECONDS}`, '-p', '5', '-i', '5', '-r', '500', '-c', '2000', '-x', '24'];
+      const { stdout } = await run('nice', ['-n', '19', 'slowhttptest', ...options, ...seconds, '-u', url], {
+        maxBuffer: 64 * 1024 * 1024,
+      }).catch((error) => error);
+      const [, ended = 'ended'] = /exit status:\s*(.*)/i.exec(stripVTControlCharacters(String(stdout))) ?? [];
+      return { received: ended.trim() };
+    },
+  }));
+}
+
+function latency(honest: Honest[]) {
+  const sorted = Float64Array.from(honest.filter(({ failed }) => failed === undefined).map(({ ms }) => ms)).sort();
+  const failed = honest.filter((one) => one.failed !== undefined).length;
+  return { count: honest.length, failed, p50: percentile(sorted, 50), p99: percentile(sorted, 99) };
+}
+
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Everything that was seen, and the times at which nobody attacked. */
+async function attackAll(attacks: Attack[]): Promise<{ rows: Row[]; calm: Honest[]; attacked: Honest[] }> {
+  const hostile = await HostileFleet.start();
+  const progress = new Progress(
+    attacks.reduce((sum, { group }) => sum + PAUSE_SECONDS + (group === 'bytes' ? 8 : FLOOD_SECONDS), 0),
+  );
+  const rows: Row[] = [];
+  const calm: Honest[] = [];
+  const attacked: Honest[] = [];
+  const between = (begin: number, end: number) => hostile.honest.filter(({ at }) => at >= begin && at < end);
+  const pause = async () => {
+    const begin = Date.now();
+    await sleep(PAUSE_SECONDS * 1_000);
+    const end = Date.now();
+    // Answers of the last requests are still on their way.
+    await sleep(SETTLE_MS);
+    calm.push(...between(begin, end));
+  };
+  await hostile.beginHonest(HONEST_PER_SECOND);
+  await sleep(2_000);
+  const told = new Set<string>();
+  for (const attack of attacks) {
+    await pause();
+    const seconds = attack.group === 'bytes' ? 8 : FLOOD_SECONDS;
+    await progress.step(
+      `${attack.group}: ${attack.name}`,
+      seconds,
+      async () => {
+        const begin = Date.now();
+        const { outcomes = [], received = '' } = await attack.run(hostile);
+        const end = Date.now();
+        await sleep(SETTLE_MS);
+        const beside = between(begin, end);
+        attacked.push(...beside);
+        const broken = await hostile.broken(outcomes);
+        const fresh = (all: string[]) => all.filter((what) => !told.has(what) && told.add(what));
+        const news = {
+          takenOut: broken.takenOut,
+          desync: fresh(broken.desync),
+          overlaps: fresh(broken.overlaps),
+          ended: fresh(broken.ended),
+        };
+        const { group, name, count } = attack;
+        const row = {
+          group,
+          name,
+          count,
+          wrong: wrongAnswers(outcomes),
+          received,
+          seconds: (end - begin) / 1_000,
+          honest: latency(beside),
+          ...news,
+        };
+        rows.push(row);
+        return row;
+      },
+      tell,
+    );
+  }
+  await pause();
+  await hostile.stop();
+  return { rows, calm, attacked };
+}
+
+function tell({ honest, wrong, takenOut, desync, overlaps, ended }: Row): string {
+  const bad = [
+    ...wrong.map(([name, answer]) => `${name}: ${JSON.stringify(answer)}`),
+    ...takenOut,
+    ...desync,
+    ...overlaps,
+    ...ended,
+  ];
+  return [`honest p99 ${honest.p99} ms, ${honest.failed} failed`, ...bad].join('\n    ');
+}
+
+/** Answers of honest clients that were errors: a hostile neighbour must cost them none. */
+function report(rows: Row[], calm: Honest[], attacked: Honest[]) {
+  const sum = (what: (row: Row) => number) => rows.reduce((total, row) => total + what(row), 0);
+  const without = latency(calm);
+  const beside = latency(attacked);
+  return {
+    cases: sum(({ count }) => count),
+    taken_out: sum(({ takenOut }) => takenOut.length),
+    desync: sum(({ desync }) => desync.length),
+    overlaps: sum(({ overlaps }) => overlaps.length),
+    ended: sum(({ ended }) => ended.length),
+    wrong_answers: sum(({ wrong }) => wrong.length),
+    honest_failed: beside.failed + without.failed,
+    honest_p99_ratio: beside.p99 / without.p99,
+    honest: { without, beside },
+  };
+}
+
+type Report = ReturnType<typeof report>;
+
+function markdown(rows: Row[], result: Report): string {
+  const head = [
+    'attack',
+    'cases',
+    'wrong answers',
+    'taken out',
+    'desync',
+    'overlaps',
+    'ended',
+    'honest p50 ms',
+    'honest p99 ms',
+    'failed',
+  ];
+  const line = ({ name, count, wrong, takenOut, desync, overlaps, ended, honest }: Row) => [
+    ...[name, count, wrong.length, takenOut.length, desync.length, overlaps.length, ended.length],
+    ...[honest.p50.toFixed(1), honest.p99.toFixed(1), honest.failed],
+  ];
+  const groups = [...new Set(rows.map(({ group }) => group))];
+  const { without } = result.honest;
+  const quiet = [
+    '(nobody attacks)',
+    '',
+    '',
+    '',
+    '',
+    '',
+    '',
+    without.p50.toFixed(1),
+    without.p99.toFixed(1),
+    without.failed,
+  ];
+  const parts = groups.map(
+    (group) => `## ${group}\n\n${table(head, [...rows.filter((row) => row.group === group).map(line), quiet])}`,
+  );
+  return `# Hostile clients, neighbours and programs
+
+\`make test-hostile\`: two pods of two workers, their proxies with the memory limits of the plan; ${HONEST_PER_SECOND} honest requests a second beside (renders of
+5 ms), ${PAUSE_SECONDS} s without an attack before each attack. Attackers run on the same machine with what CPU time nobody else wants.
+
+${parts.join('\n\n')}
+
+${lastLine(result)}
+`;
+}
+
+function lastLine({ cases, taken_out, desync, overlaps, ended, honest_p99_ratio }: Report): string {
+  return `hostile: cases=${cases} taken_out=${taken_out} desync=${desync} overlaps=${overlaps} ended=${ended} honest_p99_ratio=${honest_p99_ratio.toFixed(2)}`;
+}
+
+function write(rows: Row[], result: Report): void {
+  mkdirSync(RESULTS, { recursive: true });
+  writeFileSync(`${RESULTS}hostile.json`, `${JSON.stringify({ ...result, rows }, undefined, 2)}\n`);
+  writeFileSync(`${RESULTS}hostile.md`, markdown(rows, result));
+  const bar = (name: string, value: number) => ({
+    label: name,
+    bars: [{ series: 'honest p99, ms', value, text: value.toFixed(1) }],
+  });
+  const groups = [
+    bar('nobody attacks', result.honest.without.p99),
+    ...rows.map(({ name, honest }) => bar(name, honest.p99)),
+  ];
+  const subtitle = `goal: at most ${RATIO_GOAL} times that without an attack`;
+  writeFileSync(`${RESULTS}hostile.svg`, plot([{ title: 'Honest clients beside an attack: p99', subtitle, groups }]));
+}
+
+await runBench(async () => {
+  const wanted = process.env.HOSTILE?.split(',');
+  const all = [...corpus(), ...floods(), ...slow()];
+  const attacks = all.filter(({ group }) => !wanted || wanted.includes(group));
+  const { rows, calm, attacked } = await attackAll(attacks);
+  const result = report(rows, calm, attacked);
+  console.log(markdown(rows, result).split('\n').slice(5, -3).join('\n'));
+  if (!wanted) write(rows, result);
+  if (result.wrong_answers + result.honest_failed > 0)
+    console.log(`wrong answers: ${result.wrong_answers}, honest requests that failed: ${result.honest_failed}`);
+  console.log(lastLine(result));
+  const { taken_out, desync, overlaps, ended, wrong_answers, honest_failed } = result;
+  process.exitCode = taken_out + desync + overlaps + ended + wrong_answers + honest_failed > 0 ? 1 : 0;
+});
