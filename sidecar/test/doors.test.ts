@@ -9,7 +9,8 @@ import { type Pod, until } from './pod.ts';
 import { rawConnection } from './raw.ts';
 
 const APPS = fileURLToPath(new URL('apps', import.meta.url));
-const CONNECTIONS = 5_000;
+/** Another pod tries what a HAProxy without limits for strangers could not even hold in the kernel's queue. */
+const CONNECTIONS = { 'another pod': 10_000, 'the node': 5_000 };
 const SECONDS = 5;
 /** As kubelet does. */
 const PROBE_MS = 2_000;
@@ -41,7 +42,17 @@ async function address(): Promise<string> {
 /** Starts flood.mjs; the function that it gives waits for its end, and tells how it was received. */
 async function flood(source: Source, port: number, kinds: string[]): Promise<() => Promise<Received>> {
   const container = await start(
-    ...['--network', SOURCES[source](), '--volume', `${APPS}:/app:ro`, '--ulimit', 'nofile=20000:20000'],
+    // The CPU time that nobody else wants, as if it were on another machine.
+    ...[
+      '--network',
+      SOURCES[source](),
+      '--cpu-shares',
+      '2',
+      '--volume',
+      `${APPS}:/app:ro`,
+      '--ulimit',
+      'nofile=20000:20000',
+    ],
     ...[
       '--entrypoint',
       'node',
@@ -49,7 +60,7 @@ async function flood(source: Source, port: number, kinds: string[]): Promise<() 
       '/app/flood.mjs',
       await address(),
       `${port}`,
-      `${CONNECTIONS}`,
+      `${CONNECTIONS[source]}`,
       `${SECONDS}`,
     ],
     ...kinds,
@@ -154,12 +165,12 @@ test('no listener speaks clear-text HTTP/2', async () => {
   }
 });
 
-describe.each(Object.keys(SOURCES) as Source[])('5,000 connections from %s to each port', (source) => {
+describe.each(Object.keys(SOURCES) as Source[])('thousands of connections from %s to each port', (source) => {
   test.each(ATTACKS)('%j: probes and requests do not notice', async (kinds) => {
     const ends = await Promise.all([PORTS.health, PORTS.stats].map((port) => flood(source, port, kinds)));
     const { statuses, attacked } = await beside(Promise.all(ends.map((end) => end())));
     expect({ statuses, attacked }).toEqual({ statuses: ALL_WELL, attacked: expect.anything() });
-    for (const { opened } of attacked) expect(opened).toBeGreaterThanOrEqual(CONNECTIONS);
+    for (const { opened } of attacked) expect(opened).toBeGreaterThanOrEqual(CONNECTIONS[source]);
   });
 });
 
@@ -171,5 +182,5 @@ test('neighbours that wait for a drain take no place from the hooks of kubelet',
   expect((await Promise.all(hooks)).map(({ status, body }) => `${status} ${body}`)).toEqual(
     Array(2).fill('200 drained'),
   );
-  expect((await end()).opened).toBeGreaterThanOrEqual(CONNECTIONS);
+  expect((await end()).opened).toBeGreaterThanOrEqual(CONNECTIONS['another pod']);
 });

@@ -107,11 +107,11 @@ const REPLAY: Record<RenderServiceSpec['replay'], DataPlaneModel['replay']> = {
 };
 
 /**
- * 8998. The node's connections wait for each other, and each for a second at most: 5,000 idle ones hold up a probe, which has 2 s,
- * for less than one. One that has sent half a request holds a buffer of 16 KiB: 48 MiB in all. A request costs some 50 us
+ * 8998. The node's connections wait for each other, and each for two seconds at most: 5,000 idle ones hold up a probe, which has
+ * as long, for half a second. One that has sent half a request holds a buffer of 16 KiB: 64 MiB in all. A request costs some 50 us
  * of HAProxy.
  */
-const HEALTH_CONNECTIONS_MAX = 3_000;
+const HEALTH_CONNECTIONS_MAX = 4_000;
 const HEALTH_PER_SECOND_MAX = 3_000;
 /** 8999. A narrow page costs some 0.5 ms of HAProxy, a whole one 4 ms [measured]. */
 const STATS_CONNECTIONS_MAX = 500;

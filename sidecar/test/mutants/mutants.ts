@@ -320,7 +320,7 @@ const doors: Omit<Mutant, 'file'>[] = [
   {
     name: 'idle connections wait as long as they like',
     breaks: 'doors',
-    edits: [[/timeout http-request 1s/g, 'timeout http-request 1h']],
+    edits: [[/timeout http-request 2s\n/g, 'timeout http-request 1h\n']],
     caughtBy: 'doors: the node to each port',
   },
   {
@@ -338,7 +338,7 @@ const doors: Omit<Mutant, 'file'>[] = [
     name: 'strangers are as welcome as kubelet',
     breaks: 'doors',
     edits: [[/ {2}tcp-request connection reject .*\n/g, REMOVED]],
-    caughtBy: 'doors: neighbours that wait for a drain',
+    caughtBy: 'doors: another pod to each port',
   },
 ];
 
