@@ -114,6 +114,12 @@ core.register_task(function()
   end
 end)
 
+-- Nor is anybody guarded who has not said so.
+core.register_task(function()
+  local backend = core.backends['workers-guarded']
+  for _, server in pairs(backend and backend.servers or {}) do server:check_force_down() end
+end)
+
 -- Requests from peers as well. Not what frontend `peers` has: those may be kept connections without a question.
 local function in_progress()
   local count = core.frontends['front']:get_stats().scur

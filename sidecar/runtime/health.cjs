@@ -3,6 +3,7 @@
  * short dialogues, told apart by the first line.
  *   corelane-agent N          HAProxy's agent check; a worker may have N requests; the answer is "up" or "down #reason" (agent.cjs)
  *   corelane-alive            the same for whether the worker is there, though it may be busy
+ *   corelane-guarded          HAProxy's question whether connections to the worker may be kept; the answer is the same
  *   corelane-worker TOKEN ... a server process below the supervisor; the connection stays and carries its heartbeat
  *   corelane-watch TOKEN PID  its watchdog thread; the connection stays
  *   corelane-bulk TOKEN ID    a profile from there
@@ -109,7 +110,7 @@ function endOfHead(bytes) {
 }
 
 /**
- * @param {{ agent(socket: net.Socket): Promise<void>, alive(socket: net.Socket): Promise<void>, setLimit(given: number): void, take(verb: string, words: string[], socket: net.Socket): boolean,
+ * @param {{ agent(socket: net.Socket): Promise<void>, alive(socket: net.Socket): Promise<void>, guard(socket: net.Socket): Promise<void>, setLimit(given: number): void, take(verb: string, words: string[], socket: net.Socket): boolean,
  *   page(request: object, socket: net.Socket): Promise<{status: number, type?: string, headers?: object, body?: string, source?: net.Socket, isWhole?: Promise<boolean>}> }} answers
  *   `take` keeps the connection of a process that it knows; `page` answers what head.cjs has read
  */
@@ -149,6 +150,9 @@ async function answer(text, hasMore, { socket, trust }, answers) {
     socket.setTimeout(TAKE_MS, () => socket.destroy());
   } else if (verb === 'corelane-alive') {
     await answers.alive(socket);
+    socket.setTimeout(TAKE_MS, () => socket.destroy());
+  } else if (verb === 'corelane-guarded') {
+    await answers.guard(socket);
     socket.setTimeout(TAKE_MS, () => socket.destroy());
   } else if (verb === 'GET') {
     const reply = await answers.page(headOf(text, hasMore), socket);

@@ -29,6 +29,7 @@ const LOOP_FAILURES = 5;
 /** How often a worker that drains is looked at. */
 const DRAIN_CHECK_MS = 100;
 const UNDRAIN_CHECK_MS = 20;
+const GUARD_CHECK_MS = 10;
 /** After HAProxy has been told "down": the time it needs to act on it. */
 const TOLD_MS = 100;
 /** What must wait for that happens then even if no HAProxy has asked. */
@@ -46,6 +47,8 @@ const RECYCLE_LOCK_MS = 60_000;
 /** How long HAProxy's questions wait for news: below its `timeout check`. */
 const HOLD_MS = 900;
 const HOLD_ALIVE_MS = 9_000;
+const HOLD_GUARD_MS = 9_000;
+const UNGUARDED = 'down #unguarded';
 /** While a worker is replaced because nobody waits for what it renders, it counts as busy for so long at most. */
 const REPLACING_MS = 10_000;
 /** A server that accepts for so long without a heartbeat will have none. */
@@ -154,6 +157,7 @@ function setUp() {
 /** The server listens. It takes requests when it is watched and warm. */
 async function onListening(pid) {
   if (pid !== undefined) await connected(pid, THREAD_MS);
+  await guardTold();
   if (state !== 'starting' || (pid !== undefined && servers.size === 0)) return;
   if (!warmup.isConfigured) {
     setUp();
@@ -216,6 +220,31 @@ const alive = agentOf(
   { answer: async () => ((await isUp()) || isReplacing() ? 'up' : `down #${state}`) },
   HOLD_ALIVE_MS,
 );
+
+/** What HAProxy has heard last of the guard; before the first question it may know the answer of an earlier supervisor. */
+let guardSaid;
+const guard = agentOf(
+  {
+    answer: async () => (isGuarded() ? 'up' : UNGUARDED),
+    onAnswer(answer) {
+      guardSaid = answer;
+    },
+    holdDownMs: HOLD_GUARD_MS,
+  },
+  HOLD_GUARD_MS,
+);
+
+/** Whether every server process sees to it that a response is as long as it says; one that only hands out connections has none. */
+function isGuarded() {
+  const all = [...servers.values()];
+  return all.every(({ guarded }) => guarded) && all.some(({ renders }) => renders);
+}
+
+/** A worker that is not guarded, or not yet, must not be up as long as HAProxy may still believe in the guard of the one before. */
+async function guardTold() {
+  const limitMs = nowMs() + UNTOLD_MS;
+  while (guardSaid !== UNGUARDED && !isGuarded() && nowMs() < limitMs) await sleep(GUARD_CHECK_MS);
+}
 
 /** How many requests HAProxy may give to this worker. */
 function setLimit(given) {
@@ -294,6 +323,7 @@ function take(verb, [given, number, ppid], socket) {
 function attach(pid, ppid, socket) {
   const server = { pid, ppid, silentMs: 0, beats: 0, idleBeats: 0, inspected: false, blocked: false, exempt: false };
   servers.set(socket, server);
+  guard.news();
   // A launcher has started its server again, which was told to end (PM2, nodemon).
   if (isRecycled) killTree();
   else if (state === 'stopping' && !isChild(server)) signalChild(stopSignal);
@@ -311,7 +341,10 @@ function attach(pid, ppid, socket) {
       server.blocked = blocked;
       agent.news();
     }
+    const wasGuarded = isGuarded();
     server.renders = (last & 8) !== 0;
+    server.guarded = (last & 32) !== 0;
+    if (isGuarded() !== wasGuarded) guard.news();
     server.idleBeats = (last & 4) !== 0 ? 0 : server.idleBeats + 1;
     server.overdue = (last & 16) !== 0 && !server.inspected;
     if (server.overdue && state === 'up' && !isAbandoned && !pages.isTaking()) void endAbandoned(server);
@@ -319,6 +352,7 @@ function attach(pid, ppid, socket) {
   });
   socket.on('close', () => {
     servers.delete(socket);
+    guard.news();
     if (servers.size > 0) return;
     setStarting();
     if (!isChild(server)) launcherTimer = setTimeout(endLauncher, LAUNCHER_MS, server.pid);
@@ -644,7 +678,14 @@ function saveMemory() {
  * @param stepAside called instead when another process holds the port
  */
 function supervise(runtimePort, stepAside) {
-  const server = healthServer({ agent: agent.ask, alive: alive.ask, setLimit, take, page: pages.page });
+  const server = healthServer({
+    agent: agent.ask,
+    alive: alive.ask,
+    guard: guard.ask,
+    setLimit,
+    take,
+    page: pages.page,
+  });
   server.once('error', stepAside);
   server.listen({ port: runtimePort, host: '127.0.0.1', backlog: 64 }, () => {
     server.off('error', stepAside);

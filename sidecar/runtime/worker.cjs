@@ -35,6 +35,7 @@ const BLOCKED = 2;
 const BUSY = 4;
 const RENDERS = 8;
 const OVERDUE = 16;
+const GUARDED = 32;
 const BEAT = 0x40;
 
 function connect(vitals) {
@@ -60,7 +61,20 @@ function beat() {
   const blocked = gate?.isBlocked ? BLOCKED : 0;
   const isBusy = gate?.isIdle === false ? BUSY : 0;
   const overdue = gate?.isOverdue ? OVERDUE : 0;
-  return BEAT + (inspected() ? INSPECTED : 0) + blocked + isBusy + overdue + (gate ? RENDERS : 0);
+  return (
+    BEAT +
+    (inspected() ? INSPECTED : 0) +
+    blocked +
+    isBusy +
+    overdue +
+    (gate ? RENDERS : 0) +
+    (isGuarded() ? GUARDED : 0)
+  );
+}
+
+/** Whether all that is answered on PORT goes through the gate. The first process of a cluster has given its socket away. */
+function isGuarded() {
+  return [...listening].every((server) => guarded.has(server) || server._handle === null);
 }
 
 /** Somebody has opened the inspector: a break point looks like a stuck event loop, and must not get the process killed. */
@@ -100,9 +114,14 @@ function closePort() {
   for (const server of listening) originalClose.call(server);
 }
 
+/** A server of node:http, or one that is made of it. That of node:http2 has no time-out of a request. */
+function speaksHttp1(server) {
+  return typeof server.setTimeout === 'function' && typeof server.requestTimeout === 'number';
+}
+
 /** The gate of this process: one for all its servers on PORT. */
 function guard(server) {
-  if (typeof server.setTimeout !== 'function' || guarded.has(server)) return; // node:net alone: no requests
+  if (guarded.has(server) || !speaksHttp1(server)) return; // node:net alone: no requests
   guarded.add(server);
   gate ??= newGate();
   gate.guard(server);

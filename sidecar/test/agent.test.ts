@@ -1,10 +1,13 @@
 /** HAProxy's agent check: a question that has no news to tell waits for some. */
+import { writeFileSync } from 'node:fs';
 import net from 'node:net';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { until } from './pod.ts';
 import { Program } from './program.ts';
 
 const WORKER = fileURLToPath(new URL('apps/worker.mjs', import.meta.url));
+const PLAIN = fileURLToPath(new URL('apps/plain.cjs', import.meta.url));
 
 let program: Program;
 beforeEach(async () => {
@@ -20,9 +23,9 @@ interface Question {
 }
 
 /** As HAProxy does. */
-function ask(): Question {
+function ask(words = 'corelane-agent 1', { runtimePort } = program): Question {
   const askedAt = performance.now();
-  const socket = net.connect(program.runtimePort, '127.0.0.1', () => socket.write('corelane-agent 1\n'));
+  const socket = net.connect(runtimePort, '127.0.0.1', () => socket.write(`${words}\n`));
   const question: Question = {
     socket,
     isAnswered: false,
@@ -69,4 +72,26 @@ test('a HAProxy that has just begun does not wait', async () => {
   left.socket.destroy();
   await left.answer;
   await until('one does not wait', async () => (await ask().answer).elapsedMs < waited.elapsedMs / 2);
+});
+
+test('a worker that is no longer guarded is not up before HAProxy has been told so, 0.5 s at most', async () => {
+  const plain = new Program();
+  try {
+    await plain.start(process.execPath, [PLAIN], { HTTP_FIRST: '1' });
+    const guard = async () => (await ask('corelane-guarded', plain).answer).text;
+    await until('it is guarded', async () => (await guard()) === 'up');
+    writeFileSync(join(plain.folder, 'events.plain'), '');
+    const [first] = plain.events('up');
+    process.kill(first?.pid ?? 0, 'SIGKILL');
+    // Nobody asks.
+    const pid = await plain.next(first?.pid ?? 0);
+    const upAt = performance.timeOrigin + performance.now();
+    expect(upAt - (plain.events('up').at(-1)?.at ?? upAt)).toBeGreaterThan(300);
+    expect(await guard()).toBe('down #unguarded');
+    process.kill(pid, 'SIGKILL');
+    await until('it is up again', async () => (await ask('corelane-agent 1', plain).answer).text === 'up');
+    expect(await guard()).toBe('down #unguarded');
+  } finally {
+    await plain.stop();
+  }
 });

@@ -32,6 +32,7 @@ export function renderHaproxy(model: DataPlaneModel): string {
     waitingRoom(model),
     workersUp(model),
     ...workersAlive(model),
+    ...workersGuarded(model),
     ...peers(model),
   ];
   return `${[...sections, health(model), stats(model), ...workerRuntimes(model)].join('\n\n')}\n`;
@@ -380,7 +381,7 @@ function workers(model: DataPlaneModel): string {
   const afterWaiting = ms(model.timeouts.workerAfterWaitingMs, 'timeouts.render');
   return `backend workers
   balance ${word(model.balance, 'balance')}
-${isSupervised(model) ? `${KEEPS_SERVERS}\n` : ''}  # All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.
+${isSupervised(model) ? `${KEEPS_SERVERS}\n${keepsIfGuarded(model)}` : ''}  # All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.
   retries ${whole(model.workers.length + 3, 'retries')}
   http-request set-timeout server ${afterWaiting} if { nbsrv(workers-up) eq 0 }
   # Only the proxies may say who made an error, and that a request has waited.
@@ -391,6 +392,22 @@ ${isSupervised(model) ? `${KEEPS_SERVERS}\n` : ''}  # All workers may be dead be
   # A refused connection takes a worker out at once (observe), a dead one is seen again within 100 ms.
   default-server ${slots} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down
 ${supervised(model)}${model.workers.map(serverLine).join('\n')}`;
+}
+
+/**
+ * HAProxy keeps connections by backend, and not by server. A request cannot know which worker it will get, so none is kept as long as
+ * one is up that may not have it. What became another protocol (101) is kept by nobody, whatever it says.
+ */
+function keepsIfGuarded({ workers }: DataPlaneModel): string {
+  const rules = workers.map(({ name }) => {
+    const server = word(name, 'worker name');
+    return `  http-request set-var(txn.unguarded) bool(true) if !all_guarded { srv_is_up(workers-up/${server}) } !{ srv_is_up(workers-guarded/${server}) }`;
+  });
+  return `  acl all_guarded nbsrv(workers-guarded) ge ${whole(workers.length, 'workersPerPod')}
+${rules.join('\n')}
+  http-request set-header Connection close if { var(txn.unguarded) -m bool } !{ req.hdr(Upgrade) -m found }
+  http-request set-header Connection "upgrade, close" if { var(txn.unguarded) -m bool } { req.hdr(Upgrade) -m found }
+`;
 }
 
 function isSupervised({ workers }: DataPlaneModel): boolean {
@@ -479,6 +496,30 @@ backend ${name}
   timeout check 10s
   default-server check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1 agent-check agent-inter 100ms agent-send "${question}\\n"
 ${servers.join('\n')}`;
+}
+
+/**
+ * Whether a worker's connections may be kept: its supervisor says so, in its own words, after 9 s or when there is news. A check and no agent:
+ * where nobody answers (no Node.js, no NODE_OPTIONS, a supervisor that has ended) the answer is no.
+ */
+function workersGuarded(model: DataPlaneModel): string[] {
+  const servers = model.workers.flatMap(({ name, runtimePort }) =>
+    runtimePort === undefined
+      ? []
+      : [`  server ${word(name, 'worker name')} 127.0.0.1:${whole(runtimePort, 'runtime port')}`],
+  );
+  if (servers.length === 0) return [];
+  return [
+    `# Never used for traffic: up are the workers whose runtime sees to the length of responses.
+backend workers-guarded
+  timeout check 10s
+  option tcp-check
+  tcp-check connect
+  tcp-check send "corelane-guarded\\n"
+  tcp-check expect rstring ^up
+  default-server check inter 100ms fastinter 100ms downinter 100ms fall 1 rise 1
+${servers.join('\n')}`,
+  ];
 }
 
 /** CORELANE_ANY_ADDRESS is set by the entry point: `::` for both families, or `*` where there is no IPv6. */

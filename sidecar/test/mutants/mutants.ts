@@ -1164,6 +1164,46 @@ const runtimePort: Mutant[] = [
   },
 ];
 
+const guarded: Mutant[] = [
+  {
+    name: 'a worker is up while HAProxy believes in the guard of the one before',
+    breaks: 'I5',
+    file: 'supervise.cjs',
+    edits: [[/ {2}await guardTold\(\);\n/g, REMOVED]],
+    caughtBy: 'agent: a worker that is no longer guarded',
+  },
+  {
+    name: 'connections are kept to whoever is up',
+    breaks: 'I5',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}http-request set-header Connection .*\n/g, REMOVED]],
+    caughtBy: 'guarded: a server without node:http',
+  },
+  {
+    name: 'who says nothing is guarded',
+    breaks: 'I5',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}(option tcp-check|tcp-check .*)\n/g, REMOVED]],
+    caughtBy: 'guarded: a server without node:http',
+  },
+  {
+    name: 'the first process of a cluster takes the guard away',
+    breaks: 'I5',
+    file: 'worker.cjs',
+    edits: [[/ \|\| server\._handle === null/g, REMOVED]],
+    caughtBy: 'guarded: a program that uses cluster',
+  },
+  {
+    name: 'processes that render nothing make a worker guarded',
+    breaks: 'I5',
+    file: 'supervise.cjs',
+    edits: [
+      [/all\.every\(\(\{ guarded \}\) => guarded\) && all\.some\(\(\{ renders \}\) => renders\)/g, 'all.length > 0'],
+    ],
+    caughtBy: 'guarded: a server without node:http',
+  },
+];
+
 const secondTries: Mutant[] = [
   {
     name: 'any answer of a supervisor means that a request was not begun',
@@ -1225,6 +1265,7 @@ export const mutants: Mutant[] = [
   ...pooling,
   ...runtime,
   ...runtimePort,
+  ...guarded,
   ...scripts,
 ];
 
