@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PORTS } from '../../operator/src/api/names.ts';
+import { quantityOf } from '../../operator/src/api/scalars.ts';
 import { type RenderServiceSpecInput, renderServiceSpec } from '../../operator/src/api/spec.ts';
 import { runtimeContainers } from '../../operator/src/plan/runtime.ts';
 import { workerContainers } from '../../operator/src/plan/workers.ts';
@@ -398,6 +399,12 @@ export class Pod {
     return folder;
   }
 
+  /** The memory limit of the plan. */
+  #memory(proxy: 'nginx' | 'haproxy'): string[] {
+    const bytes = String(quantityOf(this.spec.sidecar[proxy].memoryLimit));
+    return ['--memory', bytes, '--memory-swap', bytes];
+  }
+
   async #startProxies(): Promise<void> {
     const config = this.#open('config');
     for (const [file, text] of Object.entries(renderConfig(this.spec)))
@@ -415,10 +422,11 @@ export class Pod {
     const options = ['--network', this.network, ...RESTRICTED, ...shared];
     const peers = ['--env', `CORELANE_PEERS=${PEERS_HOST}`, '--env', `CORELANE_REVISION=${revision}`];
     const haproxy = async () => {
-      this.haproxy = await start(...options, ...peers, SIDECAR_IMAGE, 'haproxy');
+      this.haproxy = await start(...options, ...peers, ...this.#memory('haproxy'), SIDECAR_IMAGE, 'haproxy');
     };
     const nginx = async () => {
-      this.nginx = await start(...options, '--tmpfs', '/tmp:mode=1777', SIDECAR_IMAGE, 'nginx');
+      const disk = ['--volume', `${this.#open('tmp')}:/tmp`];
+      this.nginx = await start(...options, ...disk, ...this.#memory('nginx'), SIDECAR_IMAGE, 'nginx');
     };
     await together([haproxy(), nginx()]);
   }

@@ -83,7 +83,7 @@ const buffering = z
           .default('10Mi')
           .describe('Largest request body; a larger one is answered 413.'),
         memory: size({ min: '8Ki', max: '64Mi' })
-          .default('256Ki')
+          .default('64Ki')
           .describe('Part of a request body that is kept in memory; what is beyond goes to a temporary file.'),
       })
       .prefault({})
@@ -91,13 +91,15 @@ const buffering = z
     response: z
       .strictObject({
         memory: size({ min: '8Ki', max: '64Mi' })
-          .default('1Mi')
+          .default('128Ki')
           .describe(
             'Part of a response that is kept in memory for a slow client; what is beyond goes to a temporary file.',
           ),
         maxFileSize: size({ min: '1Mi', max: '10Gi' })
           .default('256Mi')
-          .describe('Largest temporary file of one response. A response beyond it is sent at the speed of its client.'),
+          .describe(
+            'Largest temporary file of one response; less where sidecar.nginx.ephemeralStorageLimit does not hold one for each request (docs/edge.md). A response beyond it is sent at the speed of its client.',
+          ),
       })
       .prefault({})
       .describe('A worker is free as soon as it has written its response, however slowly the client reads.'),
@@ -157,25 +159,37 @@ const service = z
   .describe('The Service in front of all pods.');
 
 /** Resources of a container that Corelane adds. There is no CPU limit on purpose: throttling a proxy sets p95. */
-function proxyResources(cpu: string, memory: string, memoryLimit: string, what: string) {
-  return z
-    .strictObject({
-      cpu: quantity()
-        .default(cpu)
-        .describe(
-          'CPU request, which is also its share where all CPUs are busy (sidecar/README.md has figures). There is no CPU limit: throttling a proxy delays every request.',
-        ),
-      memory: quantity().default(memory).describe('Memory request.'),
-      memoryLimit: quantity().default(memoryLimit).describe('Memory limit.'),
-    })
-    .prefault({})
-    .describe(what);
+function proxyResources(cpu: string, memory: string, memoryLimit: string) {
+  return {
+    cpu: quantity()
+      .default(cpu)
+      .describe(
+        'CPU request, which is also its share where all CPUs are busy (sidecar/README.md has figures). There is no CPU limit: throttling a proxy delays every request.',
+      ),
+    memory: quantity().default(memory).describe('Memory request.'),
+    memoryLimit: quantity()
+      .default(memoryLimit)
+      .describe('Memory limit. How many connections and requests the proxy takes follows from it (docs/edge.md).'),
+  };
 }
 
 const sidecar = z
   .strictObject({
-    nginx: proxyResources('50m', '32Mi', '256Mi', 'Resources of the nginx container.'),
-    haproxy: proxyResources('50m', '48Mi', '256Mi', 'Resources of the HAProxy container.'),
+    nginx: z
+      .strictObject({
+        ...proxyResources('50m', '32Mi', '512Mi'),
+        ephemeralStorageLimit: quantity()
+          .default('16Gi')
+          .describe(
+            'Most that bodies and responses may take of the disk, and the ephemeral-storage limit of the container. What could exceed it is refused before (docs/edge.md).',
+          ),
+      })
+      .prefault({})
+      .describe('Resources of the nginx container.'),
+    haproxy: z
+      .strictObject(proxyResources('50m', '48Mi', '256Mi'))
+      .prefault({})
+      .describe('Resources of the HAProxy container.'),
   })
   .prefault({})
   .describe('The two proxy containers that Corelane adds to each pod.');

@@ -1,6 +1,7 @@
 /** The nginx and HAProxy containers and their volumes. The contract with the image is in sidecar/README.md. */
 import type { V1Container, V1Volume } from '@kubernetes/client-node';
 import { HAPROXY_CONTAINER, NGINX_CONTAINER, PORTS, VOLUME_PREFIX } from '../api/names.ts';
+import { quantityOf } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 
 /** Image of both proxies, the same for all RenderServices of an operator. */
@@ -15,6 +16,8 @@ const TEMP_VOLUME = `${VOLUME_PREFIX}tmp`;
 const NO_TOKEN_VOLUME = `${VOLUME_PREFIX}no-token`;
 /** Where the API server mounts the token of the pod's account, unless the container has a mount of its own there. */
 const TOKEN_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
+/** nginx' log and what it buffers on an ordinary day. */
+const DISK_REQUEST = '64Mi';
 /** User and group of the image. Numeric, because kubelet must see that it is not root. */
 const USER_ID = 10_001;
 
@@ -75,7 +78,7 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
       readinessProbe: probe('/readyz', { periodSeconds: 1, failureThreshold: 2 }),
     },
     {
-      ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar),
+      ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar, disk(spec)),
       ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
       // By HTTP: the port is open before nginx is there, the entry point holds it. Not by exec, which costs a process of the
       // container's engine each time, when a node that starts pods has the least to spare.
@@ -87,8 +90,9 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
 
 function common(
   name: string,
-  resources: RenderServiceSpec['sidecar']['nginx'],
+  resources: RenderServiceSpec['sidecar']['haproxy'],
   { image, pullPolicy }: SidecarImage,
+  disk: { requests?: Record<string, string>; limits?: Record<string, string> } = {},
 ): V1Container {
   return {
     name,
@@ -99,8 +103,8 @@ function common(
     lifecycle: { preStop: { exec: { command: ['corelane-drain'] } } },
     // No CPU limit: throttling a proxy delays every request behind it.
     resources: {
-      requests: { cpu: resources.cpu, memory: resources.memory },
-      limits: { memory: resources.memoryLimit },
+      requests: { cpu: resources.cpu, memory: resources.memory, ...disk.requests },
+      limits: { memory: resources.memoryLimit, ...disk.limits },
     },
     securityContext: SECURITY_CONTEXT,
     volumeMounts: [
@@ -110,6 +114,13 @@ function common(
       NO_TOKEN_MOUNT,
     ],
   };
+}
+
+/** Without a request of its own the limit would be one, and a node that cannot spare it would get no pod. */
+function disk({ sidecar }: RenderServiceSpec) {
+  const { ephemeralStorageLimit } = sidecar.nginx;
+  const request = quantityOf(ephemeralStorageLimit) < quantityOf(DISK_REQUEST) ? ephemeralStorageLimit : DISK_REQUEST;
+  return { requests: { 'ephemeral-storage': request }, limits: { 'ephemeral-storage': ephemeralStorageLimit } };
 }
 
 function probe(path: string, times: { periodSeconds: number; failureThreshold: number }, port: number = PORTS.health) {

@@ -43,7 +43,7 @@ function ms(value: number, what: string): string {
 }
 
 function global(model: DataPlaneModel): string {
-  const { connections, doors, drain, pooling, ports, queue } = model;
+  const { doors, drain, limits, pooling, ports, queue } = model;
   const lua = [
     `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
     `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,
@@ -57,7 +57,7 @@ global
   nbthread 1
   # HAProxy derives its maxconn (half of this) by itself; where the container may open fewer files it takes those, while
   # a fixed maxconn would keep it from starting. Without a bound it would fill memory where the limit is 10^9.
-  fd-hard-limit ${whole(connections.haproxyFilesMax, 'open files')}
+  fd-hard-limit ${whole(limits.haproxyFiles, 'open files')}
   hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}
   log stdout format raw daemon notice
   stats socket ${RUN}/haproxy.sock mode 600 level admin

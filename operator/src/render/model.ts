@@ -6,6 +6,7 @@ import { drainAcceptMsMax, drainTimeoutMs } from '../api/drain.ts';
 import { PORTS, workerName } from '../api/names.ts';
 import { durationMs, sizeBytes } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
+import { type Budget, budget } from './budget.ts';
 
 /** One worker as HAProxy sees it. */
 export interface WorkerModel {
@@ -63,7 +64,7 @@ export interface DataPlaneModel {
   /** Seconds that a refused client is asked to wait. */
   retryAfterSeconds: number;
   ports: { http: number; health: number; stats: number; peers: number };
-  connections: { nginxMax: number; haproxyFilesMax: number };
+  limits: Budget;
   doors: {
     health: Door;
     stats: Door;
@@ -91,11 +92,6 @@ const PROXY_SLACK_MS = 5_000;
 const RESPONSE_BUFFER_BYTES = 16 * 1024;
 /** nginx wants the part that is busy with sending (two buffers) to be less than all but one. */
 const RESPONSE_BUFFERS_MIN = 4;
-/** 15,000 idle clients, and two connections for each request in progress. 20,000 cost nginx 9 MB [measured]. */
-const NGINX_CONNECTIONS_MAX = 20_000;
-/** As many as nginx can ask for, and as many again for the waiting room, health and statistics. */
-const HAPROXY_CONNECTIONS_MAX = 20_000;
-
 /** A client that sticks to one pod can keep this many workers of others busy. Each is a server of HAProxy (some kB). */
 const BORROWED_MAX = 32;
 
@@ -124,6 +120,7 @@ const WAITERS_MAX = 256;
 
 /** What the proxies of one pod do for a defaulted spec. */
 export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
+  const limits = budget(spec);
   return {
     workers: Array.from({ length: spec.workersPerPod }, (_unused, index) => {
       const port = PORTS.firstWorker + index;
@@ -147,7 +144,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
         Math.ceil(sizeBytes(spec.buffering.response.memory) / RESPONSE_BUFFER_BYTES),
       ),
       busyBytes: 2 * RESPONSE_BUFFER_BYTES,
-      fileBytesMax: sizeBytes(spec.buffering.response.maxFileSize),
+      fileBytesMax: limits.responseFileBytes,
     },
     trusted: spec.forwarded.trust,
     drain: {
@@ -159,10 +156,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     pingPath: spec.ping.path,
     retryAfterSeconds: 1,
     ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
-    connections: {
-      nginxMax: NGINX_CONNECTIONS_MAX,
-      haproxyFilesMax: 2 * HAPROXY_CONNECTIONS_MAX,
-    },
+    limits,
     doors: doors(spec),
   };
 }

@@ -1,5 +1,6 @@
 /** nginx.conf of one pod: reads whole bodies, buffers responses, replays the request of a dead worker. nginx 1.26. */
 import type { DataPlaneModel } from './model.ts';
+import { limitZones, requestLimits } from './nginx-limits.ts';
 import { whole, word } from './safe.ts';
 
 const RUN = '/run/corelane';
@@ -16,7 +17,7 @@ const DRAINING_MARK = `${RUN}/draining`;
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderNginx(model: DataPlaneModel): string {
-  return `${[main(model), '', 'http {', basics(model), maps(), clients(model), hosts(), replay(model), logging(), upstreams(model), proxying(model), server(model)].join('\n')}
+  return `${[main(model), '', 'http {', basics(model), maps(), clients(model), hosts(), limitZones(model), replay(model), logging(), upstreams(model), proxying(model), server(model)].join('\n')}
 }
 `;
 }
@@ -25,7 +26,7 @@ function ms(value: number, what: string): string {
   return `${whole(value, what)}ms`;
 }
 
-function main({ connections, drain }: DataPlaneModel): string {
+function main({ drain, limits }: DataPlaneModel): string {
   return `# Made by Corelane; changes are overwritten.
 # The drain hook reads this line:
 # corelane: drain-accept-ms-max=${whole(drain.acceptMsMax, 'drain.delay')}
@@ -35,7 +36,7 @@ pid /tmp/nginx.pid;
 error_log stderr warn;
 
 events {
-  worker_connections ${whole(connections.nginxMax, 'connections')};
+  worker_connections ${whole(limits.nginxConnections, 'connections')};
 }`;
 }
 
@@ -44,6 +45,10 @@ function basics({ body, timeouts }: DataPlaneModel): string {
   absolute_redirect off;
   default_type application/octet-stream;
   reset_timedout_connection on;
+  # HAProxy takes 15 kB.
+  large_client_header_buffers 2 8k;
+  # What is on disk needs no memory on its way.
+  sendfile on;
 
   # The root file system is read-only.
   client_body_temp_path /tmp/client-body;
@@ -282,11 +287,11 @@ ${connection(webSockets)}  proxy_set_header Host $corelane_host;
 }
 
 /** A named location for errors that nginx makes itself; those of HAProxy and of applications pass through. */
-function errorLocation(status: number, reason: string, name = String(status)): string {
+function errorLocation(status: number, reason: string, name = String(status), further = ''): string {
   return `
     location @corelane_${name} {
       default_type application/json;
-      add_header X-Corelane-Error ${reason} always;
+      add_header X-Corelane-Error ${reason} always;${further}
       return ${status} '{"error":"${reason}"}';
     }`;
 }
@@ -334,7 +339,8 @@ function server(model: DataPlaneModel): string {
     if ($corelane_bad_host) {
       return 419;
     }
-    # 418 stands for "draining"; an error page keeps method and body.
+    # 420 stands for "full": clients come back.
+${requestLimits(model)}    # 418 stands for "draining"; an error page keeps method and body.
     error_page 418 = @corelane_draining;
     recursive_error_pages on;
 
@@ -368,6 +374,7 @@ function server(model: DataPlaneModel): string {
       proxy_pass http://corelane_again;
     }
 ${errorLocation(400, 'bad-request')}
+${errorLocation(503, '$corelane_full', 'full', '\n      add_header Retry-After 1 always;')}
 ${errorLocation(413, 'body-too-large')}
 ${workerDied(model)}
 ${errorLocation(504, 'proxy-timeout')}

@@ -422,6 +422,30 @@ const nginx: Omit<Mutant, 'file'>[] = [
     caughtBy: 'kept-connections: a request that kills its worker',
   },
   {
+    name: 'any number of bodies on disk',
+    breaks: 'I3',
+    edits: [[/ {4}limit_conn large_bodies .*\n/g, REMOVED]],
+    caughtBy: 'budget: 1,000 clients that stall in a body of 256 KiB',
+  },
+  {
+    name: 'a body without a length counts as a small one',
+    breaks: 'I3',
+    edits: [[/(\$corelane_large_body \{\n {4}default 1;\n)/g, '$1    "~chunked" "";\n']],
+    caughtBy: 'budget: 1,000 clients whose bodies have no length',
+  },
+  {
+    name: 'any number of bodies in memory',
+    breaks: 'I3',
+    edits: [[/ {4}limit_conn bodies .*\n/g, REMOVED]],
+    caughtBy: 'budget: 1,000 clients that stall in a body that fits',
+  },
+  {
+    name: 'any number of requests',
+    breaks: 'I3',
+    edits: [[/ {4}limit_conn requests .*\n/g, REMOVED]],
+    caughtBy: 'budget: more requests than memory is for',
+  },
+  {
     name: 'anybody is believed to be a proxy',
     breaks: 'forwarded',
     edits: [[/default 1;\n( {4}[0-9a-f:])/g, 'default "";\n$1']],

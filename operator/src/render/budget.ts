@@ -1,0 +1,76 @@
+/**
+ * What nginx and HAProxy may have at a time, so that the worst that clients can do to each of it fits into the memory limits and into
+ * nginx' disk. docs/edge.md has the figures.
+ */
+import { quantityOf, sizeBytes } from '../api/scalars.ts';
+import type { RenderServiceSpec } from '../api/spec.ts';
+
+const KIB = 1024;
+const MIB = 1024 ** 2;
+/** What the allocator and the kernel have of a container's memory beside what is counted here. */
+const USABLE = 0.9;
+
+/** Code, configuration, master process, zones. */
+const NGINX_FIXED_BYTES = 16 * MIB;
+/** A head that never ends: first buffer, two large ones, pools. An idle connection costs 0.6 kB. */
+const HEAD_BYTES = 22 * KIB;
+/** Part of nginx' memory that is for connections; the rest is for what requests buffer. */
+const CONNECTIONS_SHARE = 0.75;
+/** Of a request beside what it buffers: the head of the response, the connection to HAProxy, pools. */
+const REQUEST_BYTES = 24 * KIB;
+/** Part of nginx' disk that is for bodies; the rest is for responses. */
+const BODIES_SHARE = 1 / 8;
+/** So many of all requests may have a body: clients that stall in theirs leave the rest to others. */
+const WITH_BODY_SHARE = 2 / 3;
+
+/** HAProxy without a connection: code, Lua, statistics, a server for each worker and each slot of a peer. */
+const HAPROXY_FIXED_BYTES = 48 * MIB;
+/** A request that waits: its streams and their buffers of 16 KiB. */
+const HAPROXY_REQUEST_BYTES = 40 * KIB;
+
+/** Bounds of the results, whatever the limits are: the first must do for a pod to work at all. */
+const CONNECTIONS = { min: 512, max: 20_000 };
+const REQUESTS = { min: 64, max: 5_000 };
+
+export interface Budget {
+  /** Connections of nginx, those to HAProxy included. */
+  nginxConnections: number;
+  /** Open files of HAProxy, two for each connection. */
+  haproxyFiles: number;
+  /** Requests that nginx may have at a time, from the end of the head to the last byte of the response. */
+  requests: number;
+  /** Of these with a body. */
+  bodies: number;
+  /** Of these with a body that goes to disk. */
+  largeBodies: number;
+  /** Largest temporary file of one response, in bytes. */
+  responseFileBytes: number;
+}
+
+/** The budget of one pod for a defaulted spec. */
+export function budget({ sidecar, buffering }: RenderServiceSpec): Budget {
+  const memory = usable(sidecar.nginx.memoryLimit, NGINX_FIXED_BYTES);
+  const requestBytes = sizeBytes(buffering.request.memory) + sizeBytes(buffering.response.memory) + REQUEST_BYTES;
+  const requests = within(((1 - CONNECTIONS_SHARE) * memory) / requestBytes, REQUESTS);
+  const bodies = Math.floor(WITH_BODY_SHARE * requests);
+  const disk = quantityOf(sidecar.nginx.ephemeralStorageLimit);
+  const onDisk = Math.floor((BODIES_SHARE * disk) / sizeBytes(buffering.request.maxSize));
+  const fileBytes = Math.floor(((1 - BODIES_SHARE) * disk) / requests);
+  return {
+    nginxConnections: within((CONNECTIONS_SHARE * memory) / HEAD_BYTES, CONNECTIONS),
+    haproxyFiles:
+      2 * within(usable(sidecar.haproxy.memoryLimit, HAPROXY_FIXED_BYTES) / HAPROXY_REQUEST_BYTES, CONNECTIONS),
+    requests,
+    bodies,
+    largeBodies: Math.min(bodies, Math.max(1, onDisk)),
+    responseFileBytes: Math.min(fileBytes, sizeBytes(buffering.response.maxFileSize)),
+  };
+}
+
+function usable(memoryLimit: string, fixedBytes: number): number {
+  return USABLE * quantityOf(memoryLimit) - fixedBytes;
+}
+
+function within(value: number, { min, max }: { min: number; max: number }): number {
+  return Math.min(max, Math.max(min, Math.floor(value)));
+}
