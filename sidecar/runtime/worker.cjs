@@ -121,7 +121,7 @@ function speaksHttp1(server) {
 
 /** The gate of this process: one for all its servers on PORT. */
 function guard(server) {
-  if (guarded.has(server) || !speaksHttp1(server)) return; // node:net alone: no requests
+  if (!speaksHttp1(server) || guarded.has(server)) return; // node:net alone: no requests
   guarded.add(server);
   gate ??= newGate();
   gate.guard(server);

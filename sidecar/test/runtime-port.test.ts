@@ -186,7 +186,12 @@ const endless: [name: string, begin: string][] = [
   ['more behind a request', 'GET /metrics HTTP/1.1\r\n\r\n'],
 ];
 test.each(endless)('%s ends the connection, and not the worker', async (_name, begin) => {
+  // It is closed for its bytes, and not for its time.
+  const silent = net.connect(program.runtimePort, '127.0.0.1').on('error', () => {});
+  await once(silent, 'connect');
   await talk(begin, GARBAGE, GARBAGE);
+  expect(silent.closed).toBe(false);
+  silent.destroy();
   expect(await ask()).toBe('up');
 });
 
@@ -225,8 +230,8 @@ test('what makes no sense, or comes without the token, changes nothing', async (
   const before = pid();
   await talk('corelane-agent 1\n');
   for (const bytes of SENSELESS) await talk(bytes);
-  expect(await ask()).toBe('up');
   const { body } = await get(program.runtimePort, '/metrics');
+  expect(await ask()).toBe('up');
   expect(body).toContain('corelane_worker_concurrency_limit{worker="0"} 1\n');
   expect(pid()).toBe(before);
 });

@@ -1190,13 +1190,6 @@ const runtimePort: Mutant[] = [
 
 const guarded: Mutant[] = [
   {
-    name: 'a worker is up while HAProxy believes in the guard of the one before',
-    breaks: 'I5',
-    file: 'supervise.cjs',
-    edits: [[/ {2}await guardTold\(\);\n/g, REMOVED]],
-    caughtBy: 'agent: a worker that is no longer guarded',
-  },
-  {
     name: 'connections are kept to whoever is up',
     breaks: 'I5',
     file: 'haproxy.cfg',
