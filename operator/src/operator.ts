@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { LABEL_RENDER_SERVICE } from './api/names.ts';
 import { Autoscaler } from './controller/autoscaler.ts';
 import { Cluster } from './controller/cluster.ts';
+import { PeersKeys } from './controller/peers-keys.ts';
 import type { Stall } from './controller/pod-sample.ts';
 import { PodSampler } from './controller/pod-sampler.ts';
 import { WorkQueue } from './controller/queue.ts';
@@ -136,18 +137,29 @@ export class Operator {
 
   #lead(): void {
     const { settings, metrics, log } = this.#options;
+    const onWrite = (what: string, key: string) => {
+      metrics.writes.inc({ what });
+      log.info({ what, key }, 'written');
+    };
+    const peersKeys = new PeersKeys({
+      rest: this.#cluster.rest,
+      onCreated: (key) => onWrite('Secret missing', key),
+      onFailed: async ({ metadata }, message) => {
+        log.warn({ key: `${metadata.namespace}/${metadata.name}`, message }, 'no key for the peers; trying again');
+        const note = `pods work alone, because the Secret with their key cannot be created: ${message}`;
+        await this.#events.record(metadata, { type: 'Warning', reason: 'NoPeersKey', action: 'Reconcile', note });
+      },
+    });
     const reconciler = new Reconciler({
       cluster: this.#cluster,
+      peersKeys,
       sampler: this.#sampler,
       scalingOf: (uid) => this.#autoscaler.viewOf(uid),
       sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
       access: { namespace: settings.CORELANE_POD_NAMESPACE, monitoring: settings.CORELANE_MONITORING },
       events: this.#events,
       now: () => new Date(),
-      onWrite: (what, key) => {
-        metrics.writes.inc({ what });
-        log.info({ what, key }, 'written');
-      },
+      onWrite,
     });
     const work = async (key: string, failures: number) => {
       const end = metrics.reconcileSeconds.startTimer();
@@ -165,6 +177,7 @@ export class Operator {
     );
     this.#queue = queue;
     const enqueueAll = () => {
+      peersKeys.keepOnly(new Set(this.#cluster.renderServices.list().map(({ metadata }) => metadata.uid)));
       for (const { metadata } of this.#cluster.renderServices.list())
         queue.add(`${metadata.namespace}/${metadata.name}`);
     };

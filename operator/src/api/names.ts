@@ -34,6 +34,9 @@ export const HAPROXY_CONTAINER = 'haproxy';
 export const RUNTIME_CONTAINER = 'corelane-runtime';
 /** Where the workers find the worker runtime. */
 export const RUNTIME_MOUNT_PATH = '/corelane';
+/** Where HAProxy finds the key of its RenderService, and the name of the file and of the Secret's key. */
+export const PEERS_KEY_MOUNT_PATH = '/etc/corelane-peers';
+export const PEERS_KEY = 'key';
 /** Prefix of the volumes that Corelane adds to a pod. */
 export const VOLUME_PREFIX = 'corelane-';
 

@@ -14,9 +14,11 @@ import type { EventDraft, EventRecorder } from '../kube/events.ts';
 import { ApiError } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { desiredObjects, type OperatorAccess, type PlannedObject, type SidecarImage } from '../plan/index.ts';
+import { hasPeers } from '../render/model.ts';
 import type { ScalingView } from './autoscaler.ts';
 import type { Cluster } from './cluster.ts';
 import { observeFleet } from './fleet.ts';
+import type { PeersKeys } from './peers-keys.ts';
 import type { PodSampler } from './pod-sampler.ts';
 import { prune, superfluous } from './prune.ts';
 import type { Outcome } from './queue.ts';
@@ -44,6 +46,7 @@ export interface ReconcilerOptions {
   sidecar: SidecarImage;
   access: OperatorAccess;
   sampler: PodSampler;
+  peersKeys: PeersKeys;
   /** What scaling has to say about a RenderService, by its uid. */
   scalingOf: (uid: string) => ScalingView | undefined;
   events: EventRecorder;
@@ -85,11 +88,12 @@ export class Reconciler {
     }
     try {
       const applied = await this.#applyAll(resource, failures);
-      return await this.#finish(
+      const outcome = await this.#finish(
         resource,
         applied.deployment,
         rolloutConditions(applied.renderService, applied.deployment, cluster.podsOf(namespace, name)),
       );
+      return sooner(outcome, applied.keyAfterMs);
     } catch (error) {
       const live = this.#ownDeployment(resource);
       if (error instanceof StalledError) {
@@ -113,8 +117,8 @@ export class Reconciler {
   async #applyAll(
     resource: RenderServiceResource,
     failures: number,
-  ): Promise<{ renderService: RenderService; deployment: KubeObject }> {
-    const { cluster, sidecar, access } = this.#options;
+  ): Promise<{ renderService: RenderService; deployment: KubeObject; keyAfterMs?: number | undefined }> {
+    const { cluster, peersKeys, sidecar, access } = this.#options;
     const parsed = parseRenderService(resource);
     if (!parsed.ok) {
       throw new StalledError('InvalidSpec', parsed.errors.map(({ path, message }) => `${path}: ${message}`).join('; '));
@@ -123,13 +127,17 @@ export class Reconciler {
     const planned = desiredObjects(renderService, sidecar, access);
     // All are looked at before any is written: an object of somebody else must not leave the plan half done.
     const live = await Promise.all(planned.map((desired) => this.#readOwned(desired)));
+    const { namespace, name } = resource.metadata;
+    const keyAfterMs = hasPeers(renderService.spec)
+      ? await peersKeys.ensure(renderService, cluster.podsOf(namespace, name))
+      : undefined;
     let deployment: KubeObject | undefined;
     for (const [index, desired] of planned.entries()) {
       const result = await this.#applyOne(desired, live[index], failures);
       if (desired.kind === 'Deployment') deployment = result;
     }
     await prune(cluster, superfluous(cluster, renderService, planned));
-    return { renderService, deployment: deployment as KubeObject };
+    return { renderService, deployment: deployment as KubeObject, keyAfterMs };
   }
 
   async #readOwned(desired: PlannedObject): Promise<KubeObject | undefined> {
@@ -200,6 +208,12 @@ export class Reconciler {
     for (const event of news) if (event) await events.record(resource.metadata, event);
     return {};
   }
+}
+
+/** The outcome, and again after `ms` if it is not earlier anyway. */
+function sooner(outcome: Outcome, ms = Number.POSITIVE_INFINITY): Outcome {
+  const requeueAfterMs = Math.min(outcome.requeueAfterMs ?? Number.POSITIVE_INFINITY, ms);
+  return Number.isFinite(requeueAfterMs) ? { ...outcome, requeueAfterMs } : outcome;
 }
 
 /** Whether the API server will refuse the same object again: it is invalid, or admission or quota forbids it. */

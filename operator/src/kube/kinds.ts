@@ -11,6 +11,7 @@ export interface Kind {
 export const kinds = {
   renderService: { apiVersion: API_VERSION, kind: KIND, plural: PLURAL },
   configMap: { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' },
+  secret: { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' },
   service: { apiVersion: 'v1', kind: 'Service', plural: 'services' },
   serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts' },
   pod: { apiVersion: 'v1', kind: 'Pod', plural: 'pods' },

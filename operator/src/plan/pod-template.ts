@@ -4,7 +4,8 @@ import { drainAcceptMsMax, drainTimeoutMs } from '../api/drain.ts';
 import { ANNOTATION_CONFIG, LABEL_INSTANCE, LABEL_MANAGED_BY, LABEL_NAME, MANAGER } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
-import { peersHost, selectorLabels } from './objects.ts';
+import { hasPeers } from '../render/model.ts';
+import { peersHost, peersName, selectorLabels } from './objects.ts';
 import { proxyContainers, proxyVolumes, type SidecarImage } from './proxies.ts';
 import { runtimeContainers, runtimeVolumes } from './runtime.ts';
 import { workerContainers, workerTemplate } from './workers.ts';
@@ -26,6 +27,7 @@ export function podTemplate(
   const { spec, metadata } = renderService;
   const { template } = spec;
   const user = template.spec ?? { containers: [] };
+  const keySecret = hasPeers(spec) ? peersName(renderService) : undefined;
   return {
     metadata: {
       labels: {
@@ -53,7 +55,7 @@ export function podTemplate(
         ...proxyContainers(spec, peersHost(renderService), sidecar),
       ],
       containers: user.containers.flatMap((container) => expand(spec, container)),
-      volumes: [...(user.volumes ?? []), ...runtimeVolumes(spec), ...proxyVolumes(configMapName)],
+      volumes: [...(user.volumes ?? []), ...runtimeVolumes(spec), ...proxyVolumes(configMapName, keySecret)],
     },
   };
 }

@@ -1,8 +1,9 @@
 /** The nginx and HAProxy containers and their volumes. The contract with the image is in sidecar/README.md. */
-import type { V1Container, V1Volume } from '@kubernetes/client-node';
-import { HAPROXY_CONTAINER, NGINX_CONTAINER, PORTS, VOLUME_PREFIX } from '../api/names.ts';
+import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import { HAPROXY_CONTAINER, NGINX_CONTAINER, PEERS_KEY_MOUNT_PATH, PORTS, VOLUME_PREFIX } from '../api/names.ts';
 import { quantityOf } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
+import { hasPeers } from '../render/model.ts';
 
 /** Image of both proxies, the same for all RenderServices of an operator. */
 export interface SidecarImage {
@@ -13,6 +14,7 @@ export interface SidecarImage {
 const CONFIG_VOLUME = `${VOLUME_PREFIX}config`;
 const RUN_VOLUME = `${VOLUME_PREFIX}run`;
 const TEMP_VOLUME = `${VOLUME_PREFIX}tmp`;
+const PEERS_KEY_VOLUME = `${VOLUME_PREFIX}peers-key`;
 const NO_TOKEN_VOLUME = `${VOLUME_PREFIX}no-token`;
 /** Where the API server mounts the token of the pod's account, unless the container has a mount of its own there. */
 const TOKEN_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -39,12 +41,24 @@ export const SECURITY_CONTEXT = {
  */
 export const NO_TOKEN_MOUNT = { name: NO_TOKEN_VOLUME, mountPath: TOKEN_PATH, readOnly: true };
 
-/** Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files, no token. */
-export function proxyVolumes(configMapName: string): V1Volume[] {
+/**
+ * For every user of the container that mounts it (root owns the files, HAProxy is not root), and for no other container.
+ * Optional: a pod whose Secret was deleted starts, works alone, and gets the key when there is one again.
+ */
+function peersKeyVolume(secretName: string): V1Volume {
+  return { name: PEERS_KEY_VOLUME, secret: { secretName, optional: true, defaultMode: 0o444 } };
+}
+
+/**
+ * Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files, the key of the peers, no token.
+ * @param peersKeySecretName undefined where pods do not ask each other anything
+ */
+export function proxyVolumes(configMapName: string, peersKeySecretName: string | undefined): V1Volume[] {
   return [
     { name: CONFIG_VOLUME, configMap: { name: configMapName } },
     { name: RUN_VOLUME, emptyDir: {} },
     { name: TEMP_VOLUME, emptyDir: {} },
+    ...(peersKeySecretName === undefined ? [] : [peersKeyVolume(peersKeySecretName)]),
     // Nobody can write there.
     { name: NO_TOKEN_VOLUME, emptyDir: { sizeLimit: '1Mi' } },
   ];
@@ -55,9 +69,10 @@ export function proxyVolumes(configMapName: string): V1Volume[] {
  * @param peersHost name of the headless Service, without the cluster's domain
  */
 export function proxyContainers(spec: RenderServiceSpec, peersHost: string, sidecar: SidecarImage): V1Container[] {
+  const peersKey = { name: PEERS_KEY_VOLUME, mountPath: PEERS_KEY_MOUNT_PATH, readOnly: true };
   return [
     {
-      ...common(HAPROXY_CONTAINER, spec.sidecar.haproxy, sidecar),
+      ...common(HAPROXY_CONTAINER, spec.sidecar.haproxy, sidecar, { mounts: hasPeers(spec) ? [peersKey] : [] }),
       env: [
         { name: 'CORELANE_PEERS', value: peersHost },
         // One ReplicaSet is one revision: it changes with anything in the pod template.
@@ -78,7 +93,7 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
       readinessProbe: probe('/readyz', { periodSeconds: 1, failureThreshold: 2 }),
     },
     {
-      ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar, disk(spec)),
+      ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar, { disk: disk(spec) }),
       ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
       // By HTTP: the port is open before nginx is there, the entry point holds it. Not by exec, which costs a process of the
       // container's engine each time, when a node that starts pods has the least to spare.
@@ -88,11 +103,17 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
   ];
 }
 
+/** What one of the two has and the other has not. */
+interface Further {
+  disk?: { requests?: Record<string, string>; limits?: Record<string, string> };
+  mounts?: V1VolumeMount[];
+}
+
 function common(
   name: string,
   resources: RenderServiceSpec['sidecar']['haproxy'],
   { image, pullPolicy }: SidecarImage,
-  disk: { requests?: Record<string, string>; limits?: Record<string, string> } = {},
+  { disk = {}, mounts = [] }: Further,
 ): V1Container {
   return {
     name,
@@ -111,6 +132,7 @@ function common(
       { name: CONFIG_VOLUME, mountPath: '/etc/corelane', readOnly: true },
       { name: RUN_VOLUME, mountPath: '/run/corelane' },
       ...(name === NGINX_CONTAINER ? [{ name: TEMP_VOLUME, mountPath: '/tmp' }] : []),
+      ...mounts,
       NO_TOKEN_MOUNT,
     ],
   };

@@ -57,6 +57,8 @@ export interface DataPlaneModel {
     acrossRevisions: boolean;
     /** Whether a pod with a full queue leaves the Service while others have room. */
     shed: boolean;
+    /** How long the key of before counts when there is another one. */
+    keyOverlapMs: number;
   };
   pingPath: string;
   /** Whether a request may become a WebSocket. */
@@ -65,6 +67,8 @@ export interface DataPlaneModel {
   retryAfterSeconds: number;
   ports: { http: number; health: number; stats: number; peers: number };
   limits: Budget;
+  /** Connections to the peers' entrance, and of one address among those. */
+  peers: { connectionsMax: number; perSourceMax: number };
   doors: {
     health: Door;
     stats: Door;
@@ -94,6 +98,15 @@ const RESPONSE_BUFFER_BYTES = 16 * 1024;
 const RESPONSE_BUFFERS_MIN = 4;
 /** A client that sticks to one pod can keep this many workers of others busy. Each is a server of HAProxy (some kB). */
 const BORROWED_MAX = 32;
+
+/** kubelet writes another key to all pods within two minutes; who has stolen the old one has it for so long. */
+const KEY_OVERLAP_MS = 10 * 60_000;
+
+/** Of the peers' entrance, so that requests at nginx do not notice strangers there. A fleet's questions take some hundred. */
+const PEERS_CONNECTIONS_MIN = 1_024;
+const PEERS_CONNECTIONS_MAX = 4_096;
+/** Connections that a peer has open for questions, at most. */
+const QUESTION_CONNECTIONS_MAX = 64;
 
 /** A safe method (RFC 9110) asks for nothing to be changed. TRACE is one too, but nginx refuses it. */
 const REPLAY: Record<RenderServiceSpec['replay'], DataPlaneModel['replay']> = {
@@ -157,6 +170,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     retryAfterSeconds: 1,
     ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
     limits,
+    peers: peersConnections(spec),
     doors: doors(spec),
   };
 }
@@ -181,8 +195,14 @@ function doors({ workersPerPod }: RenderServiceSpec): DataPlaneModel['doors'] {
   };
 }
 
-function pooling({ pooling, readiness }: RenderServiceSpec): Pick<DataPlaneModel, 'pooling'> {
-  if (!pooling.enabled && !readiness.shedWhenFull) return {};
+/** Whether pods of a defaulted spec ask each other anything. */
+export function hasPeers({ pooling, readiness }: RenderServiceSpec): boolean {
+  return pooling.enabled || readiness.shedWhenFull;
+}
+
+function pooling(spec: RenderServiceSpec): Pick<DataPlaneModel, 'pooling'> {
+  const { pooling, readiness } = spec;
+  if (!hasPeers(spec)) return {};
   return {
     pooling: {
       asksMax: pooling.maxAsks,
@@ -190,7 +210,18 @@ function pooling({ pooling, readiness }: RenderServiceSpec): Pick<DataPlaneModel
       borrowedMax: pooling.enabled ? BORROWED_MAX : 0,
       acrossRevisions: pooling.acrossRevisions,
       shed: readiness.shedWhenFull,
+      keyOverlapMs: KEY_OVERLAP_MS,
     },
+  };
+}
+
+/** A peer hands over what it borrows, and what waits for a worker: as many as this pod has slots and places to wait. */
+function peersConnections({ concurrency, queue, workersPerPod }: RenderServiceSpec) {
+  const slots = workersPerPod * concurrency;
+  const wanted = PEERS_CONNECTIONS_MIN + slots + queue.maxLength;
+  return {
+    connectionsMax: Math.min(wanted, PEERS_CONNECTIONS_MAX),
+    perSourceMax: QUESTION_CONNECTIONS_MAX + BORROWED_MAX + slots,
   };
 }
 

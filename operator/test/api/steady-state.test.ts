@@ -128,6 +128,7 @@ const SPECS: Record<string, object> = {
   },
 };
 const NAMES = Object.keys(SPECS);
+const NAMES_WITH_PODS = NAMES.filter((name) => (SPECS[name] as { replicas?: number }).replicas !== 0);
 
 beforeAll(async () => {
   world = await World.create(sharedServer(), 'steady-state');
@@ -137,12 +138,21 @@ afterAll(() => OperatorProcess.killAll());
 
 /**
  * Calls that write, besides those for the Lease. The Lease is renewed by PUT; an object is repaired by PUT only together
- * with a PATCH, so leaving PUT out misses nothing.
+ * with a PATCH, so leaving PUT out misses nothing. Whether there is a Secret with the peers' key the operator learns by
+ * creating one: the answer 409 is no write.
  */
 async function writes(operator: OperatorProcess): Promise<number> {
   return await operator.sum(
     'corelane_operator_api_request_duration_seconds_count',
-    ({ method }) => method === 'PATCH' || method === 'POST' || method === 'DELETE',
+    ({ method, code }) => method === 'PATCH' || method === 'DELETE' || (method === 'POST' && code !== '409'),
+  );
+}
+
+/** How often the operator has learned that there is a Secret. */
+async function secretsThere(operator: OperatorProcess): Promise<number> {
+  return await operator.sum(
+    'corelane_operator_api_request_duration_seconds_count',
+    ({ method, code }) => method === 'POST' && code === '409',
   );
 }
 
@@ -179,7 +189,11 @@ test('everything that an API server changes about an object is applied once', as
   expect(rewritten).toEqual([]);
 });
 
-test('a look at everything writes nothing', async () => {
+test('a look at everything writes nothing, and asks for no Secret', async () => {
+  // Once more than for the RenderService: its pods have come since.
+  await eventually('the Secrets are known', async () => {
+    expect(await secretsThere(operator)).toBe(NAMES_WITH_PODS.length);
+  });
   const written = await writes(operator);
   const { done } = await operator.work();
   for (const name of NAMES) {
@@ -188,6 +202,7 @@ test('a look at everything writes nothing', async () => {
   }
   await untilLookedAtAll(operator, done);
   expect(await writes(operator)).toBe(written);
+  expect(await secretsThere(operator)).toBe(NAMES_WITH_PODS.length);
   expect(await ownedVersions()).toEqual(atRest);
 });
 
@@ -197,6 +212,8 @@ test('a restart of the operator writes nothing', async () => {
   operator = await world.startOperator('operator-1');
   await untilLookedAtAll(operator, 0);
   expect(await writes(operator)).toBe(0);
+  // Once for each: this process cannot look what is there.
+  expect(await secretsThere(operator)).toBe(NAMES.length);
   expect(await world.resourceVersions()).toEqual(before);
 });
 

@@ -29,6 +29,7 @@ const PATHS = {
   Deployment: ['apis/apps/v1', 'deployments'],
   ReplicaSet: ['apis/apps/v1', 'replicasets'],
   ConfigMap: ['api/v1', 'configmaps'],
+  Secret: ['api/v1', 'secrets'],
   Service: ['api/v1', 'services'],
   ServiceAccount: ['api/v1', 'serviceaccounts'],
   Pod: ['api/v1', 'pods'],

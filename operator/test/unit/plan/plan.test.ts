@@ -2,6 +2,7 @@
 import { NAME_LENGTH_MAX, WORKERS_PER_POD_MAX } from '../../../src/api/names.ts';
 import { parseRenderService, type RenderService } from '../../../src/api/resource.ts';
 import { desiredObjects, type PlannedObject } from '../../../src/plan/index.ts';
+import { peersKeySecret } from '../../../src/plan/peers-key.ts';
 
 const SIDECAR = { image: 'sidecar:1' };
 const ACCESS = { namespace: 'corelane-system', monitoring: [] };
@@ -50,6 +51,30 @@ test('the same spec makes the same objects, in whatever order its fields stand',
   const one = { queue: { maxLength: 5, timeout: '3s' }, template: { spec: { containers: [container] } } };
   const other = { template: { spec: { containers: [turned] } }, queue: { timeout: '3s', maxLength: 5 } };
   expect(hashes(plan(one))).toEqual(hashes(plan(other)));
+});
+
+test('only HAProxy mounts the key of the peers, and nothing of a plan depends on it', () => {
+  const template = one(plan(), 'Deployment').spec.template.spec;
+  const secrets = template.volumes.filter((volume: { secret?: object }) => volume.secret);
+  expect(secrets).toEqual([
+    { name: 'corelane-peers-key', secret: { secretName: 'shop-peers', optional: true, defaultMode: 0o444 } },
+  ]);
+  const containers = [...template.initContainers, ...template.containers];
+  const mounting = containers.filter(({ volumeMounts = [] }) =>
+    volumeMounts.some(({ name }: { name: string }) => name === 'corelane-peers-key'),
+  );
+  expect(mounting.map(({ name, volumeMounts }) => [name, volumeMounts.at(-2)])).toEqual([
+    ['haproxy', { name: 'corelane-peers-key', mountPath: '/etc/corelane-peers', readOnly: true }],
+  ]);
+  expect(plan().map(({ kind }) => kind)).not.toContain('Secret');
+  const [first, second] = ['a', 'b'].map((key) => peersKeySecret(renderService(), key.repeat(44)));
+  expect(first?.data).not.toEqual(second?.data);
+  expect(first?.metadata).toEqual(second?.metadata);
+});
+
+test('pods that do not ask each other have no key', () => {
+  const alone = plan({ pooling: { enabled: false }, readiness: { shedWhenFull: false } });
+  expect(JSON.stringify(alone)).not.toContain('peers-key');
 });
 
 test('a plan leaves the spec as it was', () => {

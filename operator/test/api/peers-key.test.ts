@@ -1,0 +1,131 @@
+/** The Secret with the key of the peers: made by an operator that may create Secrets and nothing else. */
+import { ApiClient, type Json, type StatusError } from '../support/api-client.ts';
+import { eventually, settled } from '../support/eventually.ts';
+import { OperatorProcess } from '../support/operator-process.ts';
+import { sharedServer, World } from '../support/world.ts';
+
+let world: World;
+let operator: OperatorProcess;
+
+beforeAll(async () => {
+  world = await World.create(sharedServer(), 'peers-key');
+  operator = await world.startOperator();
+});
+
+afterAll(() => OperatorProcess.killAll());
+
+function secret(name: string): Promise<Json> {
+  return eventually(`Secret ${name}`, () => world.get('Secret', name));
+}
+
+/** The key as HAProxy reads it. */
+function keyOf({ data }: Json): string {
+  return Buffer.from(data.key, 'base64').toString();
+}
+
+/** Secrets that the operator has asked for, by the answer. */
+function asked(code: string): Promise<number> {
+  return operator.sum(
+    'corelane_operator_api_request_duration_seconds_count',
+    (labels) => labels.method === 'POST' && labels.code === code,
+  );
+}
+
+test('each RenderService has a key of its own, which goes when it goes and only HAProxy mounts', async () => {
+  for (const name of ['one', 'other']) await world.createRenderService(name);
+  const [owner] = await Promise.all(['one', 'other'].map((name) => world.untilApplied(name)));
+  const { metadata, type, data, immutable } = await secret('one-peers');
+  expect(metadata.labels).toMatchObject({ 'corelane.dev/renderservice': 'one' });
+  expect(metadata.ownerReferences).toMatchObject([{ kind: 'RenderService', name: 'one', uid: owner?.metadata.uid }]);
+  expect([type, immutable, Object.keys(data)]).toEqual(['Opaque', undefined, ['key']]);
+  const keys = [keyOf({ data }), keyOf(await secret('other-peers'))];
+  for (const key of keys) expect(Buffer.from(key, 'base64')).toHaveLength(32);
+  expect(new Set(keys).size).toBe(2);
+
+  const { spec } = (await world.get('Deployment', 'one')).spec.template;
+  const volume = spec.volumes.find((one: Json) => one.secret?.secretName === 'one-peers');
+  const mounting = [...spec.initContainers, ...spec.containers].filter((container: Json) =>
+    container.volumeMounts?.some(({ name }: Json) => name === volume.name),
+  );
+  expect(mounting.map(({ name }: Json) => name)).toEqual(['haproxy']);
+});
+
+test('the operator can neither read nor change nor delete one', async () => {
+  const rights = new ApiClient(world.server.operatorKubeconfig);
+  const path = world.path('Secret', 'one-peers');
+  const calls = [
+    rights.get(path),
+    rights.get(world.path('Secret')),
+    rights.patch(path, { data: {} }),
+    rights.delete(path),
+  ];
+  const codes = await Promise.all(calls.map((call) => call.catch((error: StatusError) => error.code)));
+  expect(codes).toEqual([403, 403, 403, 403]);
+});
+
+test('what is there is left alone, whoever it belongs to, and pods work with it', async () => {
+  const key = Buffer.alloc(32, 'mine').toString('base64');
+  await world.admin.post(world.path('Secret'), {
+    metadata: { name: 'taken-peers' },
+    data: { key: Buffer.from(key).toString('base64') },
+  });
+  const before = await asked('409');
+  await world.createRenderService('taken');
+  await world.untilApplied('taken');
+  expect(await asked('409')).toBeGreaterThan(before);
+  expect(keyOf(await secret('taken-peers'))).toBe(key);
+});
+
+test('a deleted one is made again for the next pod, with another key', async () => {
+  const old = await secret('one-peers');
+  await world.admin.delete(world.path('Secret', 'one-peers'));
+  const pods = (await world.list('Pod')).filter(
+    ({ metadata }) => metadata.labels['corelane.dev/renderservice'] === 'one',
+  );
+  await world.admin.delete(world.path('Pod', pods[0].metadata.name));
+  const made = await secret('one-peers');
+  expect(made.metadata.uid).not.toBe(old.metadata.uid);
+  expect(keyOf(made)).not.toBe(keyOf(old));
+  // Nobody asks again while no pod comes.
+  const times = await settled('the questions for Secrets', () => asked('409'));
+  await world.admin.patch(world.path('RenderService', 'one'), { metadata: { annotations: { touched: 'yes' } } });
+  await world.patchSpec('one', { service: { port: 81 } });
+  await eventually('the Service has the port', async () => {
+    expect((await world.get('Service', 'one')).spec.ports[0].port).toBe(81);
+  });
+  expect(await asked('409')).toBe(times);
+});
+
+test('a RenderService whose pods do not ask each other has none', async () => {
+  await world.createRenderService('alone', { pooling: { enabled: false }, readiness: { shedWhenFull: false } });
+  await world.untilApplied('alone');
+  expect(await world.find('Secret', 'alone-peers')).toBeUndefined();
+  const { spec } = (await world.get('Deployment', 'alone')).spec.template;
+  expect(JSON.stringify(spec.volumes)).not.toContain('alone-peers');
+});
+
+test('nothing of a key is in a log, in an Event or in another object', async () => {
+  const kinds = ['RenderService', 'Deployment', 'ReplicaSet', 'ConfigMap', 'Pod', 'Event', 'Service'] as const;
+  const objects = await Promise.all(kinds.map((kind) => world.list(kind)));
+  const text = JSON.stringify(objects) + operator.log;
+  const secrets = (await world.list('Secret')).filter(({ data }) => data?.key);
+  expect(secrets.length).toBeGreaterThanOrEqual(3);
+  for (const one of secrets) {
+    for (const form of [keyOf(one), one.data.key, Buffer.from(keyOf(one), 'base64').toString('hex')])
+      expect(text).not.toContain(form);
+  }
+});
+
+test('an operator that may not create Secrets does the rest, and says so once', async () => {
+  const role = await world.get('Role', 'corelane');
+  const rules = role.rules.filter(({ resources }: Json) => !resources.includes('secrets'));
+  await world.admin.put(world.path('Role', 'corelane'), { ...role, rules });
+  await world.createRenderService('forbidden');
+  await world.untilApplied('forbidden');
+  const note = await eventually('an Event', async () => {
+    const event = (await world.events('forbidden')).find(({ reason }) => reason === 'NoPeersKey');
+    expect(event).toBeDefined();
+    return event?.note as string;
+  });
+  expect(note).toMatch(/work alone.*secrets is forbidden/);
+});
