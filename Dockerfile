@@ -14,7 +14,7 @@ RUN gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /reaper /src/reaper.c
 # HAProxy and nginx as Debian stable ships them; each runs in a container of its own (`args: ["haproxy"]`, `args: ["nginx"]`).
 FROM ${DEBIAN_IMAGE} AS sidecar
 RUN apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends haproxy nginx \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends haproxy lua-luaossl nginx \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
        /usr/share/man/* /usr/share/nginx/html /var/www \
        /etc/nginx/sites-enabled /etc/nginx/sites-available /etc/haproxy \

@@ -242,9 +242,12 @@ core.register_action('wait_for_worker', { 'http-req' }, function(txn)
   local may_leave = corelane_find_peer and not txn.f:req_fhdr('X-Corelane-Handed-Over')
   local came_ms = math.min(begin_ms, tonumber(txn.f:req_fhdr('X-Corelane-Came-Ms')) or begin_ms)
   while workers_up() == 0 and corelane_now_ms() - came_ms < settings['queue-timeout-ms'] do
-    local peer = may_leave and corelane_find_peer()
+    local peer, ticket, proof
+    if may_leave then peer, ticket, proof = corelane_find_peer() end
     if peer then
       txn:set_var('txn.peer', peer)
+      txn:set_var('txn.ticket', ticket)
+      txn:set_var('txn.proof', proof)
       break
     end
     core.msleep(POLL_MS)

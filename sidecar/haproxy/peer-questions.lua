@@ -1,5 +1,6 @@
 -- Questions to other pods over kept connections: with HAProxy's httpclient each one has a connection of its own, which
--- costs more than the question. Loaded before pooling.lua.
+-- costs more than the question. Who is asked may be anybody by now, so it is asked who it is first, and an answer is
+-- believed with a token, bounded, and read no longer than its question may take. Loaded before pooling.lua.
 
 -- Unused connections to one peer. More are open only while more questions are asked at once.
 local KEPT_MAX = 4
@@ -7,6 +8,11 @@ local KEPT_MAX = 4
 local UNUSED_MS_MAX = 5000
 -- How often one looks for questions that have got no answer in time.
 local OVERDUE_LOOK_MS = 20
+-- An answer is a word, perhaps with a promise. HAProxy itself bounds a line: one that does not fit into its buffer never comes.
+local BODY_BYTES_MAX = 64
+local HEADERS_MAX = 16
+-- Begins a connection (PROXY protocol 2, LOCAL): a request that is handed over shows its ticket in there.
+local PROXY_HEADER = '\r\n\r\n\0\r\nQUIT\n\x20\x00\x00\x00'
 
 -- Sockets that wait for an answer, and when they are to be given up. Not by settimeout: HAProxy 3.0.11 stops itself (BUG_ON)
 -- when the time-out of a Lua socket has lapsed, https://github.com/haproxy/haproxy/issues/3442.
@@ -29,21 +35,28 @@ core.register_task(function()
 end)
 
 local function read_reply(socket)
-  local status = (socket:receive('*l') or ''):match('^HTTP/1%.1 (%d%d%d)')
-  if not status then return nil end
-  local length = 0
-  while true do
+  local reply = { status = (socket:receive('*l') or ''):match('^HTTP/1%.1 (%d%d%d)') }
+  if not reply.status then return nil end
+  for _ = 1, HEADERS_MAX + 1 do
     local line = socket:receive('*l')
     if not line then return nil end
-    if line == '' then break end
-    length = tonumber(line:lower():match('^content%-length: *(%d+)$')) or length
+    if line == '' then
+      local length = tonumber(reply['content-length']) or 0
+      if length > BODY_BYTES_MAX then return nil end
+      reply.body = length > 0 and socket:receive(length) or ''
+      return reply.body and reply
+    end
+    local name, value = line:match('^([%w-]+): *(.-)$')
+    if name then reply[name:lower()] = value end
   end
-  local body = length > 0 and socket:receive(length) or ''
-  return body and { status = tonumber(status), body = body }
+  return nil
 end
 
 local function exchange(socket, peer, port, request, is_new)
-  if is_new and not socket:connect(peer.address, port) then return nil end
+  if is_new then
+    if not socket:connect(peer.address, port) then return nil end
+    request = PROXY_HEADER .. request
+  end
   if socket:send(request) ~= #request then return nil end
   return read_reply(socket)
 end
@@ -64,15 +77,19 @@ end
 -- The peer is none any more.
 function corelane_forget_peer(peer)
   peer.is_gone = true
+  peer.known = nil
   close_older_than(peer, -1)
 end
 
--- Asks the peer { address, kept = {} }: its reply { status, body }, or nil if it has not answered in time.
-function corelane_ask_peer(peer, port, headers, answer_ms_max)
-  local lines = { 'GET / HTTP/1.1', 'Host: peer' }
+local function request_text(headers)
+  local lines = { 'GET / HTTP/1.1', 'Host: peer', 'X-Corelane-From: ' .. corelane_identity }
   for name, value in pairs(headers) do lines[#lines + 1] = name .. ': ' .. value end
-  local request = table.concat(lines, '\r\n') .. '\r\n\r\n'
-  local ends_ms = corelane_now_ms() + answer_ms_max - OVERDUE_LOOK_MS
+  return table.concat(lines, '\r\n') .. '\r\n\r\n'
+end
+
+-- The reply to one request, by the names of its headers; nil when there is none that is whole by then.
+local function send(peer, port, headers, ends_ms)
+  local request = request_text(headers)
   while true do
     -- The one that was used last.
     local entry = table.remove(peer.kept)
@@ -82,7 +99,7 @@ function corelane_ask_peer(peer, port, headers, answer_ms_max)
     if asking:size() == 0 then asking:push(true) end
     local ok, reply = pcall(exchange, socket, peer, port, request, is_new)
     give_up_ms[socket] = nil
-    if ok and reply then
+    if ok and reply and reply.status == '200' then
       if #peer.kept < KEPT_MAX and not peer.is_gone then
         table.insert(peer.kept, { socket = socket, unused_since = corelane_now_ms() })
       else
@@ -94,4 +111,57 @@ function corelane_ask_peer(peer, port, headers, answer_ms_max)
     -- The other side may have closed one that was kept: it has not answered, and to ask again does no harm.
     if is_new or corelane_now_ms() >= ends_ms then return nil end
   end
+end
+
+-- Asks the address who it is. What it gets is worth something only at this very address; what it answers proves that it has
+-- the key. From then on both know which process the other one is. Whether it is a peer.
+local function introduce(peer, port, ends_ms)
+  local keys, tokens = corelane_peer_keys(), {}
+  for _, key in ipairs(keys) do
+    tokens[#tokens + 1] = corelane_tokens(key.text, 'hello', corelane_identity, peer.address)
+  end
+  local headers = { ['X-Corelane-Ask'] = 'hello', ['X-Corelane-Token'] = table.concat(tokens, ' ') }
+  local reply = send(peer, port, headers, ends_ms)
+  local from = reply and reply['x-corelane-from']
+  if not corelane_is_token(from) then return false end
+  for _, key in ipairs(keys) do
+    local welcome = corelane_tokens(key.text, 'welcome', from, corelane_identity, peer.address)
+    if corelane_same_token(reply['x-corelane-token'], welcome) then
+      peer.known = {
+        identity = from,
+        key = key.text,
+        question = corelane_tokens(key.text, 'question', corelane_identity, from),
+        answer = corelane_tokens(key.text, 'answer', from, corelane_identity),
+      }
+      peer.is_self = from == corelane_identity
+      return true
+    end
+  end
+  return false
+end
+
+local function ask_known(peer, port, headers_for, ends_ms)
+  local known = peer.known
+  local headers = headers_for(known)
+  headers['X-Corelane-Token'] = known.question
+  local reply = send(peer, port, headers, ends_ms)
+  if not reply or not corelane_same_token(reply['x-corelane-token'], known.answer) then return nil end
+  reply.known = known
+  return reply
+end
+
+-- Asks the peer { address, kept = {} }: its reply { body, known, its headers }, or nil if nobody who has the key has
+-- answered in time. `known` is the process that is asked, { identity, key }, from which `headers_for` makes what the question
+-- has beside its token. The peer is `is_self` if it is this one.
+function corelane_ask_peer(peer, port, headers_for, answer_ms_max)
+  local ends_ms = corelane_now_ms() + answer_ms_max - OVERDUE_LOOK_MS
+  local was_known = peer.known ~= nil
+  if not was_known and not introduce(peer, port, ends_ms) or peer.is_self then return nil end
+  local reply = ask_known(peer, port, headers_for, ends_ms)
+  if reply then return reply end
+  -- Another process may be there by now, or one that has another key: it is asked who it is, once.
+  if not was_known or corelane_now_ms() >= ends_ms then return nil end
+  peer.known = nil
+  if not introduce(peer, port, ends_ms) or peer.is_self then return nil end
+  return ask_known(peer, port, headers_for, ends_ms)
 end

@@ -18,11 +18,16 @@ local ANSWER_MS_MAX = 200
 local SHUN_MS_MIN = 1000
 local SHUN_MS_MAX = 30000
 -- nginx does not wait long for a reason.
-local WHY_MS_MAX = 100
+local WHY_MS_MAX = 150
 -- A peer that has got a request from the waiting room is asked for a reason for so long.
 local FOUND_MS = 60000
 -- A promised slot that nobody has taken by then is free again.
 local PROMISE_MS = 20
+-- Its request may come later all the same (this pod has no CPU, the first packet is lost); it waits here then.
+local TICKET_MS = 10000
+local TICKETS_MAX = 4096
+-- Processes that have asked: what they show is computed once.
+local ASKERS_MAX = 1024
 -- Who has been refused is remembered for so long, and asks that peer again before it is forgotten.
 local WANTED_MS = 250
 local REMEMBERED_MS = 150
@@ -49,16 +54,14 @@ local settings = corelane_settings(
   { revision = true }
 )
 
--- Tells this process from all others: the headless Service names this pod as well.
 math.randomseed(core.now().usec, core.now().sec)
-local identity = string.format('%s-%08x', os.getenv('HOSTNAME') or '', math.random(0, 0xffffffff))
 local revision = settings['revision']
 
 local now_ms = corelane_now_ms
 
 ---- Peers ----
 
-local peers = {} -- by address: { kept, is_gone, shunned_until, shun_ms, is_self, remembers_until, room_at, found_at }
+local peers = {} -- by address: { kept, is_gone, known, shunned_until, shun_ms, is_self, remembers_until, room_at, found_at }
 local candidates, candidates_at = {}, -math.huge
 -- HAProxy makes a new object for each server whenever one walks through them.
 local peer_servers, worker_servers = {}, {}
@@ -67,6 +70,8 @@ local peer_servers, worker_servers = {}, {}
 local function known_peers()
   local now = now_ms()
   if now - candidates_at < 100 then return candidates end
+  -- Without a key nobody would answer.
+  if #corelane_peer_keys() == 0 then return {} end
   candidates, candidates_at = {}, now
   local seen = {}
   for _, server in ipairs(peer_servers) do
@@ -90,17 +95,22 @@ local function shun(peer)
   candidates_at = -math.huge
 end
 
-local function headers_for(what)
-  return { ['X-Corelane-Ask'] = what, ['X-Corelane-From'] = identity, ['X-Corelane-Revision'] = revision }
+-- Who has a promise hands a request over with its ticket, once; the response shows the proof that it comes from who
+-- has promised. Both follow from the promise for those who have the key.
+local function ticket_and_proof(key, promise, from, to)
+  return corelane_tokens(key, 'hand-over', promise, from, to)
 end
 
 -- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it has
--- use for another one) or "none"; nil if it does not answer.
-local function ask(peer, what, answer_ms_max)
-  local reply = corelane_ask_peer(peer, settings['port'], headers_for(what), answer_ms_max or ANSWER_MS_MAX)
-  local answer = reply and reply.status == 200 and reply.body or nil
-  if answer == 'self' then
-    peer.is_self = true
+-- use for another one) or "none"; nil if it does not answer. With "yes" comes what to hand over a request with.
+local function ask(peer, what, answer_ms_max, promise_for)
+  local function headers(known)
+    local promise = promise_for and promise_for(known)
+    return { ['X-Corelane-Ask'] = what, ['X-Corelane-Revision'] = revision, ['X-Corelane-Promise'] = promise }
+  end
+  local reply = corelane_ask_peer(peer, settings['port'], headers, answer_ms_max or ANSWER_MS_MAX)
+  local answer = reply and reply.body or nil
+  if peer.is_self then
     candidates_at = -math.huge
   elseif answer then
     peer.shun_ms = SHUN_MS_MIN
@@ -109,12 +119,23 @@ local function ask(peer, what, answer_ms_max)
   end
   if answer == 'yes' or answer == 'room' then peer.room_at = now_ms() end
   if answer == 'full' then peer.room_at = -math.huge end
-  return answer
+  if answer ~= 'yes' then return answer end
+  local promise = reply['x-corelane-promise']
+  if not corelane_is_token(promise) then return nil end
+  return answer, { ticket_and_proof(reply.known.key, promise, corelane_identity, reply.known.identity) }
 end
+
+-- Everybody is asked anew who it is.
+corelane_on_keys(function()
+  for _, peer in pairs(peers) do
+    peer.known, peer.shunned_until, peer.shun_ms = nil, 0, SHUN_MS_MIN
+  end
+  candidates_at = -math.huge
+end)
 
 ---- Borrowing ----
 
-local borrowed = {} -- { server, peer, opened_at, missed }
+local borrowed = {} -- by number + 1: { server, peer, hand_over, opened_at, missed }
 local line, slots
 local wake = core.queue()
 
@@ -136,18 +157,27 @@ local function unused_slot(peer)
 end
 
 -- Hands the oldest waiting request over to a peer that keeps a slot for it. False if there is nothing to do it with.
-local function borrow(peer)
+local function borrow(peer, hand_over)
   local slot = unused_slot(peer)
   if not slot then return false end
   -- HAProxy applies an address a moment later, but before the request that is handed over now connects.
   if slot.peer ~= peer then slot.server:set_addr(peer.address, settings['port']) end
-  slot.peer, slot.opened_at, slot.missed = peer, now_ms(), 0
+  slot.peer, slot.hand_over, slot.opened_at, slot.missed = peer, hand_over, now_ms(), 0
   -- Weight 0 keeps a server out. maxconn, set to what it is, makes HAProxy look into the queue; it takes one.
   slot.server:set_weight('1')
   slot.server:set_maxconn(1)
   slot.server:set_weight('0')
   return true
 end
+
+-- The ticket that a connection of borrowed-N begins with. Only here it is known which request it is for, and so which
+-- proof its response must have.
+core.register_fetches('corelane_ticket', function(txn, number)
+  local hand_over = borrowed[tonumber(number) + 1].hand_over
+  if not hand_over then return '' end
+  txn:set_var('txn.proof', hand_over[2])
+  return hand_over[1]
+end)
 
 -- Asks up to `count` random peers, one after the other. True when one had a slot. Not those that will offer one anyway.
 local function ask_round(count)
@@ -159,9 +189,10 @@ local function ask_round(count)
     local peer = table.remove(list, math.random(#list))
     -- Before the question: a second round at the same time asks others.
     peer.remembers_until = now_ms() + REMEMBERED_MS
-    if ask(peer, 'slot') == 'yes' then
+    local answer, hand_over = ask(peer, 'slot')
+    if answer == 'yes' then
       peer.remembers_until = 0
-      borrow(peer)
+      borrow(peer, hand_over)
       return true
     end
   end
@@ -183,15 +214,18 @@ core.register_action('ask_peers', { 'http-req' }, function()
   end)
 end)
 
--- For the waiting room, where requests stand while no worker of this pod is up: address of a peer that keeps a slot.
+-- For the waiting room, where requests stand while no worker of this pod is up: address of a peer that keeps a slot, and
+-- the ticket and the proof for that.
 if settings['hand-over'] == 1 then
   function corelane_find_peer()
     if now_ms() - refused_at < HOLD_OFF_MS then return nil end
     local list = known_peers()
     local peer = list[1] and list[math.random(#list)]
-    if peer and ask(peer, 'slot') == 'yes' then
+    local answer, hand_over
+    if peer then answer, hand_over = ask(peer, 'slot') end
+    if answer == 'yes' then
       peer.found_at = now_ms()
-      return peer.address
+      return peer.address, hand_over[1], hand_over[2]
     end
     refused_at = now_ms()
   end
@@ -258,20 +292,16 @@ local function watch_borrowed()
   if wake:size() == 0 and waiting() > 0 then wake:push(true) end
 end
 
+-- A response without the proof: whoever has answered is not who has promised.
+core.register_action('distrust_peer', { 'http-res' }, function(txn)
+  local number = tonumber((txn.f:srv_name() or ''):match('^borrowed%-(%d+)$'))
+  local peer = number and borrowed[number + 1].peer or peers[txn:get_var('txn.peer') or '']
+  if not peer then return end
+  peer.known = nil
+  shun(peer)
+end)
+
 ---- Why it failed ----
-
--- Rare, and the answer is in headers: HAProxy's own client will do.
-local function ask_why_it_failed(peer, path)
-  local host = peer.address
-  if host:find(':', 1, true) then host = '[' .. host .. ']' end
-  local headers = {}
-  for name, value in pairs(headers_for('why')) do headers[name:lower()] = { value } end
-  return core.httpclient():get({ url = 'http://' .. host .. ':' .. settings['port'] .. path, headers = headers, timeout = WHY_MS_MAX })
-end
-
-local function first(values)
-  return values and (values[0] or values[1])
-end
 
 -- Those that may have a request of ours: the servers of `line` have the last one each, the waiting room has found some.
 local function may_have_ours()
@@ -292,12 +322,15 @@ end
 -- nginx wants to know what a request was stuck in whose worker has died (path /why/ID), and no supervisor of this pod
 -- knows. It may have been handed over.
 core.register_action('ask_why', { 'http-req' }, function(txn)
+  local id = txn.f:path():match('^/why/([%w._-]+)$')
+  if not id or #id > 128 then return end
+  local function headers() return { ['X-Corelane-Ask'] = 'why', ['X-Corelane-Id'] = id } end
   for _, peer in ipairs(may_have_ours()) do
-    local reply = ask_why_it_failed(peer, txn.f:path())
-    local place = reply and reply.status == 200 and first(reply.headers['x-corelane-stuck'])
+    local reply = corelane_ask_peer(peer, settings['port'], headers, WHY_MS_MAX)
+    local place = reply and reply['x-corelane-stuck']
     if place then
       txn:set_var('txn.stuck', place)
-      txn:set_var('txn.stuck_pod', first(reply.headers['x-corelane-pod']) or '')
+      txn:set_var('txn.stuck_pod', reply['x-corelane-pod'] or '')
       return
     end
   end
@@ -306,11 +339,25 @@ end)
 ---- Answering ----
 
 local promises = {} -- times at which they end, in order
+local tickets = {} -- by ticket: { proof, ends_at }
+local issued = {} -- tickets, the oldest first; some are used by now
 
 local function promised()
   local now = now_ms()
   while promises[1] and promises[1] <= now do table.remove(promises, 1) end
   return #promises
+end
+
+-- A promise for the process `from`: what it hands one request over with.
+local function issue_ticket(from, key)
+  local now = now_ms()
+  while issued[1] and (#issued >= TICKETS_MAX or not tickets[issued[1]] or tickets[issued[1]].ends_at <= now) do
+    tickets[table.remove(issued, 1)] = nil
+  end
+  local promise = corelane_random()
+  local ticket, proof = ticket_and_proof(key, promise, from, corelane_identity)
+  tickets[ticket], issued[#issued + 1] = { proof = proof, ends_at = now + TICKET_MS }, ticket
+  return promise
 end
 
 local function queue_length(fetches)
@@ -335,10 +382,14 @@ end
 local wanting = {} -- { peer, ends_at }, who has asked first first
 local wanted = core.queue()
 
+-- HAProxy listens on one socket for both families.
+local function plain_address(address)
+  return (tostring(address):gsub('^::ffff:', ''))
+end
+
 local function peer_of(fetches)
   known_peers()
-  -- HAProxy listens on one socket for both families.
-  return peers[tostring(fetches:src()):gsub('^::ffff:', '')]
+  return peers[plain_address(fetches:src())]
 end
 
 local function remember(peer)
@@ -367,7 +418,7 @@ local function has_slot_to_offer()
 end
 
 local function offer(peer)
-  local answer = ask(peer, 'offer')
+  local answer = ask(peer, 'offer', nil, function(known) return issue_ticket(known.identity, known.key) end)
   -- One that has taken it sends its request within the time of the promise.
   if answer ~= 'taken' and answer ~= 'more' then table.remove(promises) end
   if answer == 'more' then remember(peer) end
@@ -384,40 +435,103 @@ local function offer_slots()
   core.register_task(function() pcall(offer, peer) end)
 end
 
+---- Who asks ----
+
+local askers, askers_count = {}, 0 -- by identity: { identity, key, question, answer }
+
+corelane_on_keys(function() askers, askers_count = {}, 0 end)
+
+-- The process `from` if it has shown what only a pod with the key can know, for this process.
+local function known_asker(from, token)
+  if not corelane_is_token(from) or from == corelane_identity then return nil end
+  local asker = askers[from]
+  if asker and corelane_same_token(token, asker.question) then return asker end
+  for _, key in ipairs(corelane_peer_keys()) do
+    local question = corelane_tokens(key.text, 'question', from, corelane_identity)
+    if corelane_same_token(token, question) then
+      if askers_count >= ASKERS_MAX then askers, askers_count = {}, 0 end
+      if not asker then askers_count = askers_count + 1 end
+      local answer = corelane_tokens(key.text, 'answer', corelane_identity, from)
+      askers[from] = { identity = from, key = key.text, question = question, answer = answer }
+      return askers[from]
+    end
+  end
+end
+
+-- To somebody who does not know which process this is: the token that tells, if he has the key and has meant this address.
+local function welcome(from, tokens, address)
+  if not corelane_is_token(from) then return nil end
+  for token in tokens:sub(1, 128):gmatch('%x+') do
+    for _, key in ipairs(corelane_peer_keys()) do
+      if corelane_same_token(token, (corelane_tokens(key.text, 'hello', from, address))) then
+        return (corelane_tokens(key.text, 'welcome', corelane_identity, from, address))
+      end
+    end
+  end
+end
+
 -- A peer keeps a slot for us: an answer to an earlier question.
-local function take_offer(peer)
-  if not peer then return 'none' end
+local function take_offer(peer, promise, asker)
+  if not peer or not corelane_is_token(promise) then return 'none' end
   peer.remembers_until = 0
-  if waiting() == 0 or not borrow(peer) then return 'none' end
+  local hand_over = { ticket_and_proof(asker.key, promise, corelane_identity, asker.identity) }
+  if waiting() == 0 or not borrow(peer, hand_over) then return 'none' end
   if waiting() == 0 then return 'taken' end
   peer.remembers_until = now_ms() + REMEMBERED_MS
   return 'more'
 end
 
-core.register_fetches('corelane_answer', function(txn)
-  local fetches, headers = txn.f, txn.http:req_get_headers()
-  local function header(name) return headers[name] and headers[name][0] end
-  if header('x-corelane-from') == identity then return 'self' end
-  local what = header('x-corelane-ask')
+-- The answer to a question of `asker`, and with "yes" the promise.
+local function answer_to(asker, what, fetches, header)
   local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == revision
-  if is_peer and what == 'offer' then return take_offer(peer_of(fetches)) end
+  if is_peer and what == 'offer' then return take_offer(peer_of(fetches), header('x-corelane-promise'), asker) end
   if corelane_draining() or corelane_workers_alive() == 0 then return 'full' end
   local free = free_slots(fetches)
   if is_peer and what == 'slot' then
     if free > promised() then
       promises[#promises + 1] = now_ms() + PROMISE_MS
-      return 'yes'
+      return 'yes', issue_ticket(asker.identity, asker.key)
     end
     remember(peer_of(fetches))
   end
   if free > 0 or 2 * queue_length(fetches) < settings['queue-length-max'] then return 'room' end
   return 'full'
+end
+
+-- Sets txn.answer, txn.token and perhaps txn.promise; for a question that HAProxy has to answer txn.token alone. Nothing for
+-- somebody who does not have the key.
+core.register_action('answer_peer', { 'http-req' }, function(txn)
+  local headers = txn.http:req_get_headers()
+  local function header(name) return headers[name] and headers[name][0] end
+  local what, from, token = header('x-corelane-ask'), header('x-corelane-from'), header('x-corelane-token') or ''
+  if what == 'hello' then
+    local proof = welcome(from, token, plain_address(txn.f:dst()))
+    if not proof then return end
+    txn:set_var('txn.answer', 'welcome')
+    txn:set_var('txn.identity', corelane_identity)
+    txn:set_var('txn.token', proof)
+    return
+  end
+  local asker = known_asker(from, token)
+  if not asker then return end
+  txn:set_var('txn.token', asker.answer)
+  if what == 'why' then return end
+  local answer, promise = answer_to(asker, what, txn.f, header)
+  txn:set_var('txn.answer', answer)
+  if promise then txn:set_var('txn.promise', promise) end
 end)
 
--- A request comes from a peer. Whether it finds the slot that was kept for it.
-core.register_fetches('corelane_slot_kept', function(txn)
+-- A request comes from a peer, with the ticket that it has got for it. Sets txn.proof, and txn.slot_kept if it finds the
+-- slot that was kept for it; nothing for somebody who was promised none.
+core.register_action('admit_hand_over', { 'http-req' }, function(txn)
+  local ticket = txn:get_var('txn.ticket')
+  local entry = ticket and tickets[ticket]
+  if not entry then return end
+  tickets[ticket] = nil
+  if entry.ends_at <= now_ms() then return end
   if promised() > 0 then table.remove(promises, 1) end
-  return free_slots(txn.f) > 0
+  txn:set_var('txn.proof', entry.proof)
+  if free_slots(txn.f) > 0 then txn:set_var('txn.slot_kept', true) end
 end)
 
 ---- Readiness ----

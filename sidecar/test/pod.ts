@@ -2,12 +2,21 @@
  * A pod on a plain container engine: a holder of the network, both proxies as kubelet would start them, and one
  * container per worker.
  */
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PORTS } from '../../operator/src/api/names.ts';
+import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, PORTS } from '../../operator/src/api/names.ts';
 import { quantityOf } from '../../operator/src/api/scalars.ts';
 import { type RenderServiceSpecInput, renderServiceSpec } from '../../operator/src/api/spec.ts';
 import { runtimeContainers } from '../../operator/src/plan/runtime.ts';
@@ -48,10 +57,17 @@ export interface PodOptions {
   network?: string;
   /** Revision of the pod template. */
   revision?: string;
+  /** What the key file of the peers has in it: that of all pods of a fleet unless given; null: there is no file. */
+  key?: string | null;
+  /** Changes a file of the proxies' configuration. */
+  edit?: (file: string, text: string) => string;
 }
 
+/** The key of a fleet, as the operator would make it. */
+export const FLEET_KEY = Buffer.alloc(32, 'fleet').toString('base64');
+
 /** Stands for the DNS name of the headless Service. */
-const PEERS_HOST = 'peers.corelane.test';
+export const PEERS_HOST = 'peers.corelane.test';
 
 const WORKER: Required<WorkerOptions> = {
   image: NODE_IMAGE,
@@ -128,10 +144,10 @@ export class Pod {
    */
   static async start(
     input: Partial<RenderServiceSpecInput> = {},
-    { workers = true, network, revision, ...worker }: WorkerOptions & PodOptions = {},
+    { workers = true, network, revision, key, edit, ...worker }: WorkerOptions & PodOptions = {},
   ): Promise<Pod> {
     await prepare();
-    const pod = new Pod(input, { network, revision });
+    const pod = new Pod(input, { network, revision, key, edit });
     try {
       await together([pod.#startProxies(), pod.#copyRuntime()]);
       // Docker accepts connections before a proxy listens.
@@ -235,6 +251,11 @@ export class Pod {
   /** The pod's network, for another container that is to be in it. */
   get network(): string {
     return `container:${this.#holder}`;
+  }
+
+  /** Address of the pod in its network. */
+  address(): Promise<string> {
+    return docker('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', this.#holder);
   }
 
   /** Local port that leads to `port` of the pod. */
@@ -405,13 +426,25 @@ export class Pod {
     return ['--memory', bytes, '--memory-swap', bytes];
   }
 
+  /** Puts a key in place of the one that the peers have; null: no file. */
+  writeKey(key: string | null): void {
+    const file = join(this.#open('key'), PEERS_KEY);
+    rmSync(file, { force: true });
+    if (key === null) return;
+    writeFileSync(`${file}.new`, key);
+    renameSync(`${file}.new`, file); // in one step, as kubelet does it
+  }
+
   async #startProxies(): Promise<void> {
     const config = this.#open('config');
-    for (const [file, text] of Object.entries(renderConfig(this.spec)))
+    const { network, revision = 'r1', key = FLEET_KEY, edit = (_file, text) => text } = this.#options;
+    for (const [file, rendered] of Object.entries(renderConfig(this.spec))) {
+      const text = edit(file, rendered);
       writeFileSync(join(config, file), CURRENT_MUTANT ? mutated(CURRENT_MUTANT, file, text) : text);
+    }
+    this.writeKey(key);
     const publish = PUBLISHED.flatMap((port) => ['--publish', `127.0.0.1::${port}`]);
     // Ends by itself should nobody be left to remove it.
-    const { network, revision = 'r1' } = this.#options;
     const joined = network ? ['--network', network, '--network-alias', PEERS_HOST] : [];
     this.#holder = await start(...publish, ...joined, '--init', '--entrypoint', 'sleep', SIDECAR_IMAGE, '1800');
     for (const line of (await docker('port', this.#holder)).split('\n')) {
@@ -420,7 +453,8 @@ export class Pod {
     }
     const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
     const options = ['--network', this.network, ...RESTRICTED, ...shared];
-    const peers = ['--env', `CORELANE_PEERS=${PEERS_HOST}`, '--env', `CORELANE_REVISION=${revision}`];
+    const keyMount = ['--volume', `${join(this.#folder, 'key')}:${PEERS_KEY_MOUNT_PATH}:ro`];
+    const peers = ['--env', `CORELANE_PEERS=${PEERS_HOST}`, '--env', `CORELANE_REVISION=${revision}`, ...keyMount];
     const haproxy = async () => {
       this.haproxy = await start(...options, ...peers, ...this.#memory('haproxy'), SIDECAR_IMAGE, 'haproxy');
     };

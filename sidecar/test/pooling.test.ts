@@ -3,6 +3,7 @@ import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { docker, SIDECAR_IMAGE } from './docker.ts';
 import { Fleet, knownPeers } from './fleet.ts';
+import { AS_NGINX, handOver, identityOf, message, promised } from './peer.ts';
 import { type Answer, type Pod, until } from './pod.ts';
 
 let fleet: Fleet;
@@ -121,8 +122,6 @@ test('pods of another revision share nothing, unless they are told to', async ()
   const answers = await many(3, (id) => home.get(`/?ms=200&id=${id}`));
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
   expect(begunIn(other)).toEqual([]);
-  const stray = await other.get('/', { port: PORTS.peers, headers: { 'X-Corelane-Revision': 'old' } });
-  expect(stray.status).toBe(403);
   await fleet.stop();
 
   const mixed = { ...patient, workersPerPod: 1, pooling: { acrossRevisions: true } };
@@ -285,12 +284,14 @@ test('a slot that a peer has kept is for one request', async () => {
 test('what comes from a peer and finds no slot waits for a worker of this pod, and not in line', async () => {
   fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 }, { revision: 'same' });
   const [home, other] = fleet.pods as [Pod, Pod];
+  const [ticket] = await promised(home, await identityOf(home), 'same');
   const long = home.get('/?hold=1&id=long');
   await home.begun('long');
-  const late = home.get('/?id=late', { port: PORTS.peers, headers: { 'X-Corelane-Revision': 'same' } });
+  const late = handOver(home, ticket, message(AS_NGINX, 'GET /?id=late HTTP/1.1'));
   await until('it waits', async () => (await home.metric('haproxy_backend_current_queue{proxy="workers"}')) === 1);
   home.release('long');
-  expect((await Promise.all([long, late])).map(({ status }) => status)).toEqual([200, 200]);
+  expect((await long).status).toBe(200);
+  expect(await late).toMatch(/^HTTP\/1\.1 200 /);
   expect(begunIn(home)).toEqual(['long', 'late']);
   expect(begunIn(other)).toEqual([]);
 });

@@ -1,11 +1,12 @@
 /** haproxy.cfg of one pod: queue, one slot per worker, waiting room, health, statistics. HAProxy 3.0. */
+import { PEERS_KEY, PEERS_KEY_MOUNT_PATH } from '../api/names.ts';
 import type { DataPlaneModel, WorkerModel } from './model.ts';
 import { whole, word } from './safe.ts';
 
 const RUN = '/run/corelane';
 
-/** By this a pod knows its like. */
-const REVISION_HEADER = `http-request set-header X-Corelane-Revision "\${CORELANE_REVISION}"`;
+/** The key of the RenderService, as the pod mounts it. */
+const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /**
  * What proxies tell about a client and frameworks believe, beside the headers that nginx sets itself (X-Forwarded-For, -Host, -Proto,
@@ -14,7 +15,7 @@ const REVISION_HEADER = `http-request set-header X-Corelane-Revision "\${CORELAN
 const FORWARDING =
   '^(x-forwarded(?!-(for|host|proto)$)|x-original-|x-rewrite-|x-client-ip$|x-cluster-client-ip$|true-client-ip$|cf-connecting-ip|fastly-client-ip$|x-host$|x-scheme$|x-url-scheme$|front-end-https$)';
 
-/** Of this RenderService: an address may have belonged to a pod of another one a second ago. */
+/** The same for old and new pods of this RenderService. */
 const ANY_REVISION = `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`;
 
 type Pooling = NonNullable<DataPlaneModel['pooling']>;
@@ -77,7 +78,7 @@ function supervisedGlobals({ workers }: DataPlaneModel): string {
 }
 
 function poolingGlobals(
-  { acrossRevisions, asksMax, borrowedMax, shed }: Pooling,
+  { acrossRevisions, asksMax, borrowedMax, keyOverlapMs, shed }: Pooling,
   ports: DataPlaneModel['ports'],
   queue: DataPlaneModel['queue'],
 ): string {
@@ -93,6 +94,7 @@ function poolingGlobals(
   presetenv CORELANE_NAMESERVER 127.0.0.1
   presetenv CORELANE_PEERS peers.invalid
   ${acrossRevisions ? ANY_REVISION : 'presetenv CORELANE_REVISION none'}
+  lua-load /usr/share/corelane/haproxy/peer-key.lua file=${PEERS_KEY_FILE} overlap-ms=${whole(keyOverlapMs, 'overlap of keys')}
   lua-load /usr/share/corelane/haproxy/peer-questions.lua
   lua-load /usr/share/corelane/haproxy/pooling.lua ${lua.join(' ')}`;
 }
@@ -205,6 +207,9 @@ const KEEPS_SERVERS = `  no option http-server-close
 /** A program that authenticates connections: HAProxy would tie all that come after on this one to that worker. */
 const AUTHENTICATES = '  http-after-response set-header Connection close if { status 401 407 }';
 
+/** Type of what a connection to a peer begins with (PROXY protocol 2): the first of those that are free to use. */
+const TICKET_TLV = '0xE0';
+
 /** For servers that are another one each time, or whose connections are counted. */
 const KEPT_NEVER = 'pool-max-conn 0';
 
@@ -234,7 +239,7 @@ ${onlyOnce(model)}  # All that wait: in line, for a worker whose last client has
   http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if no_slot
   acl queue_full queue(line),add(txn.waiting),add(txn.in_waiting_room) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
   http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full
-${handsOver(model) ? `  ${REVISION_HEADER}\n  http-request lua.ask_peers if no_slot\n` : ''}  # Nobody behind this point, neither a worker nor a peer, tells nginx what to do: without buffering a slow client would
+${handsOver(model) ? '  http-request lua.ask_peers if no_slot\n' : ''}  # Nobody behind this point, neither a worker nor a peer, tells nginx what to do: without buffering a slow client would
   # hold a worker.
   http-response del-header X-Accel- -m beg
 ${secondTry(model)}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
@@ -270,14 +275,29 @@ function borrowed(model: DataPlaneModel): string {
   if (!handsOver(model)) return '';
   return `  # Home first; then whom pooling.lua has opened for one request, each the slot of a peer. Weight 0 is closed.
   balance first
+${onlyProven('srv_name -m beg borrowed-')}
 `;
+}
+
+/** A response of another pod counts if it is of the one that has promised the slot; anybody else's is as good as none. */
+function onlyProven(condition = ''): string {
+  const unproven = `${condition ? `if { ${condition} } !` : 'unless '}{ res.hdr(X-Corelane-Proof),secure_memcmp(txn.proof) }`;
+  return `  http-response lua.distrust_peer ${unproven}
+  http-response deny deny_status 502 ${unproven}
+  http-response del-header X-Corelane-Proof`;
+}
+
+/** A request that is handed over shows its ticket in the head of its connection: only there it is known which server takes it. */
+function withTicket(ticket: string): string {
+  return `send-proxy-v2 set-proxy-v2-tlv-fmt(${TICKET_TLV}) ${ticket} ${KEPT_NEVER}`;
 }
 
 function borrowedServers({ pooling }: DataPlaneModel): string {
   const count = whole(pooling?.borrowedMax ?? 0, 'borrowed slots');
   return Array.from(
     { length: Number(count) },
-    (_unused, index) => `\n  server borrowed-${index} 127.0.0.1:9 maxconn 1 weight 0 ${KEPT_NEVER}`,
+    (_unused, index) =>
+      `\n  server borrowed-${index} 127.0.0.1:9 maxconn 1 weight 0 ${withTicket(`%[lua.corelane_ticket(${index})]`)}`,
   ).join('');
 }
 
@@ -301,33 +321,17 @@ resolvers cluster
 
 backend peers
   server-template peer- ${whole(pooling.peersMax, 'pooling.maxPeers')} "\${CORELANE_PEERS}:${whole(ports.peers, 'port')}" resolvers cluster resolve-prefer ipv4 init-addr none`;
-  const entrance = `frontend peers
-  ${bindAny(ports.peers)}
-  timeout http-request 5s
-  # Peers keep connections for their questions.
-  timeout http-keep-alive 10s
-  http-request return status 200 content-type text/plain lf-string %[lua.corelane_answer] if { req.hdr(X-Corelane-Ask) -m found } !{ req.hdr(X-Corelane-Ask) -m str why }
-`;
-  if (!handsOver(model)) return [list, `${entrance}  http-request return status 404`];
+  if (!handsOver(model)) return [list, `${peersEntrance(model)}\n  http-request reject`];
   return [
     list,
-    `${entrance}  # Whoever does not know this pod's revision has not asked.
-  http-request return status 403 content-type text/plain string "not a peer" unless { req.hdr(X-Corelane-Revision) -m str "\${CORELANE_REVISION}" }
-  http-request add-header X-Corelane-Handed-Over 1
-  # By another pod's clock.
-  http-request del-header X-Corelane-Came-Ms
-${onlyOnce(model)}${verdictForPeer(model)}  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
-${errorReplies(model)}
-  http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if { queue(late) ge ${whole(model.queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }
-${isSupervised(model) ? '  use_backend reasons if { req.hdr(X-Corelane-Ask) -m str why }\n' : ''}  # Check and assignment are one step: one thread, and nothing between them waits.
-  use_backend line if { lua.corelane_slot_kept -m bool }
-  default_backend late`,
+    `${peersEntrance(model)}
+${handedOver(model)}`,
     `# No worker of this pod is up, and a peer keeps a slot for the request in the waiting room.
 backend elsewhere
   timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
-  ${REVISION_HEADER}
+${onlyProven()}
   http-request set-dst var(txn.peer)
-  server peer 0.0.0.0:${whole(ports.peers, 'port')}`,
+  server peer 0.0.0.0:${whole(ports.peers, 'port')} ${withTicket('%[var(txn.ticket)]')}`,
     `# The slot that was kept has gone to somebody else in the last millisecond. The request waits for the next worker here:
 # it must not travel on.
 backend late
@@ -336,6 +340,69 @@ backend late
   server slots unix@${RUN}/slots.sock maxconn ${whole(workers.length * concurrency, 'slots')}`,
     ...(isSupervised(model) ? reasons(model) : []),
   ];
+}
+
+/** What HAProxy would say by itself to whoever sends nonsense, or nothing. */
+const SILENT_STATUSES = [400, 405, 408, 413, 422, 500, 501];
+
+/** Whoever has not shown that he has the key is answered with the end of his connection, and nothing else. */
+function peersEntrance(model: DataPlaneModel): string {
+  const { peers, ports } = model;
+  return `# Peers keep connections for their questions, and make one for each request that they hand over. Strangers must not take
+# so many that requests at nginx would notice: what is beyond waits in the kernel, and one address gets a part only.
+frontend peers
+  ${bindAny(ports.peers)} accept-proxy backlog 256
+  maxconn ${whole(peers.connectionsMax, 'connections of peers')}
+  stick-table type ipv6 size 4k expire 1m store conn_cur
+  tcp-request connection track-sc0 src
+  tcp-request connection reject if { sc0_conn_cur gt ${whole(peers.perSourceMax, 'connections of a peer')} }
+  option disable-h2-upgrade
+  timeout client-hs 2s
+  timeout http-request 2s
+  timeout http-keep-alive 10s
+${SILENT_STATUSES.map((status) => `  errorfile ${status} /dev/null`).join('\n')}
+  http-request set-var(txn.question) req.hdr(X-Corelane-Ask)
+  acl question var(txn.question) -m found
+  http-request reject if { req.hdr(Transfer-Encoding) -m found } or METH_CONNECT or METH_TRACE
+  # A question has its token, and so has its answer.
+  http-request reject if question !METH_GET or question { req.hdr(Content-Length) -m found } or question { req.hdr(Upgrade) -m found }
+  http-request lua.answer_peer if question
+  http-request reject if question !{ var(txn.token) -m found }
+  http-after-response set-header X-Corelane-Token %[var(txn.token)] if { var(txn.token) -m found }
+  http-after-response set-header X-Corelane-From %[var(txn.identity)] if { var(txn.identity) -m found }
+  http-after-response set-header X-Corelane-Promise %[var(txn.promise)] if { var(txn.promise) -m found }
+  http-request return status 200 content-type text/plain lf-string %[var(txn.answer)] if question { var(txn.answer) -m found }`;
+}
+
+/** Requests of peers, as nginx has made them: what it would not send is not from it. */
+function handedOver(model: DataPlaneModel): string {
+  const { body, queue, retryAfterSeconds, webSockets } = model;
+  const upgrade = webSockets ? ' !{ req.hdr(Upgrade) -m str -i websocket }' : '';
+  return `${whyForPeers(model)}
+  http-request reject if { req.hdr_val(Content-Length) gt ${whole(body.sizeBytesMax, 'buffering.request.maxSize')} }
+  http-request reject if { req.hdr(Upgrade) -m found }${upgrade}
+  http-request reject unless question or { req.fhdr_cnt(X-Request-ID) eq 1 } { req.fhdr(X-Request-ID) -m reg ^[A-Za-z0-9._-]{1,128}$ }
+  http-request reject unless question or { req.fhdr_cnt(X-Forwarded-For) eq 1 } { req.fhdr_cnt(X-Forwarded-Proto) eq 1 } { req.fhdr(X-Forwarded-Proto) -m str http https }
+  http-request set-var(txn.ticket) fc_pp_tlv(${TICKET_TLV}) unless question
+  http-request lua.admit_hand_over unless question
+  http-request reject unless { var(txn.proof) -m found } or question
+  http-after-response set-header X-Corelane-Proof %[var(txn.proof)] if { var(txn.proof) -m found }
+  # X-Corelane-Came-Ms, for one, is by another pod's clock.
+  http-request del-header X-Corelane- -m beg
+  http-request set-header X-Corelane-Handed-Over 1
+${onlyOnce(model)}${verdictForPeer(model)}  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
+${errorReplies(model)}
+  http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if { queue(late) ge ${whole(queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }
+${isSupervised(model) ? '  use_backend reasons if question\n' : ''}  # Check and assignment are one step: one thread, and nothing between them waits.
+  use_backend line if { var(txn.slot_kept) -m bool }
+  default_backend late`;
+}
+
+/** The one question that only supervisors can answer, and nothing else of a supervisor's. */
+function whyForPeers(model: DataPlaneModel): string {
+  if (!isSupervised(model)) return '  http-request reject if question';
+  return `  http-request reject if question !{ req.hdr(X-Corelane-Id) -m reg ^[A-Za-z0-9._-]{1,128}$ }
+  http-request set-uri /why/%[req.hdr(X-Corelane-Id)] if question`;
 }
 
 /** A worker has died with a request: the pod that it came to asks the one that had it, which asks its supervisors. */
@@ -368,7 +435,7 @@ function slots(model: DataPlaneModel): string {
   return `frontend slots
   bind unix@${RUN}/slots.sock mode 600 backlog 4096
 ${KEEPS_CLIENTS}
-${errorReplies(model, deathReply(model))}${handsOver(model) ? '\n  http-request del-header X-Corelane-Revision' : ''}
+${errorReplies(model, deathReply(model))}
   # The waiting room has set its own.
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }
 ${aboutWorker()}

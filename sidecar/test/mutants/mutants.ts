@@ -8,6 +8,7 @@ export type MutantFile =
   | 'nginx.conf'
   | 'corelane.lua'
   | 'pooling.lua'
+  | 'peer-key.lua'
   | 'peer-questions.lua'
   | 'second-tries.lua'
   | 'corelane-drain'
@@ -27,6 +28,7 @@ export interface Mutant {
     | 'drain'
     | 'readiness'
     | 'pooling'
+    | 'peers'
     | 'runtime'
     | 'forwarded'
     | 'doors';
@@ -553,7 +555,7 @@ const lua: Omit<Mutant, 'file'>[] = [
   {
     name: 'the waiting room waits for ever',
     breaks: 'I3',
-    edits: [[/ and corelane_now_ms\(\) - begin_ms < settings\['queue-timeout-ms'\]/g, '']],
+    edits: [[/ and corelane_now_ms\(\) - came_ms < settings\['queue-timeout-ms'\]/g, '']],
     caughtBy: 'no-worker: a request waits for a worker',
   },
   {
@@ -797,7 +799,7 @@ const pooling: Mutant[] = [
     name: 'the entrance of peers does not look for a free slot',
     breaks: 'pooling',
     file: 'haproxy.cfg',
-    edits: [[/use_backend line if \{ lua\.corelane_slot_kept -m bool \}/g, 'use_backend line']],
+    edits: [[/use_backend line if \{ var\(txn\.slot_kept\) -m bool \}/g, 'use_backend line']],
     caughtBy: 'pooling: what comes from a peer and finds no slot',
   },
   {
@@ -818,11 +820,88 @@ const pooling: Mutant[] = [
     caughtBy: 'pooling: pods of another revision',
   },
   {
-    name: 'the entrance of peers lets everybody in',
-    breaks: 'pooling',
+    name: 'a question needs no token',
+    breaks: 'peers',
     file: 'haproxy.cfg',
-    edits: [[/^ *http-request return status 403.*\n/gm, REMOVED]],
-    caughtBy: 'pooling: pods of another revision',
+    edits: [[/^ *http-request reject if question !\{ var\(txn\.token\) -m found \}\n/gm, REMOVED]],
+    caughtBy: 'peers: why a request failed is all',
+  },
+  {
+    name: 'any token will do',
+    breaks: 'peers',
+    file: 'peer-key.lua',
+    edits: [[/return \(a ~ e\).*/g, 'return true']],
+    caughtBy: 'peers: a token is for one direction',
+  },
+  {
+    name: 'a token of one purpose is good for another',
+    breaks: 'peers',
+    file: 'peer-key.lua',
+    edits: [[/table\.concat\(\{ label, \.\.\. \}/g, 'table.concat({ ... }']],
+    caughtBy: 'peers: only the key and the very address',
+  },
+  {
+    name: 'a pod says who it is wherever it was meant to be',
+    breaks: 'peers',
+    file: 'pooling.lua',
+    edits: [[/'hello', from, address\)/g, "'hello', from, '192.0.2.1')"]],
+    caughtBy: 'peers: only the key and the very address',
+  },
+  {
+    name: 'a ticket may be used again',
+    breaks: 'peers',
+    file: 'pooling.lua',
+    edits: [[/^ {2}tickets\[ticket\] = nil\n/gm, REMOVED]],
+    caughtBy: 'peers: a request comes in with the ticket',
+  },
+  {
+    name: 'requests come in without a ticket',
+    breaks: 'peers',
+    file: 'haproxy.cfg',
+    edits: [[/^ *http-request reject unless \{ var\(txn\.proof\) -m found \} or question\n/gm, REMOVED]],
+    caughtBy: 'peers: a request comes in with the ticket',
+  },
+  {
+    name: 'pages of strangers count',
+    breaks: 'peers',
+    file: 'haproxy.cfg',
+    edits: [[/^ *http-response deny deny_status 502 .*txn\.proof\) \}\n/gm, REMOVED]],
+    caughtBy: 'peers: a page from somebody else',
+  },
+  {
+    name: 'answers of strangers count',
+    breaks: 'peers',
+    file: 'peer-questions.lua',
+    edits: [[/corelane_same_token\(reply\['x-corelane-token'\], (welcome|known\.answer)\)/g, 'true']],
+    caughtBy: 'peers: strangers at addresses of peers',
+  },
+  {
+    name: 'a key that is replaced counts no more at once',
+    breaks: 'peers',
+    file: 'haproxy.cfg',
+    edits: [[/overlap-ms=[0-9]+/g, 'overlap-ms=0']],
+    caughtBy: 'peers: a new key reaches one pod',
+  },
+  {
+    name: 'a key that is replaced counts for ever',
+    breaks: 'peers',
+    file: 'peer-key.lua',
+    edits: [[/keys\[index\]\.ends_at <= now/g, 'false']],
+    caughtBy: 'peers: an old key counts for a while',
+  },
+  {
+    name: 'HAProxy answers nonsense with a page',
+    breaks: 'peers',
+    file: 'haproxy.cfg',
+    edits: [[/^ *errorfile (400|405|408|413|422|500|501) \/dev\/null\n/gm, REMOVED]],
+    caughtBy: 'peers: is answered with the end of the connection',
+  },
+  {
+    name: 'one address may have every connection of the entrance',
+    breaks: 'peers',
+    file: 'haproxy.cfg',
+    edits: [[/^ *tcp-request connection reject if \{ sc0_conn_cur.*\n/gm, REMOVED]],
+    caughtBy: 'peers: connections without the key are few',
   },
   {
     name: 'a pod that drains says yes',
@@ -849,14 +928,14 @@ const pooling: Mutant[] = [
     name: 'no peer is asked why a worker has died',
     breaks: 'pooling',
     file: 'pooling.lua',
-    edits: [[/reply\.status == 200 and first/g, 'false and first']],
+    edits: [[/reply and reply\['x-corelane-stuck'\]/g, 'false']],
     caughtBy: 'pooling: a request that gets stuck in another pod',
   },
   {
     name: 'a pod without a worker keeps its requests',
     breaks: 'pooling',
     file: 'corelane.lua',
-    edits: [[/local peer = may_leave and/g, 'local peer = false and']],
+    edits: [[/if may_leave then peer/g, 'if false then peer']],
     caughtBy: 'pooling: requests of a pod without a worker',
   },
   {

@@ -10,6 +10,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /** Where the files that are not made from a spec stand in the repository, and in the image. */
 export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: string]>> = {
   'corelane.lua': ['sidecar/haproxy/corelane.lua', '/usr/share/corelane/haproxy/corelane.lua'],
+  'peer-key.lua': ['sidecar/haproxy/peer-key.lua', '/usr/share/corelane/haproxy/peer-key.lua'],
   'peer-questions.lua': ['sidecar/haproxy/peer-questions.lua', '/usr/share/corelane/haproxy/peer-questions.lua'],
   'second-tries.lua': ['sidecar/haproxy/second-tries.lua', '/usr/share/corelane/haproxy/second-tries.lua'],
   'pooling.lua': ['sidecar/haproxy/pooling.lua', '/usr/share/corelane/haproxy/pooling.lua'],
