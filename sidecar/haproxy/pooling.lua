@@ -458,13 +458,22 @@ local function known_asker(from, token)
   end
 end
 
--- To somebody who does not know which process this is: the token that tells, if he has the key and has meant this address.
-local function welcome(from, tokens, address)
+-- Addresses of this pod, at most one of each family. Not `dst`, which whoever opens the connection can write into the head of the
+-- PROXY protocol: a stranger at an address that was a peer's could let another pod answer for him, and stand between the two.
+local own_addresses = {}
+for address in (os.getenv('CORELANE_POD_IPS') or ''):gmatch('[%x.:]+') do
+  if #own_addresses < 2 then own_addresses[#own_addresses + 1] = address end
+end
+
+-- To somebody who does not know which process this is: the token that tells, if he has the key and has meant this pod.
+local function welcome(from, tokens)
   if not corelane_is_token(from) then return nil end
   for token in tokens:sub(1, 128):gmatch('%x+') do
     for _, key in ipairs(corelane_peer_keys()) do
-      if corelane_same_token(token, (corelane_tokens(key.text, 'hello', from, address))) then
-        return (corelane_tokens(key.text, 'welcome', corelane_identity, from, address))
+      for _, address in ipairs(own_addresses) do
+        if corelane_same_token(token, (corelane_tokens(key.text, 'hello', from, address))) then
+          return (corelane_tokens(key.text, 'welcome', corelane_identity, from, address))
+        end
       end
     end
   end
@@ -505,7 +514,7 @@ core.register_action('answer_peer', { 'http-req' }, function(txn)
   local function header(name) return headers[name] and headers[name][0] end
   local what, from, token = header('x-corelane-ask'), header('x-corelane-from'), header('x-corelane-token') or ''
   if what == 'hello' then
-    local proof = welcome(from, token, plain_address(txn.f:dst()))
+    local proof = welcome(from, token)
     if not proof then return end
     txn:set_var('txn.answer', 'welcome')
     txn:set_var('txn.identity', corelane_identity)

@@ -2,7 +2,7 @@
 import net from 'node:net';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { connectionHead, tokens } from './apps/peer-tokens.mjs';
+import { connectionHead, headWithAddresses, tokens } from './apps/peer-tokens.mjs';
 import { docker, logs, NODE_IMAGE, start } from './docker.ts';
 import { Fleet, knownPeers } from './fleet.ts';
 import { AS_NGINX, ask, exchange, handOver, headerOf, hello, identityOf, ME, message, promised } from './peer.ts';
@@ -66,6 +66,13 @@ describe('one pod', () => {
     expect(await hello(pod, FLEET_KEY, '192.0.2.1')).toBe('');
     for (const from of ['', 'x', `${ME}a`, ME.toUpperCase(), `${'a'.repeat(31)}\t`])
       expect(await ask(pod, 'hello', { 'X-Corelane-From': from, 'X-Corelane-Token': WRONG })).toBe('');
+  });
+
+  test('nobody can have a pod answer for another address', async () => {
+    const [token] = tokens(FLEET_KEY, 'hello', ME, '192.0.2.1');
+    const text = message({ 'X-Corelane-Ask': 'hello', 'X-Corelane-From': ME, 'X-Corelane-Token': token });
+    const head = headWithAddresses('192.0.2.2', '192.0.2.1');
+    expect(await exchange(pod, Buffer.concat([head, Buffer.from(text)]))).toBe('');
   });
 
   test('a token is for one direction, one process and one purpose', async () => {

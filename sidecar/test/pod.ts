@@ -454,7 +454,8 @@ export class Pod {
     const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
     const options = ['--network', this.network, ...RESTRICTED, ...shared];
     const keyMount = ['--volume', `${join(this.#folder, 'key')}:${PEERS_KEY_MOUNT_PATH}:ro`];
-    const peers = ['--env', `CORELANE_PEERS=${PEERS_HOST}`, '--env', `CORELANE_REVISION=${revision}`, ...keyMount];
+    const env = { CORELANE_PEERS: PEERS_HOST, CORELANE_REVISION: revision, CORELANE_POD_IPS: await this.address() };
+    const peers = [...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]), ...keyMount];
     const haproxy = async () => {
       this.haproxy = await start(...options, ...peers, ...this.#memory('haproxy'), SIDECAR_IMAGE, 'haproxy');
     };

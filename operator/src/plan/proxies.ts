@@ -80,6 +80,8 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
           name: 'CORELANE_REVISION',
           valueFrom: { fieldRef: { fieldPath: "metadata.labels['pod-template-hash']" } },
         },
+        // By these its peers know it, and it knows what was meant for it.
+        { name: 'CORELANE_POD_IPS', valueFrom: { fieldRef: { fieldPath: 'status.podIPs' } } },
         // kubelet's probes and hooks come from there.
         { name: 'CORELANE_HOST_IPS', valueFrom: { fieldRef: { fieldPath: 'status.hostIPs' } } },
       ],

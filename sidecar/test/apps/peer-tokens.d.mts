@@ -1,2 +1,3 @@
 export function connectionHead(ticket?: string): Buffer;
 export function tokens(key: string, label: string, ...fields: string[]): [string, string];
+export function headWithAddresses(source: string, destination: string): Buffer;

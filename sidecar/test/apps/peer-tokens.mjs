@@ -10,6 +10,14 @@ export function connectionHead(ticket) {
   return Buffer.concat([signature, Buffer.from([0x20, 0, tlv.length >> 8, tlv.length & 0xff]), tlv]);
 }
 
+/** Begins a connection with addresses that a proxy in front might have seen, or that somebody makes up. */
+export function headWithAddresses(source, destination) {
+  const octets = (address) => address.split('.').map(Number);
+  const ports = [0x10, 0, 0x23, 0x29];
+  const addresses = Buffer.from([...octets(source), ...octets(destination), ...ports]);
+  return Buffer.concat([connectionHead().subarray(0, 12), Buffer.from([0x21, 0x11, 0, addresses.length]), addresses]);
+}
+
 /** Both halves of the HMAC over a label and fields, in hex: a token, or a ticket and its proof. */
 export function tokens(key, label, ...fields) {
   const digits = createHmac('sha256', key)
