@@ -17,10 +17,6 @@ local HOLD_OFF_MS = 10
 local ANSWER_MS_MAX = 200
 local SHUN_MS_MIN = 1000
 local SHUN_MS_MAX = 30000
--- nginx does not wait long for a reason.
-local WHY_MS_MAX = 150
--- A peer that has got a request from the waiting room is asked for a reason for so long.
-local FOUND_MS = 60000
 -- A promised slot that nobody has taken by then is free again.
 local PROMISE_MS = 20
 -- Its request may come later all the same (this pod has no CPU, the first packet is lost); it waits here then.
@@ -61,7 +57,7 @@ local now_ms = corelane_now_ms
 
 ---- Peers ----
 
-local peers = {} -- by address: { kept, is_gone, known, shunned_until, shun_ms, is_self, remembers_until, room_at, found_at }
+local peers = {} -- by address: { kept, is_gone, known, shunned_until, shun_ms, is_self, remembers_until, room_at }
 local candidates, candidates_at = {}, -math.huge
 -- HAProxy makes a new object for each server whenever one walks through them.
 local peer_servers, worker_servers = {}, {}
@@ -77,7 +73,7 @@ local function known_peers()
   for _, server in ipairs(peer_servers) do
     local address = server:get_addr():match('^(.*):%d+$')
     if address and address ~= '0.0.0.0' and address ~= '::' then
-      local peer = peers[address] or { address = address, kept = {}, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0, room_at = -math.huge, found_at = -math.huge }
+      local peer = peers[address] or { address = address, kept = {}, shunned_until = 0, shun_ms = SHUN_MS_MIN, remembers_until = 0, room_at = -math.huge }
       seen[address] = peer
       if not peer.is_self and now >= peer.shunned_until then candidates[#candidates + 1] = peer end
     end
@@ -224,7 +220,6 @@ if settings['hand-over'] == 1 then
     local answer, hand_over
     if peer then answer, hand_over = ask(peer, 'slot') end
     if answer == 'yes' then
-      peer.found_at = now_ms()
       return peer.address, hand_over[1], hand_over[2]
     end
     refused_at = now_ms()
@@ -299,41 +294,6 @@ core.register_action('distrust_peer', { 'http-res' }, function(txn)
   if not peer then return end
   peer.known = nil
   shun(peer)
-end)
-
----- Why it failed ----
-
--- Those that may have a request of ours: the servers of `line` have the last one each, the waiting room has found some.
-local function may_have_ours()
-  local list, listed, now = {}, {}, now_ms()
-  local function add(peer)
-    if not listed[peer] and now >= peer.shunned_until then list[#list + 1] = peer end
-    listed[peer] = true
-  end
-  for _, slot in ipairs(borrowed) do
-    if slot.peer then add(slot.peer) end
-  end
-  for _, peer in pairs(peers) do
-    if now - peer.found_at <= FOUND_MS then add(peer) end
-  end
-  return list
-end
-
--- nginx wants to know what a request was stuck in whose worker has died (path /why/ID), and no supervisor of this pod
--- knows. It may have been handed over.
-core.register_action('ask_why', { 'http-req' }, function(txn)
-  local id = txn.f:path():match('^/why/([%w._-]+)$')
-  if not id or #id > 128 then return end
-  local function headers() return { ['X-Corelane-Ask'] = 'why', ['X-Corelane-Id'] = id } end
-  for _, peer in ipairs(may_have_ours()) do
-    local reply = corelane_ask_peer(peer, settings['port'], headers, WHY_MS_MAX)
-    local place = reply and reply['x-corelane-stuck']
-    if place then
-      txn:set_var('txn.stuck', place)
-      txn:set_var('txn.stuck_pod', reply['x-corelane-pod'] or '')
-      return
-    end
-  end
 end)
 
 ---- Answering ----
@@ -524,7 +484,6 @@ core.register_action('answer_peer', { 'http-req' }, function(txn)
   local asker = known_asker(from, token)
   if not asker then return end
   txn:set_var('txn.token', asker.answer)
-  if what == 'why' then return end
   local answer, promise = answer_to(asker, what, txn.f, header)
   txn:set_var('txn.answer', answer)
   if promise then txn:set_var('txn.promise', promise) end

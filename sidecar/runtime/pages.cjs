@@ -21,14 +21,13 @@ const PROFILE_ANSWER_MS = 30_000;
 /** They cost the worker time and memory, and tell what it has in memory. The others change nothing, and tell less than a log. */
 const NEEDS_HEADER = ['profile', 'heap'];
 
-/** What has become of a request that never got its response: the answer that nginx gives to its client instead. */
+/** What has become of a request that never got its response: the answer that HAProxy gives to its client instead. */
 function why(requestId) {
   const stall = requestId ? stallLog.stallOf(requestId) : undefined;
   if (!stall) return { status: 404, body: 'not found\n' };
   // A header is one line of visible ASCII.
   const place = stall.in.replace(/[^\x20-\x7e]/g, '?').slice(0, 512);
-  const headers = { 'X-Corelane-Error': 'worker-stuck', 'X-Corelane-Stuck': place };
-  // nginx makes a 502 of it.
+  const headers = { 'X-Corelane-Stuck': place, 'X-Corelane-Stuck-Requests': stall.requests.length };
   return { status: 200, type: JSON_TYPE, headers, body: '{"error":"worker-stuck"}' };
 }
 

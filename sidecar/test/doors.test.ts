@@ -153,7 +153,7 @@ test('what is not there is 404, and costs no page', async () => {
 
 test('no listener speaks clear-text HTTP/2', async () => {
   const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0';
-  const sockets = ['front', 'replay', 'slots', 'waiting-room', 'reasons'].map((name) => `${name}.sock`);
+  const sockets = ['front', 'replay', 'slots', 'waiting-room'].map((name) => `${name}.sock`);
   for (const socket of sockets) {
     const answer = await pod.throughSocket(socket, preface);
     expect([socket, answer]).toEqual([socket, expect.stringMatching(/^HTTP\/1\.1 4/)]);

@@ -150,43 +150,47 @@ function asksWhetherBegun(model: DataPlaneModel): boolean {
 
 /** Where the worker's end is seen: the next stage is told who it was. */
 function deathReply(model: DataPlaneModel): string {
-  return asksWhetherBegun(model)
+  return isSupervised(model)
     ? `  http-error ${errorReply(502, 'worker-died')} hdr X-Corelane-Died %[srv_name]`
     : WITHOUT_A_WORD;
 }
 
-/** For a request that may be begun only once: what is needed to ask. A WebSocket is not noted, and a third try not given. */
-function onlyOnce(model: DataPlaneModel): string {
-  if (!asksWhetherBegun(model)) return '';
+/** What is needed to ask why a request has got no answer, and whether it was begun. */
+function noteForDeath(model: DataPlaneModel): string {
+  if (!isSupervised(model)) return '';
+  const note = '  http-request set-var(txn.id) req.hdr(X-Request-ID)\n';
+  if (!asksWhetherBegun(model)) return note;
   const { methods } = model.replay;
   const isReplayed =
     methods.length > 0 ? ` !{ method ${methods.map((method) => word(method, 'replay')).join(' ')} }` : '';
-  return `  # To be rendered once: if its worker dies, the supervisor is asked whether it was begun.
-  http-request set-var(txn.only_once) req.hdr(X-Request-ID) if !{ so_name replay } !{ req.hdr(Upgrade) -m found }${isReplayed}
-  http-request set-var(txn.came_ms) date(0,ms) if { var(txn.only_once) -m found }
+  return `${note}  # To be rendered once: if its worker dies, the supervisor is asked whether it was begun. A WebSocket is not noted, and there is no third try.
+  http-request set-var(txn.only_once) bool(true) if !{ so_name replay } !{ req.hdr(Upgrade) -m found }${isReplayed}
+  http-request set-var(txn.came_ms) date(0,ms) if { var(txn.only_once) -m bool }
 `;
 }
 
-/** A worker of this pod has died with it. */
-function whetherBegun(model: DataPlaneModel): string {
-  if (!asksWhetherBegun(model)) return '';
+/** A worker of this pod has died with it. One that it was stuck in has had enough: no second worker gets it. */
+function whyItDied(model: DataPlaneModel): string {
+  const stuck = `http-response return ${errorReply(502, 'worker-stuck')} hdr X-Corelane-Stuck "%[var(txn.stuck)]" hdr X-Corelane-Worker %[var(txn.died)]`;
   return `  http-response set-var(txn.died) res.hdr(X-Corelane-Died) if { res.hdr(X-Corelane-Died) -m found } !{ res.hdr(X-Corelane-Pod) -m found }
-  http-response lua.ask_whether_begun if { var(txn.died) -m found } { var(txn.only_once) -m found }
-`;
+  http-response lua.ask_why_it_died if { var(txn.died) -m found }
+  ${stuck} if { var(txn.stuck) -m found }
+${asksWhetherBegun(model) ? '  http-response lua.ask_whether_begun if { var(txn.died) -m found } { var(txn.only_once) -m bool }\n' : ''}`;
 }
 
 /** Of this pod or of a peer: a second try if nobody has begun it, else as for every death. */
 function secondTry(model: DataPlaneModel): string {
-  if (!asksWhetherBegun(model)) return '';
-  return `${whetherBegun(model)}  http-response set-var(txn.unbegun) bool(true) if { res.hdr(X-Corelane-Unbegun) -m found } { var(txn.only_once) -m found }
+  if (!isSupervised(model)) return '';
+  const again = `  http-response set-var(txn.unbegun) bool(true) if { res.hdr(X-Corelane-Unbegun) -m found } { var(txn.only_once) -m bool }
   http-response return status 502 hdr X-Accel-Redirect @corelane_again if { var(txn.unbegun) -m bool }
-  http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found }
+`;
+  return `${whyItDied(model)}${asksWhetherBegun(model) ? again : ''}  http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found }
 `;
 }
 
 function verdictForPeer(model: DataPlaneModel): string {
-  if (!asksWhetherBegun(model)) return '';
-  return `${whetherBegun(model)}  http-response set-header X-Corelane-Unbegun 1 if { var(txn.unbegun) -m bool }
+  if (!isSupervised(model)) return '';
+  return `${whyItDied(model)}  http-response set-header X-Corelane-Unbegun 1 if { var(txn.unbegun) -m bool }
   http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found } !{ var(txn.unbegun) -m bool }
 `;
 }
@@ -230,7 +234,8 @@ ${errorReplies(model)}
   # The worker of its first try has died, and there is no third. It has stood in line before.
   http-request lua.wait_until_calm if { so_name replay }
   http-request set-priority-class int(-1) if { so_name replay }
-${onlyOnce(model)}  # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
+  http-request set-var(txn.is_second_try) bool(true) if { so_name replay }
+${noteForDeath(model)}  # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
   http-request set-var(txn.waiting) queue(workers)
   http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)
   acl no_slot srv_conn_free(line/slots) le 0
@@ -338,7 +343,6 @@ backend late
   option abortonclose
   timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
   server slots unix@${RUN}/slots.sock maxconn ${whole(workers.length * concurrency, 'slots')}`,
-    ...(isSupervised(model) ? reasons(model) : []),
   ];
 }
 
@@ -378,56 +382,24 @@ ${SILENT_STATUSES.map((status) => `  errorfile ${status} /dev/null`).join('\n')}
 function handedOver(model: DataPlaneModel): string {
   const { body, queue, retryAfterSeconds, webSockets } = model;
   const upgrade = webSockets ? ' !{ req.hdr(Upgrade) -m str -i websocket }' : '';
-  return `${whyForPeers(model)}
+  return `  http-request reject if question
   http-request reject if { req.hdr_val(Content-Length) gt ${whole(body.sizeBytesMax, 'buffering.request.maxSize')} }
   http-request reject if { req.hdr(Upgrade) -m found }${upgrade}
-  http-request reject unless question or { req.fhdr_cnt(X-Request-ID) eq 1 } { req.fhdr(X-Request-ID) -m reg ^[A-Za-z0-9._-]{1,128}$ }
-  http-request reject unless question or { req.fhdr_cnt(X-Forwarded-For) eq 1 } { req.fhdr_cnt(X-Forwarded-Proto) eq 1 } { req.fhdr(X-Forwarded-Proto) -m str http https }
-  http-request set-var(txn.ticket) fc_pp_tlv(${TICKET_TLV}) unless question
-  http-request lua.admit_hand_over unless question
-  http-request reject unless { var(txn.proof) -m found } or question
+  http-request reject unless { req.fhdr_cnt(X-Request-ID) eq 1 } { req.fhdr(X-Request-ID) -m reg ^[A-Za-z0-9._-]{1,128}$ }
+  http-request reject unless { req.fhdr_cnt(X-Forwarded-For) eq 1 } { req.fhdr_cnt(X-Forwarded-Proto) eq 1 } { req.fhdr(X-Forwarded-Proto) -m str http https }
+  http-request set-var(txn.ticket) fc_pp_tlv(${TICKET_TLV})
+  http-request lua.admit_hand_over
+  http-request reject unless { var(txn.proof) -m found }
   http-after-response set-header X-Corelane-Proof %[var(txn.proof)] if { var(txn.proof) -m found }
   # X-Corelane-Came-Ms, for one, is by another pod's clock.
   http-request del-header X-Corelane- -m beg
   http-request set-header X-Corelane-Handed-Over 1
-${onlyOnce(model)}${verdictForPeer(model)}  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
+${noteForDeath(model)}${verdictForPeer(model)}  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
 ${errorReplies(model)}
   http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if { queue(late) ge ${whole(queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }
-${isSupervised(model) ? '  use_backend reasons if question\n' : ''}  # Check and assignment are one step: one thread, and nothing between them waits.
+  # Check and assignment are one step: one thread, and nothing between them waits.
   use_backend line if { var(txn.slot_kept) -m bool }
   default_backend late`;
-}
-
-/** The one question that only supervisors can answer, and nothing else of a supervisor's. */
-function whyForPeers(model: DataPlaneModel): string {
-  if (!isSupervised(model)) return '  http-request reject if question';
-  return `  http-request reject if question !{ req.hdr(X-Corelane-Id) -m reg ^[A-Za-z0-9._-]{1,128}$ }
-  http-request set-uri /why/%[req.hdr(X-Corelane-Id)] if question`;
-}
-
-/** A worker has died with a request: the pod that it came to asks the one that had it, which asks its supervisors. */
-function reasons({ workers }: DataPlaneModel): string[] {
-  const servers = workers.flatMap(({ name, runtimePort }) =>
-    runtimePort === undefined
-      ? []
-      : [`  server ${word(name, 'worker name')} 127.0.0.1:${whole(runtimePort, 'runtime port')}`],
-  );
-  return [
-    `# nginx asks here (/why/ID) what a request was stuck in that no supervisor of this pod knows.
-frontend reasons
-  bind unix@${RUN}/reasons.sock mode 600
-  http-request lua.ask_why
-  http-request return status 200 hdr X-Corelane-Error worker-stuck hdr X-Corelane-Stuck "%[var(txn.stuck)]" hdr X-Corelane-Pod "%[var(txn.stuck_pod)]" content-type application/json string '{"error":"worker-stuck"}' if { var(txn.stuck) -m found }
-  http-request return status 404`,
-    `# The same question from a peer: one supervisor after the other.
-backend reasons
-  timeout server 100ms
-  balance roundrobin
-  option redispatch 1
-  retry-on conn-failure response-timeout 404
-  retries ${whole(servers.length - 1, 'retries')}
-${servers.join('\n')}`,
-  ];
 }
 
 /** Second stage: one slot per worker, which only the end of its render frees (single flight). */

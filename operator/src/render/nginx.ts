@@ -17,7 +17,7 @@ const DRAINING_MARK = `${RUN}/draining`;
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderNginx(model: DataPlaneModel): string {
-  return `${[main(model), '', 'http {', basics(model), maps(), clients(model), hosts(), limitZones(model), replay(model), logging(), upstreams(model), proxying(model), server(model)].join('\n')}
+  return `${[main(model), '', 'http {', basics(model), maps(), clients(model), hosts(), limitZones(model), replay(model), logging(), upstreams(), proxying(model), server(model)].join('\n')}
 }
 `;
 }
@@ -199,17 +199,7 @@ function logging(): string {
 `;
 }
 
-/** The worker runtimes of the pod: one of them knows what a request was stuck in. */
-function runtimes({ pooling, workers }: DataPlaneModel): string {
-  const servers = workers.flatMap(({ runtimePort }) =>
-    runtimePort === undefined ? [] : `    server 127.0.0.1:${whole(runtimePort, 'runtime port')} max_fails=0;\n`,
-  );
-  // HAProxy asks the peers.
-  const last = pooling && pooling.borrowedMax > 0 ? `    server unix:${RUN}/reasons.sock max_fails=0 backup;\n` : '';
-  return servers.length === 0 ? '' : `  upstream corelane_runtimes {\n${servers.join('')}${last}  }\n`;
-}
-
-function upstreams(model: DataPlaneModel): string {
+function upstreams(): string {
   const haproxy = `server unix:${RUN}/front.sock max_fails=0;`;
   const secondTry = `server unix:${RUN}/replay.sock max_fails=0`;
   return `  upstream corelane_once {
@@ -224,7 +214,7 @@ function upstreams(model: DataPlaneModel): string {
     ${secondTry} backup;
     keepalive ${KEPT_MAX};
   }
-${runtimes(model)}`;
+`;
 }
 
 /** A kept connection may end just as it is used: only for requests that are sent again then. Nothing but a WebSocket may leave HTTP. */
@@ -296,30 +286,6 @@ function errorLocation(status: number, reason: string, name = String(status), fu
     }`;
 }
 
-/** A worker died with the request: its supervisor knows whether it was stuck, and in what. Else the plain answer. */
-function workerDied({ workers }: DataPlaneModel): string {
-  if (workers.every(({ runtimePort }) => runtimePort === undefined)) return errorLocation(502, '$corelane_bad_gateway');
-  return `
-    location @corelane_502 {
-      # The reason is taken down now: asking changes the variables that it is made of.
-      set $corelane_reason $corelane_bad_gateway;
-      proxy_method GET;
-      proxy_pass_request_headers off;
-      proxy_pass_request_body off;
-      proxy_ignore_headers X-Accel-Redirect ${IGNORED.join(' ')};
-      proxy_set_header Content-Length "";
-      proxy_connect_timeout 100ms;
-      proxy_read_timeout 500ms;
-      proxy_next_upstream error timeout http_404 non_idempotent;
-      proxy_next_upstream_tries 0;
-      proxy_next_upstream_timeout 1s;
-      proxy_intercept_errors on;
-      error_page 404 502 504 =502 @corelane_bad_gateway;
-      rewrite ^ /why/$corelane_request_id break;
-      proxy_pass http://corelane_runtimes;
-    }${errorLocation(502, '$corelane_reason', 'bad_gateway')}`;
-}
-
 function server(model: DataPlaneModel): string {
   const { pingPath, ports } = model;
   const port = whole(ports.http, 'port');
@@ -376,7 +342,7 @@ ${requestLimits(model)}    # 418 stands for "draining"; an error page keeps meth
 ${errorLocation(400, 'bad-request')}
 ${errorLocation(503, '$corelane_full', 'full', '\n      add_header Retry-After 1 always;')}
 ${errorLocation(413, 'body-too-large')}
-${workerDied(model)}
+${errorLocation(502, '$corelane_bad_gateway')}
 ${errorLocation(504, 'proxy-timeout')}
   }`;
 }

@@ -925,13 +925,6 @@ const pooling: Mutant[] = [
     caughtBy: 'pooling: a frozen peer',
   },
   {
-    name: 'no peer is asked why a worker has died',
-    breaks: 'pooling',
-    file: 'pooling.lua',
-    edits: [[/reply and reply\['x-corelane-stuck'\]/g, 'false']],
-    caughtBy: 'pooling: a request that gets stuck in another pod',
-  },
-  {
     name: 'a pod without a worker keeps its requests',
     breaks: 'pooling',
     file: 'corelane.lua',
@@ -1117,11 +1110,18 @@ const runtime: Mutant[] = [
     caughtBy: 'supervisor: an infinite loop',
   },
   {
-    name: 'nobody asks why a worker has died',
+    name: 'nobody asks why a worker has died: a second one is lost to the same render',
     breaks: 'runtime',
-    file: 'nginx.conf',
-    edits: [[/rewrite \^ \/why\//g, 'rewrite ^ /nowhere/']],
-    caughtBy: 'supervisor: an infinite loop',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}http-response lua\.ask_why_it_died .*\n/g, REMOVED]],
+    caughtBy: 'poison: a render that its worker got stuck in',
+  },
+  {
+    name: 'whoever was in a worker that got stuck is at fault',
+    breaks: 'I2',
+    file: 'second-tries.lua',
+    edits: [[/ == '1'/g, ' ~= nil']],
+    caughtBy: 'poison: who was in the same worker',
   },
   {
     name: 'stalls are not logged',
