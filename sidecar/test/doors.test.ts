@@ -2,6 +2,7 @@
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { PORTS } from '../../operator/src/api/names.ts';
+import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { samplePod } from '../../operator/src/controller/pod-sample.ts';
 import { docker, logs, NODE_IMAGE, start } from './docker.ts';
 import { Fleet } from './fleet.ts';
@@ -16,10 +17,12 @@ const SECONDS = 5;
 const PROBE_MS = 2_000;
 const PROBE_EVERY_MS = 250;
 
+const SPEC: Partial<RenderServiceSpecInput> = { workersPerPod: 2, drain: { delay: '0s', timeout: '60s' } };
+
 let fleet: Fleet;
 let pod: Pod;
 beforeAll(async () => {
-  fleet = await Fleet.start(1, { workersPerPod: 2, drain: { delay: '0s', timeout: '60s' } });
+  fleet = await Fleet.start(1, SPEC);
   pod = fleet.pods[0] as Pod;
 });
 afterAll(() => fleet?.stop());
@@ -176,6 +179,8 @@ describe.each(Object.keys(SOURCES) as Source[])('thousands of connections from %
 
 // The last one: nothing comes after a drain.
 test('neighbours that wait for a drain take no place from the hooks of kubelet', async () => {
+  // Of its own: those who have waited at the other one from the node's address have the places of kubelet's hooks for a while.
+  pod = await fleet.add(SPEC);
   const end = await flood('another pod', PORTS.health, ['requests:/wait-for-drain']);
   const hooks = pod.workers.map(() => pod.get('/wait-for-drain', { port: PORTS.health }));
   await Promise.all([pod.haproxy, pod.nginx].map((proxy) => docker('exec', proxy, 'corelane-drain')));
