@@ -37,11 +37,6 @@ interface Received {
   answers: Record<string, number>;
 }
 
-async function address(): Promise<string> {
-  const format = '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}';
-  return docker('inspect', '--format', format, pod.holder);
-}
-
 /** Starts flood.mjs; the function that it gives waits for its end, and tells how it was received. */
 async function flood(source: Source, port: number, kinds: string[]): Promise<() => Promise<Received>> {
   const container = await start(
@@ -61,7 +56,7 @@ async function flood(source: Source, port: number, kinds: string[]): Promise<() 
       'node',
       NODE_IMAGE,
       '/app/flood.mjs',
-      await address(),
+      await pod.address(),
       `${port}`,
       `${CONNECTIONS[source]}`,
       `${SECONDS}`,
