@@ -820,13 +820,6 @@ const pooling: Mutant[] = [
     caughtBy: 'pooling: pods of another revision',
   },
   {
-    name: 'a question needs no token',
-    breaks: 'peers',
-    file: 'haproxy.cfg',
-    edits: [[/^ *http-request reject if question !\{ var\(txn\.token\) -m found \}\n/gm, REMOVED]],
-    caughtBy: 'peers: why a request failed is all',
-  },
-  {
     name: 'any token will do',
     breaks: 'peers',
     file: 'peer-key.lua',
