@@ -10,9 +10,9 @@ RUN apt-get update \
 COPY sidecar/reaper/ /src/
 RUN gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /reaper /src/reaper.c
 
-# ---- sidecar ----
-# HAProxy and nginx as Debian stable ships them; each runs in a container of its own (`args: ["haproxy"]`, `args: ["nginx"]`).
-FROM ${DEBIAN_IMAGE} AS sidecar
+# ---- proxies ----
+# HAProxy and nginx as Debian stable ships them.
+FROM ${DEBIAN_IMAGE} AS proxies
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends haproxy lua-luaossl nginx \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
@@ -22,10 +22,27 @@ RUN apt-get update \
     && find /usr/share/doc -type f ! -name copyright -delete \
     && mkdir -p /etc/corelane /run/corelane \
     && chown 10001:10001 /run/corelane
+
+# ---- nginx module ----
+# Made with the headers of the very nginx that is in the image: it refuses a module for any other one.
+FROM proxies AS nginx-module
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+       gcc libc6-dev make "nginx-dev=$(dpkg-query -W -f '${Version}' nginx)"
+COPY sidecar/nginx/ /src/
+WORKDIR /usr/share/nginx/src
+RUN bash -c '. ./conf_flags && ./configure "${NGX_CONF_FLAGS[@]}" --with-cc-opt="-O2 -Wall -Wextra -Werror -Wno-unused-parameter" --add-dynamic-module=/src' >/dev/null \
+    && make -s -f objs/Makefile modules \
+    && strip objs/ngx_http_corelane_module.so
+
+# ---- sidecar ----
+# Each of the two runs in a container of its own (`args: ["haproxy"]`, `args: ["nginx"]`).
+FROM proxies AS sidecar
 COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
 COPY sidecar/bin/ /usr/local/bin/
 COPY sidecar/runtime/ /usr/share/corelane/runtime/
 COPY --from=reaper /reaper /usr/share/corelane/runtime/reaper
+COPY --from=nginx-module /usr/share/nginx/src/objs/ngx_http_corelane_module.so /usr/share/corelane/nginx/
 # Modes are set here because COPY --chmod needs BuildKit and a checkout may have lost them.
 RUN chmod 0755 /usr/local/bin/corelane-* && chmod 0644 /usr/share/corelane/haproxy/* /usr/share/corelane/runtime/*.cjs
 # Numeric, so that kubelet can verify runAsNonRoot.

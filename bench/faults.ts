@@ -1,7 +1,7 @@
 /**
  * `make bench-faults`: the data plane and its peers, with and without faults. docs/benchmarks/README.md tells what is
  * compared. BENCH and SCENARIOS choose some of the systems and scenarios (names separated by commas; `mixed` and `chain`
- * are scenarios, too); then nothing is written to docs/benchmarks.
+ * are scenarios, too); then nothing but the cost of the way (`chain`) is written to docs/benchmarks.
  */
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { until } from '../sidecar/test/pod.ts';
 import { CHAIN_SECONDS, measureChain } from './faults/chain.ts';
 import { MIXED_SECONDS, measureMixed } from './faults/mixed.ts';
-import { lastLine, markdown, picture, type Report } from './faults/report.ts';
+import { lastLine, markdown, picture, type Report, wayMarkdown, wayPicture } from './faults/report.ts';
 import { run, runScenario } from './faults/run.ts';
 import { SCENARIOS, type Scenario, WORKERS } from './faults/scenarios.ts';
 import { chosen } from './lib/choice.ts';
@@ -94,9 +94,18 @@ function write(report: Report): void {
   writeFileSync(`${DOCS}/faults.svg`, picture(report));
 }
 
+/** The way has files of its own: it is measured with all its peers, whichever systems are chosen. */
+function writeWay(report: Report): void {
+  const { machine, chain } = report;
+  writeFileSync(`${DOCS}/way.json`, `${JSON.stringify({ machine, chain }, null, 1)}\n`);
+  writeFileSync(`${DOCS}/way.md`, wayMarkdown(report));
+  writeFileSync(`${DOCS}/way.svg`, wayPicture(report));
+}
+
 await runBench(async () => {
   const report = await measure();
   if (isWhole) write(report);
+  if (report.chain.length > 0) writeWay(report);
   console.log(markdown(report));
   console.log(lastLine(report));
 });

@@ -110,7 +110,7 @@ async function measure(port: number): Promise<void> {
   const autoscaler = new Autoscaler({
     cluster: cluster(rest),
     sampleOf: () => undefined,
-    events: new EventRecorder(rest, 'bench', nothing),
+    events: new EventRecorder({ rest, instance: 'bench', onError: nothing }),
     ...{ periodMs: 15_000, onChange: nothing, onDecision: nothing },
     onUtilization: (_key, ratio) => {
       utilization = ratio;

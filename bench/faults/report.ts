@@ -4,7 +4,7 @@ import { type BarChart, plot } from '../lib/plot.ts';
 import { summarize } from '../lib/stats.ts';
 import { ms, ratio, table } from '../lib/table.ts';
 import { STALL_TIMEOUT_MS, SYSTEMS } from '../systems/index.ts';
-import type { ChainCost } from './chain.ts';
+import { type ChainCost, METHODS } from './chain.ts';
 import type { MixedResult } from './mixed.ts';
 import type { Ideal, Result } from './run.ts';
 import { RENDER_MS, REQUESTS, SCENARIOS, WORKERS } from './scenarios.ts';
@@ -59,9 +59,16 @@ function goalTable(report: Report): string[] {
   const back = own('runaway')?.runawayMs?.map((value) => (value ?? Number.POSITIVE_INFINITY) / 1_000);
   if (back)
     add('s until a runaway worker serves again, longest', Math.max(...back), `<= ${STALL_TIMEOUT_MS / 1_000 + 1}`);
-  const chain = report.chain.find(({ system }) => system === 'corelane');
-  add('ms that the proxies add to an empty render', chain?.addedMs, '< 0.3', 3);
-  add('us of CPU that they take for it', chain?.cpuUs, '< 200', 0);
+  const way = (name: string, by: string) => report.chain.find(({ system, method }) => system === name && method === by);
+  const [get, post, peer] = [way('corelane', 'GET'), way('corelane', 'POST'), way('queue-proxy', 'POST')];
+  add('ms that the proxies add to an empty render', get?.addedMs, '< 0.3', 3);
+  add('us of CPU that they take for it', get?.cpuUs, '< 200', 0);
+  if (get && post && peer) {
+    add('ms that they add to a POST / to a GET', post.addedMs / get.addedMs, '<= 1.1');
+    add('CPU of a POST / of a GET', post.cpuUs / get.cpuUs, '<= 1.1');
+    add('ms that they add to a POST / that queue-proxy adds', post.addedMs / peer.addedMs, '< 1');
+    add('CPU of a POST / of one through queue-proxy', post.cpuUs / peer.cpuUs, '< 1');
+  }
   return rows.length === 0 ? [] : ['## Corelane and its goals', table(['what', 'measured', 'goal'], rows)];
 }
 
@@ -124,8 +131,8 @@ function mixedTable({ mixed }: Report): string[] {
 
 function chainTable({ chain }: Report): string[] {
   if (chain.length === 0) return [];
-  const rows = chain.map(({ system, requests, directMs, chainMs, addedMs, cpuUs }) => [
-    system,
+  const rows = chain.map(({ system, method, requests, directMs, chainMs, addedMs, cpuUs }) => [
+    `${system}, ${method}`,
     requests,
     ...[directMs, chainMs, addedMs].map((value) => value.toFixed(3)),
     Math.round(cpuUs),
@@ -177,8 +184,45 @@ export function markdown(report: Report): string {
   return `${parts.join('\n\n')}\n`;
 }
 
+/** Bars for each method; the axis begins at 1, so values are in microseconds. */
+function wayChart(title: string, chain: ChainCost[], value: (cost: ChainCost) => number): BarChart {
+  const bars = (by: string) =>
+    chain
+      .filter(({ method }) => method === by)
+      .map((cost) => ({ series: cost.system, value: value(cost), text: `${Math.round(value(cost))}` }));
+  return {
+    title,
+    subtitle: 'microseconds for one request, logarithmic',
+    groups: Object.keys(METHODS).map((label) => ({ label, bars: bars(label) })),
+  };
+}
+
+const WAY_CHARTS = (chain: ChainCost[]): BarChart[] => [
+  wayChart('Time that the proxies add to an empty render', chain, ({ addedMs }) => addedMs * 1_000),
+  wayChart('CPU of the proxies for an empty render', chain, ({ cpuUs }) => cpuUs),
+];
+
+/** docs/benchmarks/way.md: what the way costs, by itself. */
+export function wayMarkdown(report: Report): string {
+  const { cpus, kernel, node, loadBefore } = report.machine;
+  const [, ratios] = goalTable({ ...report, results: [] });
+  const parts = [
+    '# What the way to a worker costs',
+    `Measured by \`make bench-faults\` (\`BENCH=corelane SCENARIOS=chain\` for this alone) on ${cpus} CPUs, Linux ${kernel}, Node.js ${node}; load average before: ${loadBefore.toFixed(1)}.\nAll in turn, in one run. [README.md](README.md) says what the columns mean.`,
+    ...chainTable(report),
+    '## Ratios',
+    ratios ?? '',
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+/** docs/benchmarks/way.svg */
+export function wayPicture({ chain }: Report): string {
+  return plot(WAY_CHARTS(chain));
+}
+
 /** docs/benchmarks/faults.svg */
-export function picture({ results }: Report): string {
+export function picture({ results, chain }: Report): string {
   const chart = (title: string, subtitle: string, value: (result: Result) => number): BarChart => ({
     title,
     subtitle,
@@ -196,5 +240,6 @@ export function picture({ results }: Report): string {
       'milliseconds, logarithmic',
       ({ outcome }) => outcome.latency.p99,
     ),
+    ...WAY_CHARTS(chain),
   ]);
 }

@@ -236,10 +236,10 @@ core.register_action('wait_for_first_worker', { 'http-req' }, function()
 end)
 
 -- Holds a request until a worker is up, or until the queue time-out is over since it came; txn.waited_ms tells how long it was. Where pods
--- share their work another pod may have it meanwhile (txn.peer), but for one that has come from there.
+-- share their work another pod may have it meanwhile (txn.peer), but for one that has come from there, and for a WebSocket.
 core.register_action('wait_for_worker', { 'http-req' }, function(txn)
   local begin_ms = corelane_now_ms()
-  local may_leave = corelane_find_peer and not txn.f:req_fhdr('X-Corelane-Handed-Over')
+  local may_leave = corelane_find_peer and not txn.f:req_fhdr('X-Corelane-Handed-Over') and not txn.f:req_fhdr('Upgrade')
   local came_ms = math.min(begin_ms, tonumber(txn.f:req_fhdr('X-Corelane-Came-Ms')) or begin_ms)
   while workers_up() == 0 and corelane_now_ms() - came_ms < settings['queue-timeout-ms'] do
     local peer, ticket, proof

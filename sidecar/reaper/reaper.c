@@ -7,14 +7,19 @@
  * of them, and ends in the same way as FILE: with its code, or by its signal.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* Two seconds. What is left then becomes the child of the process above. */
+#define LOOKS_MAX 200
 
 static volatile pid_t worker;
 
@@ -22,15 +27,31 @@ static void forward(int number) {
   if (worker > 0) kill(worker, number);
 }
 
-/* Children only: what is below them becomes ours when they have ended. */
-static void kill_children(void) {
-  char path[64];
-  int pid;
-  snprintf(path, sizeof path, "/proc/self/task/%d/children", getpid());
+/* 0 if it has ended. The name of a process, which may have blanks and brackets in it, ends with the last bracket of the line. */
+static pid_t parent_of(pid_t pid) {
+  char path[64], line[512], *end;
+  int parent = 0;
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
   FILE *file = fopen(path, "r");
-  if (file == NULL) return;
-  while (fscanf(file, "%d", &pid) == 1) kill(pid, SIGKILL);
+  if (file == NULL) return 0;
+  if (fgets(line, sizeof line, file) != NULL && (end = strrchr(line, ')')) != NULL) sscanf(end + 1, " %*c %d", &parent);
   fclose(file);
+  return parent;
+}
+
+/*
+ * Children only: what is below them becomes ours when they have ended. By their parent, because not every kernel has a list of children
+ * (CONFIG_PROC_CHILDREN).
+ */
+static void kill_children(void) {
+  struct dirent *entry;
+  DIR *folder = opendir("/proc");
+  if (folder == NULL) return;
+  while ((entry = readdir(folder)) != NULL) {
+    pid_t pid = atoi(entry->d_name);
+    if (pid > 0 && parent_of(pid) == getpid()) kill(pid, SIGKILL);
+  }
+  closedir(folder);
 }
 
 static void end_like(int status) {
@@ -84,8 +105,8 @@ int main(int argc, char **argv) {
   } while (pid != worker && (pid > 0 || errno == EINTR));
   worker = 0;
 
-  /* 10 ms: one that is just being made may be missing in the list. */
-  for (;;) {
+  /* 10 ms: one that is just being made may be missing in the list. One that cannot be killed must not hide the worker's end for ever. */
+  for (int n = 0; n < LOOKS_MAX; n++) {
     kill_children();
     pid = waitpid(-1, &result, WNOHANG);
     if (pid < 0 && errno == ECHILD) break;

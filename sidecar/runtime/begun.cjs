@@ -15,8 +15,8 @@ const { threadId } = require('node:worker_threads');
 const { hasEnded } = require('./processes.cjs');
 
 const FOLDER = '/dev/shm';
-/** More than a worker may have at a time. */
-const PLACES = 256;
+/** More than a worker may have at a time (`concurrency`, 1000 at most). */
+const PLACES = 1_024;
 /** nginx lets no longer id pass. */
 const ID_BYTES = 128;
 const LINE_BYTES = ID_BYTES + 1;
@@ -131,17 +131,39 @@ function expectNotesOf(supervisor, pid) {
 
 /**
  * Whether a server below this supervisor has begun a request whose connection to the worker has ended. "No" also means that
- * none will: no server is left that the request could have come to.
+ * none will: no server is left that the request could have come to, or the only one has promised to refuse it.
  * @param ageMs since when the request has existed: what was there before this supervisor is not known here
+ * @param refuse has a process promise not to begin it; false if that cannot be
  * @returns {Promise<'yes' | 'no' | 'unknown'>}
  */
-async function wasBegun(supervisor, id, ageMs) {
+async function wasBegun(supervisor, id, ageMs, refuse = async () => false) {
   if (!(ageMs >= 0) || ageMs >= process.uptime() * 1000 || id === '' || processes.size === 0) return 'unknown';
   const pids = [...processes.keys()];
   for (let waitedMs = 0; !pids.every(hasEnded); waitedMs += END_LOOK_MS) {
-    if (waitedMs >= END_MS) return 'unknown';
+    if (waitedMs >= END_MS) return wasBegunByLiving(supervisor, id, pids, refuse);
     await new Promise((resolve) => setTimeout(resolve, END_LOOK_MS));
   }
+  return answerOf(supervisor, pids, id);
+}
+
+/** A connection that the program itself has closed: first the promise, then the look, or it could begin in between. */
+async function wasBegunByLiving(supervisor, id, pids, refuse) {
+  const living = pids.filter((pid) => !hasEnded(pid));
+  // Of several processes, or threads, one could hand the request to another one.
+  if (living.length > 1) return 'unknown';
+  const [pid] = living;
+  if (pid !== undefined) {
+    if (filesOf(supervisor.port).filter((name) => name.startsWith(prefixOf(supervisor, pid))).length !== 1)
+      return 'unknown';
+    // A promise costs one of so many places.
+    if (answerOf(supervisor, pids, id) === 'yes') return 'yes';
+    if (!(await refuse(pid))) return 'unknown';
+  }
+  return answerOf(supervisor, pids, id);
+}
+
+/** As their notes say. */
+function answerOf(supervisor, pids, id) {
   const files = filesOf(supervisor.port);
   const answers = pids.map((pid) => isNoted(files, prefixOf(supervisor, pid), id));
   return answers.find((answer) => answer === 'yes') ?? answers.find((answer) => answer === 'unknown') ?? 'no';

@@ -4,8 +4,10 @@
  */
 'use strict';
 
+const refused = require('./refused.cjs');
+
 /** Requests in progress that are remembered by id; more than these are only counted. */
-const IDS_MAX = 16;
+const IDS_MAX = 64;
 const ID_BYTES = 128;
 const SPACES_MAX = 16;
 /** Durations are kept by the number of requests that the worker had when one began, itself included. */
@@ -38,7 +40,7 @@ const FIELDS = {
 
 const VALUES = Object.values(FIELDS).reduce((sum, length) => sum + length, 0);
 
-/** Views of one buffer, by field; `ids` holds the ids of requests as text, padded with zeros. */
+/** Views of one buffer, by field; `ids` holds the ids of requests as text, padded with zeros; `refused` is for refused.cjs. */
 function views(buffer) {
   const found = {};
   let offset = 0;
@@ -47,12 +49,13 @@ function views(buffer) {
     offset += length * Float64Array.BYTES_PER_ELEMENT;
   }
   found.ids = new Uint8Array(buffer, offset, IDS_MAX * ID_BYTES);
+  found.refused = refused.refusedIn(buffer, offset + IDS_MAX * ID_BYTES);
   return found;
 }
 
 /** A buffer that threads share. */
 function allocate() {
-  return new SharedArrayBuffer(VALUES * Float64Array.BYTES_PER_ELEMENT + IDS_MAX * ID_BYTES);
+  return new SharedArrayBuffer(VALUES * Float64Array.BYTES_PER_ELEMENT + IDS_MAX * ID_BYTES + refused.BYTES);
 }
 
 /** Counts `value` in a histogram that begins at `offset` of `field`. */

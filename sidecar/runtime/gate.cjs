@@ -6,6 +6,7 @@
 
 const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./figures.cjs');
 const { keepLength } = require('./length.cjs');
+const { isRefused } = require('./refused.cjs');
 
 /** As they are before a test or a library replaces them. */
 const { setTimeout, clearTimeout } = globalThis;
@@ -33,16 +34,19 @@ class Gate {
   #notes;
   #renderMs;
   #abandonedMs;
+  #webSocketMs;
 
   /**
    * @param renderMs timeouts.render; the proxy waits a second longer
    * @param abandonedMs how long a render without connection keeps its place at most
+   * @param webSocketMs how long a WebSocket may last
    */
-  constructor(figures, notes, { renderMs, abandonedMs }) {
+  constructor(figures, notes, { renderMs, abandonedMs, webSocketMs }) {
     this.#figures = figures;
     this.#notes = notes;
     this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
+    this.#webSocketMs = webSocketMs;
   }
 
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
@@ -93,6 +97,7 @@ class Gate {
     const emit = server.emit;
     const gate = this;
     server.emit = function gated(event, ...args) {
+      if (event === 'upgrade') gate.#limitAge(args[1]);
       if (!REQUESTS.includes(event)) return emit.call(this, event, ...args);
       const [request, response] = args;
       if (typeof response?.once !== 'function') return emit.call(this, event, ...args);
@@ -100,6 +105,14 @@ class Gate {
       if (!(this.keepAliveTimeout >= KEEP_ALIVE_MS)) this.keepAliveTimeout = KEEP_ALIVE_MS;
       return gate.#enter(() => emit.call(this, event, ...args), request, response);
     };
+  }
+
+  /** No proxy can: HAProxy knows silence only. What was written before is still sent; who does not read it is silent. */
+  #limitAge(socket) {
+    if (!this.#webSocketMs || typeof socket?.destroySoon !== 'function') return;
+    const timer = setTimeout(() => socket.destroySoon(), this.#webSocketMs);
+    timer.unref?.();
+    socket.once('close', () => clearTimeout(timer));
   }
 
   #enter(run, request, response) {
@@ -121,6 +134,16 @@ class Gate {
 
   #begin(run, request, response) {
     const figures = this.#figures;
+    const id = request.headers?.['x-request-id'];
+    const token = request.headers?.['x-corelane-request'];
+    if (isRefused(figures.refused, token)) return this.#drop(request);
+    // Noted before the second look: who has refused it in between finds the note.
+    // By nginx' name for it: clients give several requests one id.
+    const note = this.#notes.begin(token ?? id);
+    if (isRefused(figures.refused, token)) {
+      this.#notes.end(note);
+      return this.#drop(request);
+    }
     const beganAt = performance.now();
     const render = { beganAt, response };
     this.#renders.add(render);
@@ -128,9 +151,7 @@ class Gate {
     const level = Math.min(this.#active, LEVELS_MAX);
     figures.requests[0] += 1;
     figures.inFlight[0] = this.#active;
-    const id = request.headers?.['x-request-id'];
     const place = putId(figures, id, Date.now());
-    const note = this.#notes.begin(id);
     let ended = false;
     const end = () => {
       if (ended) return;
@@ -152,6 +173,13 @@ class Gate {
       else this.#abandon(render, end);
     });
     return run();
+  }
+
+  /** Another try has been given to somebody, be it this worker. */
+  #drop(request) {
+    this.#figures.dropped[0] += 1;
+    request.socket?.destroy();
+    return true;
   }
 
   /** The connection has gone, the render goes on: its place is free when the program ends the response. */

@@ -8,6 +8,8 @@
 const { Buffer, setTimeout, clearTimeout } = globalThis;
 /** Statuses without a body, whatever their headers say. */
 const NO_BODY = [204, 304];
+/** What is below is no answer (writeHead(103)): the proxy would wait for one. */
+const FINAL = 200;
 /** All bytes have been written, and the program does not end the response: the proxy thinks that it has. */
 const LATE_MS = 1_000;
 /** Of these the length of a text follows without decoding it. */
@@ -81,7 +83,7 @@ function keepLength(request, response) {
   define(response, 'end', (chunk, ...rest) => {
     clearTimeout(late);
     const last = take(chunk, rest[0]);
-    if (written < (announced(response) ?? 0)) response.once('finish', close);
+    if (written < (announced(response) ?? 0) || response.statusCode < FINAL) response.once('finish', close);
     return end.call(response, last, ...rest);
   });
 }

@@ -18,8 +18,8 @@ const HEAP_MS = 300_000;
 /** A worker that is not through with what it has by then is left to it. */
 const DRAIN_MS = 120_000;
 const PROFILE_ANSWER_MS = 30_000;
-/** They cost the worker time and memory, and tell what it has in memory. The others change nothing, and tell less than a log. */
-const NEEDS_HEADER = ['profile', 'heap'];
+/** They cost the worker time and memory, and tell what it has in memory, or cost a promise. The others change nothing, and tell less than a log. */
+const NEEDS_HEADER = ['profile', 'heap', 'begun'];
 
 /** What has become of a request that never got its response: the answer that HAProxy gives to its client instead. */
 function why(requestId) {
@@ -57,7 +57,9 @@ function pagesOf(worker) {
       case 'why':
         return why(rest);
       case 'begun':
-        return begun(rest, searchParams.get('ms'));
+        return begun(rest, searchParams);
+      case 'silence':
+        return { status: 200, body: `${silence()}\n` };
       case 'profile':
         return profile(Number(searchParams.get('seconds') ?? 10), socket);
       case 'heap':
@@ -70,8 +72,15 @@ function pagesOf(worker) {
   }
 
   /** HAProxy asks for a request whose connection to this worker has ended without an answer. */
-  async function begun(requestId, ageMs) {
-    return { status: 200, body: `${await wasBegun(worker.supervisor, requestId, Number(ageMs ?? 'missing'))}\n` };
+  async function begun(requestId, parameters) {
+    const refuse = (pid) => worker.refuse(pid, parameters.get('try') ?? '');
+    const answer = await wasBegun(worker.supervisor, requestId, Number(parameters.get('ms') ?? 'missing'), refuse);
+    return { status: 200, body: `${answer}\n` };
+  }
+
+  /** Milliseconds since the event loop's last sign of life; the state of a worker that is not up. */
+  function silence() {
+    return worker.state() === 'up' ? Math.round(worker.figures().silentSeconds * 1000) : worker.state();
   }
 
   async function healthz() {

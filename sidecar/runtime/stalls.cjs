@@ -11,6 +11,8 @@ const CAPTURE_MAX_MS = 10_000;
 /** execSync and the like return when their child ends; by then it is certain that nothing else helps. */
 const CHILDREN_MS = 1_000;
 const HISTORY_MAX = 5;
+/** HAProxy asks within seconds of a kill. */
+const RECENT_MS = 60_000;
 const UNKNOWN = 'a native function that does not return';
 
 /** `{ time, pid, seconds, in, requests, stack }`, the newest last. */
@@ -49,9 +51,10 @@ function summaries() {
   return history.map(({ time, seconds, in: place }) => ({ time, seconds, in: place }));
 }
 
-/** The stall that has cost a request its render, or undefined. */
+/** The stall that has just cost a request its render, or undefined. Clients choose ids: one of long ago is another request. */
 function stallOf(requestId) {
-  return history.findLast(({ requests }) => requests.includes(requestId));
+  const last = history.findLast(({ requests }) => requests.includes(requestId));
+  return last && Date.now() - Date.parse(last.time) < RECENT_MS ? last : undefined;
 }
 
 module.exports = { capture, history, record, stallOf, summaries, total: () => total };

@@ -367,6 +367,14 @@ function renderer() {
   return all.find(({ renders }) => renders) ?? all[0];
 }
 
+/** Has a server promise not to begin this try of a request any more. Only one whose requests all pass its gate can. */
+async function refuse(pid, token) {
+  const own = [...servers.values()].filter((server) => server.pid === pid);
+  if (!/^[A-Za-z0-9-]+$/.test(token) || own.length !== 1 || !own[0].guarded) return false;
+  const answer = await ask(pid, 'refuse', { argument: token, limitMs: FIGURES_MS });
+  return answer?.refused === true;
+}
+
 /** Whether it is the process that the supervisor started, not one that a launcher started below it. */
 function isChild({ pid, ppid }) {
   return pid === child?.pid || ppid === child?.pid;
@@ -649,6 +657,7 @@ const pages = pagesOf({
   state: () => state,
   isUp,
   renderer,
+  refuse,
   drain,
   undrain,
   figures: () => ({

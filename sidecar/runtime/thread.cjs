@@ -11,6 +11,7 @@ const { workerData } = require('node:worker_threads');
 const { compactSoon } = require('./compact.cjs');
 const { inProgress, views } = require('./figures.cjs');
 const { renderFigures } = require('./metrics.cjs');
+const { refuse } = require('./refused.cjs');
 const { isProgram, mapped, plainFrames } = require('./stack.cjs');
 
 const { port, token, spaces, isMainThread } = workerData;
@@ -53,6 +54,7 @@ function run(command, id, argument) {
     else if (command === 'resume') endCapture();
     else if (command === 'requests') answer(id, { requests: inProgress(figures, Date.now()) });
     else if (command === 'counts') answer(id, { requests: figures.requests[0] });
+    else if (command === 'refuse') answer(id, { refused: refuse(figures.refused, argument, Date.now()) });
     else if (command === 'figures') answer(id, { text: renderFigures(figures, spaces, Date.now()) });
     else if (command === 'profile') profile(id, Number(argument));
     else if (command === 'stop') endProfile?.();

@@ -132,7 +132,8 @@ function newGate() {
   const { BegunNotes } = require('./begun.cjs');
   const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
   const abandonedMs = Math.max(ABANDONED_MIN_MS, Number.isFinite(renderMs) ? renderMs : 0);
-  return new Gate(require('./vitals.cjs').figures, new BegunNotes(supervisor), { renderMs, abandonedMs });
+  const webSocketMs = Number(process.env.CORELANE_WEBSOCKET_MAX_AGE_MS) || 0;
+  return new Gate(require('./vitals.cjs').figures, new BegunNotes(supervisor), { renderMs, abandonedMs, webSocketMs });
 }
 
 /** The arguments of `listen` with the host replaced, or undefined if they are not about `port`. */
@@ -187,7 +188,12 @@ function patchListen(port) {
       release();
       detach(this);
     });
-    return originalListen.apply(this, changed);
+    try {
+      return originalListen.apply(this, changed);
+    } catch (error) {
+      release(); // no event will come of it
+      throw error;
+    }
   };
   // At once, not when the last connection has ended: the port is closed from now on.
   net.Server.prototype.close = function close(...args) {

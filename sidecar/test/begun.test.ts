@@ -25,7 +25,12 @@ interface Begun {
   BegunNotes: new (supervisor: Supervisor) => { begin(id?: string): number; end(place: number): void };
   expectNotesOf(supervisor: Supervisor, pid: number | undefined): void;
   sweep(supervisor: Supervisor): void;
-  wasBegun(supervisor: Supervisor, id: string, ageMs: number): Promise<string>;
+  wasBegun(
+    supervisor: Supervisor,
+    id: string,
+    ageMs: number,
+    refuse?: (pid: number) => Promise<boolean>,
+  ): Promise<string>;
 }
 
 /** No port, so that nobody else has it. */
@@ -95,6 +100,29 @@ test('unknown: a server is still there, and may have the request in its socket',
   expect(await was('a')).toBe('unknown');
 });
 
+test('a server that lives: what it has not begun it must promise never to begin', async () => {
+  const asked: number[] = [];
+  const promise = async (pid: number) => asked.push(pid) > 0;
+  const notes = new begun.BegunNotes(supervisor);
+  begun.expectNotesOf(supervisor, process.pid);
+  notes.begin('noted');
+  const asks = (id: string, refuse = promise) => begun.wasBegun(supervisor, id, 0, refuse);
+  expect([await asks('noted'), await asks('a'), await asks('a', async () => false)]).toEqual(['yes', 'no', 'unknown']);
+  // A promise is made for what needs one only: there are so many.
+  expect(asked).toEqual([process.pid]);
+  // It may have come to its parent, which would hand it on.
+  begun.expectNotesOf(supervisor, process.ppid);
+  expect(await asks('a')).toBe('unknown');
+  expect(asked).toHaveLength(1);
+});
+
+test('a server that lives and may begin it while it promises: the note counts', async () => {
+  const notes = new begun.BegunNotes(supervisor);
+  begun.expectNotesOf(supervisor, process.pid);
+  const answer = await begun.wasBegun(supervisor, 'late', 0, async () => notes.begin('late') >= 0);
+  expect(answer).toBe('yes');
+});
+
 test('unknown: one of several servers has no notes, or nobody knows which one it was', async () => {
   server('notes.begin("of-first")');
   server('', false);
@@ -126,9 +154,9 @@ test('who has ended is remembered for a while, who has not for as long as it tak
 });
 
 test('more at a time than there are places: unknown from then on', async () => {
-  server('for (let n = 0; n < 256; n += 1) notes.begin("busy-" + n)');
+  server('for (let n = 0; n < 1024; n += 1) notes.begin("busy-" + n)');
   expect(await was('other')).toBe('no');
-  server('for (let n = 0; n < 257; n += 1) notes.begin("busy-" + n)');
+  server('for (let n = 0; n < 1025; n += 1) notes.begin("busy-" + n)');
   expect(await was('other')).toBe('unknown');
 });
 

@@ -2,7 +2,10 @@
  * What clients can do to the memory and the disk of nginx, with the limits of the plan: whatever they hold, no container ends,
  * others are served, and who is turned away is told to come back (I3, I4).
  */
-import type net from 'node:net';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import http from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { budget } from '../../operator/src/render/budget.ts';
 import { docker, logs } from './docker.ts';
@@ -17,6 +20,8 @@ beforeAll(async () => {
     Pod.start({ workersPerPod: 2 }),
     Pod.start({
       workersPerPod: 1,
+      queue: { maxLength: 1000 },
+      timeouts: { render: '4s' },
       buffering: { request: { maxSize: '1Mi', memory: '8Ki' }, response: { memory: '64Ki', maxFileSize: '1Gi' } },
       sidecar: { nginx: { memory: '32Mi', memoryLimit: '64Mi', ephemeralStorageLimit: '64Mi' } },
     }),
@@ -25,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([pod?.stop(), small?.stop()]));
 
 interface Client {
-  socket: net.Socket;
+  socket: Socket;
   received: string;
 }
 let clients: Client[] = [];
@@ -69,6 +74,64 @@ async function onDisk(there: Pod): Promise<number> {
   return 512 * blocks.reduce((total, count) => total + count, 0);
 }
 
+/**
+ * Runs a program in a worker's container: a client that is nearer than one behind a published port, which is Docker's own program.
+ * Gives what ends it.
+ */
+function program(there: Pod, script: string): () => Promise<void> {
+  const ends = "process.stdin.resume().on('end', () => process.exit());";
+  const command = [
+    'exec',
+    '--interactive',
+    '--env',
+    'NODE_OPTIONS=',
+    there.workers[0] ?? '',
+    'node',
+    '-e',
+    script + ends,
+  ];
+  const child = spawn('docker', command);
+  const ended = once(child, 'close');
+  return async () => {
+    child.stdin.end();
+    await ended;
+  };
+}
+
+/** `count` connections from inside of the pod, each with `bytes`, or every second one. */
+const connections = (there: Pod, count: number, bytes: string, every = 1) =>
+  program(
+    there,
+    `const net = require('node:net');
+    const next = (n) => {
+      if (n >= ${count}) return;
+      const socket = net.connect({ host: '127.0.0.1', port: ${PORTS.http}, localAddress: '127.0.1.' + (1 + (n % 200)) });
+      socket.on('connect', () => { if (n % ${every} === 0) socket.write(${JSON.stringify(bytes)}); next(n + 50); });
+      socket.on('error', () => {});
+      socket.resume();
+    };
+    for (let n = 0; n < 50; n += 1) next(n);`,
+  );
+
+/** `count` requests from another pod, of whose answers nobody reads more than the beginning, or 64 KiB in each pause. */
+const unread = async (there: Pod, from: Pod, count: number, bytes: string, pauseMs = 3_600_000) =>
+  program(
+    from,
+    `const net = require('node:net');
+    const next = (n) => {
+      if (n >= ${count}) return;
+      const socket = net.connect({ host: '${await there.address()}', port: ${PORTS.http} });
+      socket.on('connect', () => socket.write(${JSON.stringify(bytes)}));
+      socket.on('error', () => {});
+      socket.once('data', () => next(n + 50));
+      socket.on('data', () => { socket.pause(); setTimeout(() => socket.resume(), ${pauseMs}).unref(); });
+    };
+    for (let n = 0; n < 50; n += 1) next(n);`,
+  );
+
+/** Files that nginx has open. */
+const filesOpen = async (there: Pod) =>
+  Number(await docker('exec', there.nginx, 'sh', '-c', 'ls /proc/[0-9]*/fd 2>/dev/null | wc -l'));
 let begun: Map<Pod, string>;
 beforeAll(async () => {
   begun = new Map([
@@ -88,29 +151,76 @@ async function expectUnharmed(there: Pod): Promise<void> {
   expect(Running).toBe(true);
 }
 
-test('1,000 clients that stall in a body of 256 KiB', async () => {
+/** All but `places` clients are turned out, or some more: those that are slow go by the dozen. */
+async function untilTurnedOut(places: number): Promise<void> {
+  const least = clients.length - places;
+  await until('the slowest have gone', () => refused('body-too-slow').length >= least);
+  expect(refused('body-too-slow').length).toBeLessThan(least + 64);
+}
+
+test('1,000 clients that stall in a body of 256 KiB: they make room for each other, and for all else', async () => {
   const { largeBodies } = budget(pod.spec);
   await stall(pod, 1000, 'POST /?id=stalled HTTP/1.1\r\nHost: a\r\nContent-Length: 262144\r\n\r\n', 255 * KIB);
-  await until('all others are refused', () => refused('bodies-full').length === 1000 - largeBodies);
-  const { received } = refused('bodies-full')[0] as Client;
-  expect(received).toMatch(/^HTTP\/1\.1 503 [\s\S]*\r\nRetry-After: 1\r\n[\s\S]*\{"error":"bodies-full"\}$/);
+  await untilTurnedOut(largeBodies);
+  const { received } = refused('body-too-slow')[0] as Client;
+  expect(received).toMatch(/^HTTP\/1\.1 503 [\s\S]*\r\nRetry-After: 1\r\n[\s\S]*\{"error":"body-too-slow"\}$/);
   expect((await post(pod, 60 * KIB)).status).toBe(200);
+  expect((await post(pod, 300 * KIB)).status).toBe(200);
   await expectUnharmed(pod);
   expect(pod.events({ event: 'begin', id: 'stalled' })).toEqual([]);
+  const line = (await pod.accessLog()).find(({ error }) => error === 'body-too-slow');
+  expect(line).toMatchObject({ status: 503, method: 'POST' });
 });
 
 test('1,000 clients that stall in a body that fits into memory', async () => {
   const { bodies } = budget(pod.spec);
   await stall(pod, 1000, 'POST /?id=stalled HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n\r\n', 63 * KIB);
-  await until('all others are refused', () => refused('bodies-full').length === 1000 - bodies);
+  await untilTurnedOut(bodies);
+  expect((await post(pod, 60 * KIB)).status).toBe(200);
   await expectUnharmed(pod);
 });
 
 test('1,000 clients whose bodies have no length in advance', async () => {
   const { largeBodies } = budget(pod.spec);
   await stall(pod, 1000, 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n', 60 * KIB);
-  await until('all others are refused', () => refused('bodies-full').length === 1000 - largeBodies);
+  await untilTurnedOut(largeBodies);
+  expect((await post(pod, 300 * KIB)).status).toBe(200);
   await expectUnharmed(pod);
+});
+
+test('an upload that takes its time stays, those that hardly move go', async () => {
+  const { bodies } = budget(small.spec);
+  const drip = 'POST /?id=dripping HTTP/1.1\r\nHost: a\r\nContent-Length: 8192\r\n\r\n';
+  const before = await filesOpen(small);
+  await stall(small, bodies, drip, 24);
+  // Docker's proxy may let the last one in first, and of those that are young the oldest goes.
+  await until('all have come', async () => (await filesOpen(small)) >= before + bodies);
+  const [part, parts] = ['x'.repeat(500), 10];
+  await stall(small, 1, `POST /?id=upload HTTP/1.1\r\nHost: a\r\nContent-Length: ${part.length * parts}\r\n\r\n`);
+  const upload = clients.at(-1) as Client;
+  for (let sent = 0; sent < parts; sent += 1) {
+    upload.socket.write(part);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await stall(small, bodies / 4, drip, 24);
+  }
+  await until('it is answered', () => upload.received !== '');
+  expect(upload.received).toMatch(/^HTTP\/1\.1 200 /);
+  expect(refused('body-too-slow').length).toBeGreaterThan(bodies);
+  expect(small.events({ event: 'begin', id: 'dripping' })).toEqual([]);
+});
+
+test('clients that have their answer and do not go make room at once', async () => {
+  const { requests } = budget(small.spec);
+  const lingering = Array.from({ length: requests }, async () => {
+    const socket = connect({ port: small.port(PORTS.http), host: '127.0.0.1', allowHalfOpen: true });
+    clients.push({ socket, received: '' });
+    socket.on('error', () => {}).resume();
+    // What follows the request makes nginx wait for more of it (lingering_close).
+    socket.write('GET /?id=lingering HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nX');
+    await once(socket, 'end');
+  });
+  await Promise.all(lingering);
+  await expectUnharmed(small);
 });
 
 test('250 clients that do not read a page of 1 MiB', async () => {
@@ -121,32 +231,71 @@ test('250 clients that do not read a page of 1 MiB', async () => {
   await expectUnharmed(pod);
 });
 
+test('more clients that do not read than there are places: they make room', async () => {
+  const { requests } = budget(small.spec);
+  const page = `GET /?id=many-unread&size=${800 * KIB} HTTP/1.1\r\nHost: a\r\n\r\n`;
+  const stop = await unread(small, pod, 2 * requests, page);
+  await until('all are rendered', () => small.events({ event: 'end', id: 'many-unread' }).length === 2 * requests);
+  await expectUnharmed(small);
+  const cut = await until('it is logged', async () =>
+    (await small.accessLog()).find(({ error }) => error === 'response-too-slow'),
+  );
+  expect(cut.status).toBe(200);
+  await stop();
+});
+
 test('more requests than memory is for: who comes then is refused, and told who refuses', async () => {
   const { requests, bodies } = budget(small.spec);
   await stall(small, bodies, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 8192\r\n\r\n');
   const pages = `GET /?size=${64 * KIB}&id=many HTTP/1.1\r\nHost: a\r\n\r\n`;
   const busy = small.get('/?hold=1&id=busy');
   await small.begun('busy');
-  await stall(small, requests, pages);
+  await stall(small, requests + 3, pages);
   // Before any is served: that would make room.
-  await until('all others are refused', () => refused('requests-full').length === bodies + 1);
+  await until('some are refused', () => refused('requests-full').length === 4);
+  expect(refused('body-too-slow').length).toBe(bodies);
   small.release('busy');
   expect((await busy).status).toBe(200);
-  await until('the others are served', () => clients.filter(({ received }) => received !== '').length >= requests);
-  expect(refused('requests-full').length).toBe(bodies + 1);
-  for (const { socket } of clients) socket.destroy();
-  await until('it serves', async () => (await small.get('/')).status === 200);
+  await until('the others are served', () => clients.every(({ received }) => received !== ''));
+  expect(refused('requests-full').length).toBe(4);
   await expectUnharmed(small);
 });
 
 test('bodies of just under the limit, on more connections than the disk is for', async () => {
   const { largeBodies } = budget(small.spec);
   await stall(small, 60, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048576\r\n\r\n', 1023 * KIB);
-  await until('all others are refused', () => refused('bodies-full').length === 60 - largeBodies);
+  await untilTurnedOut(largeBodies);
   await until('the bodies are on disk', async () => (await onDisk(small)) > (largeBodies - 1) * 1000 * KIB);
   expect(await onDisk(small)).toBeLessThanOrEqual(8 * 1024 * KIB);
   await expectUnharmed(small);
 });
+
+const SLOW_READERS = [
+  ['does not read', 3_600_000],
+  ['slowly reads', 100],
+] as const;
+test.each(SLOW_READERS)(
+  'a client that %s a page beyond its share of the disk gives its worker back',
+  async (_how, pauseMs) => {
+    const id = `held-${pauseMs}`;
+    const stop = await unread(
+      small,
+      pod,
+      1,
+      `GET /?id=${id}&size=${30_000 * KIB} HTTP/1.1\r\nHost: a\r\n\r\n`,
+      pauseMs,
+    );
+    await until('it is being rendered', () => small.events({ event: 'begin', id })[0]);
+    // It holds the only worker.
+    expect((await small.get('/?id=behind')).status).toBe(200);
+    const line = await until('it is logged', async () =>
+      (await small.accessLog()).find(({ uri }) => String(uri).includes(id)),
+    );
+    expect(line).toMatchObject({ status: 200, error: 'response-too-slow' });
+    await expectUnharmed(small);
+    await stop();
+  },
+);
 
 test('responses that are not read fill no more of the disk than there is for them', async () => {
   const before = small.events({ event: 'begin', id: 'huge' }).length;
@@ -160,28 +309,29 @@ test('responses that are not read fill no more of the disk than there is for the
 
 test('heads that do not end, as large as they may be', async () => {
   const cookie = `Cookie: ${'x'.repeat(7000)}\r\n`;
-  await stall(small, 1000, `GET / HTTP/1.1\r\nHost: a\r\n${cookie}${cookie}`);
+  await stall(small, 2000, `GET / HTTP/1.1\r\nHost: a\r\n${cookie}${cookie}`);
   await expectUnharmed(small);
 });
 
 test('20,000 idle connections', async () => {
-  const script = `
-    const net = require('node:net');
-    let open = 0;
-    const next = (n) => {
-      if (n >= 20000) return;
-      const socket = net.connect({ host: '127.0.0.1', port: ${PORTS.http}, localAddress: '127.0.1.' + (1 + (n % 200)) });
-      socket.on('connect', () => { open += 1; if (open % 2 === 0) socket.write('GET /ping HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n'); next(n + 50); });
-      socket.on('error', () => next(n + 50));
-      socket.resume();
-      if (n === 19999) setTimeout(() => console.log('opened', open), 500);
-    };
-    for (let n = 0; n < 50; n += 1) next(n);
-    setTimeout(() => process.exit(), 60000);`;
-  const attacker = docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[0] ?? '', 'node', '-e', script);
-  const connections = async () =>
-    Number(await docker('exec', pod.nginx, 'sh', '-c', 'ls /proc/[0-9]*/fd 2>/dev/null | wc -l'));
-  await until('nginx has as many as it takes', async () => (await connections()) > 14_000, 60_000);
+  const stop = connections(pod, 20_000, 'GET /ping HTTP/1.1\r\nHost: a\r\n\r\n', 2);
+  await until('nginx has as many as it takes', async () => (await filesOpen(pod)) > 14_000, 60_000);
   await expectUnharmed(pod);
-  await attacker.catch(() => '');
+  await stop();
+});
+
+test('20,000 connections with half a head: old ones make room', async () => {
+  const agent = new http.Agent({ keepAlive: true });
+  expect((await pod.get('/?id=kept', { agent })).status).toBe(200);
+  const stop = connections(pod, 20_000, 'GET / HTTP/1.1\r\nHost: a\r\nX-Half: ');
+  await until('nginx has as many as it lets in', async () => (await filesOpen(pod)) > 13_000, 60_000);
+  const { nginxConnections } = budget(pod.spec);
+  for (let n = 0; n < 100; n += 1) {
+    const answers = await Promise.all([pod.get(`/?id=new-${n}`), pod.get('/?id=kept', { agent })]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  }
+  expect(await filesOpen(pod)).toBeLessThan(nginxConnections);
+  await expectUnharmed(pod);
+  agent.destroy();
+  await stop();
 });

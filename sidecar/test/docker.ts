@@ -38,10 +38,13 @@ export async function together<T>(all: Promise<T>[]): Promise<T[]> {
   return Promise.all(all);
 }
 
-/** Makes a network of this run, with an address range of its own, and gives its name. */
-export async function networkForTest(): Promise<string> {
-  const name = `corelane-test-${RUN_ID}-${randomBytes(3).toString('hex')}`;
-  await docker('network', 'create', '--label', `${LABEL}=${RUN_ID}`, name);
+/** Makes a network of this run, with an address range of its own (`ipv6`: one of either family), and gives its name. */
+export async function networkForTest({ ipv6 = false } = {}): Promise<string> {
+  const id = randomBytes(3).toString('hex');
+  const name = `corelane-test-${RUN_ID}-${id}`;
+  // A unique local prefix (RFC 4193), random as it asks for.
+  const second = ipv6 ? ['--ipv6', '--subnet', `fd${id.slice(0, 2)}:${id.slice(2)}::/64`] : [];
+  await docker('network', 'create', '--label', `${LABEL}=${RUN_ID}`, ...second, name);
   return name;
 }
 

@@ -127,11 +127,12 @@ test("pages with all figures come at a bounded rate; one figure, the operator's 
   for (const path of paths) expect([path, ...(await whole(path))]).toEqual([path, 200, undefined, expect.any(Boolean)]);
   for (const path of paths) expect([path, ...(await whole(path))]).toEqual([path, 429, '10', false]);
   for (let n = 0; n < 20; n += 1) expect(await pod.isUp(0)).toBe(true);
-  const { sample } = await samplePod(async (path) => {
+  const operatorsPage = async (path: string) => {
     const { status, body } = await pod.get(path, { port: PORTS.stats });
     expect([path, status]).toEqual([path, 200]);
     return body;
-  });
+  };
+  const { sample } = await samplePod(operatorsPage, ['worker-0', 'worker-1']);
   expect(sample.workers).toHaveLength(2);
 });
 

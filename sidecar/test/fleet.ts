@@ -14,13 +14,14 @@ export class Fleet {
     this.pods = pods;
   }
 
-  /** Starts `count` pods, and waits until each knows all others. */
+  /** Starts `count` pods, and waits until each knows all others. `ipv6`: they have two addresses, and prefer that one. */
   static async start(
     count: number,
     input: Partial<RenderServiceSpecInput>,
-    options: WorkerOptions & PodOptions = {},
+    { ipv6 = false, ...options }: WorkerOptions & PodOptions & { ipv6?: boolean } = {},
   ): Promise<Fleet> {
-    const network = await networkForTest();
+    const network = await networkForTest({ ipv6 });
+    if (ipv6) options.edit = (_file, text) => text.replace('resolve-prefer ipv4', 'resolve-prefer ipv6');
     const fleet = new Fleet(network, []);
     try {
       await together(Array.from({ length: count }, () => fleet.add(input, options)));

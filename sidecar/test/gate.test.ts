@@ -8,7 +8,13 @@ let pod: Pod;
 let two: Pod;
 beforeAll(async () => {
   [pod, two] = await Promise.all([
-    Pod.start({ workersPerPod: 1, webSockets: true, timeouts: { render: '2s' }, queue: { timeout: '60s' } }),
+    Pod.start({
+      workersPerPod: 1,
+      // Longer than silence is allowed.
+      webSockets: { enabled: true, maxAge: '5s' },
+      timeouts: { render: '2s' },
+      queue: { timeout: '60s' },
+    }),
     Pod.start({ workersPerPod: 1, concurrency: 2 }),
   ]);
 });
@@ -60,6 +66,18 @@ test('a WebSocket that is silent for timeouts.render is closed', async () => {
   await until('it is a WebSocket', () => silent.received.endsWith('\r\n\r\n'));
   const waiting = pod.get('/?id=behind-silent');
   await until('it is closed', () => silent.ended);
+  expect((await waiting).status).toBe(200);
+});
+
+test('a WebSocket that lasts for webSockets.maxAge is closed, though it is never silent', async () => {
+  const busy = talk(upgrade('busy'));
+  await until('it is a WebSocket', () => busy.received.endsWith('\r\n\r\n'));
+  const beginning = busy.received.length;
+  busy.socket.on('data', () => busy.socket.write('x'));
+  busy.socket.write('x');
+  const waiting = pod.get('/?id=behind-busy');
+  await until('it is closed', () => busy.ended);
+  expect(busy.received.slice(beginning)).toMatch(/^x{2,}$/);
   expect((await waiting).status).toBe(200);
 });
 
@@ -118,6 +136,22 @@ test('with concurrency 2 it lets two through at a time', async () => {
   const inFlight = two.events({ event: 'begin' }).map((event) => event.inFlight);
   expect([inFlight.length, Math.max(...inFlight.map(Number))]).toEqual([6, 2]); // one of the test above
   expect(await two.runtimeMetric(0, 'corelane_worker_overlap_total')).toBe(3);
+});
+
+test('a try that the worker has promised not to begin ends, whenever it comes; the next one is another', async () => {
+  const said = await inside(
+    two,
+    `const headers = { 'X-Corelane-Runtime': 'true' };
+     const ask = (name) => fetch('http://127.0.0.1:9102/begun/' + name + '?ms=1&try=' + name, { headers }).then((answer) => answer.text());
+     const request = (name) => new Promise((resolve) => {
+       const headers = { 'x-request-id': 'promised', 'x-corelane-request': name };
+       const options = { host: '127.0.0.1', port: process.env.PORT, path: '/?id=promised', headers, agent: false };
+       require('node:http').get(options, ({ statusCode }) => resolve(statusCode)).on('error', ({ code }) => resolve(code));
+     });
+     (async () => console.log(JSON.stringify([await ask('one'), await request('one'), await request('one-again'), await ask('one-again')])))();`,
+  );
+  expect(JSON.parse(said)).toEqual(['no\n', 'ECONNRESET', 200, 'yes\n']);
+  expect(two.events({ event: 'begin', id: 'promised' })).toHaveLength(1);
 });
 
 test('a render whose client has gone gives its place back although a library has wrapped the end of its response', async () => {

@@ -3,13 +3,16 @@
  * announced, and the next client's answer is its own all the same (I5).
  */
 import { writeFileSync } from 'node:fs';
-import { Pod, until, type WorkerOptions } from './pod.ts';
+import { ANY_URL_KEEPS, Pod, until, type WorkerOptions } from './pod.ts';
 
 let pod: Pod;
 afterEach(() => pod?.stop());
 
 const start = (options: WorkerOptions) =>
-  Pod.start({ workersPerPod: 1, pooling: { enabled: false }, webSockets: true }, options);
+  Pod.start(
+    { workersPerPod: 1, ...ANY_URL_KEEPS, pooling: { enabled: false }, webSockets: { enabled: true } },
+    options,
+  );
 const isGuarded = async () =>
   (await pod.metric('haproxy_server_status{proxy="workers-guarded",server="worker-0",state="UP"}')) === 1;
 

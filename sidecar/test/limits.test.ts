@@ -47,6 +47,23 @@ test('a render beyond its limit is given up', async () => {
   await until('the render ends', () => pod.events({ event: 'end', id: 'too-long' })[0]);
 });
 
+test('the head of a response beyond 15 kB is no death: its own reason, and no second worker', async () => {
+  for (const [name, head] of [
+    ['fits', 12_000],
+    ['too-large', 20_000],
+  ] as const)
+    for (const method of ['GET', 'POST']) {
+      const id = `${name}-${method}`;
+      // The second time over a kept connection.
+      for (let n = 0; n < 2; n += 1) {
+        const { status, headers } = await pod.get(`/?head=${head}&id=${id}`, { method });
+        const expected = name === 'fits' ? [200, undefined] : [502, 'bad-response'];
+        expect([id, status, headers['x-corelane-error']]).toEqual([id, ...expected]);
+      }
+      expect(pod.events({ event: 'begin', id })).toHaveLength(2);
+    }
+});
+
 test('errors of the application pass through; only the proxies name theirs', async () => {
   for (const status of [404, 500, 502, 503, 504, 418]) {
     const answer = await pod.get(`/?id=app-${status}&status=${status}`);

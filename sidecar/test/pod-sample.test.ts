@@ -9,19 +9,20 @@ let lastStalls: Stall[] = [];
 /** Reads the pod as the operator does, and notes which pages that took. */
 async function sample(before?: PodSample): Promise<PodSample> {
   asked.length = 0;
-  const { sample: read, stalls } = await samplePod(async (path) => {
+  const page = async (path: string) => {
     asked.push(path.split('?')[0] as string);
     const { status, body } = await pod.get(path, { port: PORTS.stats });
     if (status !== 200) throw new Error(`${status}`);
     return body;
-  }, before);
+  };
+  const { sample: read, stalls } = await samplePod(page, ['worker-0', 'worker-1'], { before });
   lastStalls = stalls;
   return read;
 }
 
 beforeAll(async () => {
   const queue = { maxLength: 2, timeout: '2s' };
-  pod = await Pod.start({ workersPerPod: 2, queue, timeouts: { render: '30s' }, watchdog: { stallTimeout: '2s' } });
+  pod = await Pod.start({ workersPerPod: 2, queue, timeouts: { render: '4s' }, watchdog: { stallTimeout: '2s' } });
   for (const worker of [0, 1]) await until(`worker-${worker} is up`, () => pod.isUp(worker));
 });
 afterAll(() => pod?.stop());
@@ -56,6 +57,20 @@ test('busy workers, the queue, and both kinds of refusal are counted', async () 
     queueFullTotal: before.queueFullTotal + 1,
     queueTimeoutTotal: before.queueTimeoutTotal + 2,
   });
+});
+
+test('a worker whose render was given up is there, and has no room', async () => {
+  const before = await sample();
+  const hung = pod.get('/?until=dependency&id=hung', { headers: { 'X-Request-ID': 'hung' } });
+  const { worker } = await pod.begun('hung');
+  await until('HAProxy gives it no more', async () => !(await pod.isUp(worker)));
+  const { workers } = await sample(before);
+  expect(workers[worker]).toMatchObject({ up: true, blocked: true });
+  expect(workers[1 - worker]).toMatchObject({ up: true, busy: 0 });
+  pod.release('dependency');
+  await hung;
+  await until('it takes requests', () => pod.isUp(worker));
+  expect((await sample()).workers[worker]).not.toHaveProperty('blocked');
 });
 
 test('a worker that was stuck: where, and for how long', async () => {

@@ -63,6 +63,14 @@ export interface PodOptions {
   edit?: (file: string, text: string) => string;
 }
 
+/** Else a URL that nobody has seen answered goes over a new connection to its worker (docs/adr/0023-quarantine.md). */
+export const ANY_URL_KEEPS = { watchdog: { quarantine: { enabled: false } } };
+
+/** Idle connections to workers do not go while a test does what it wants them for. */
+export const KEEPS_LONG: PodOptions = {
+  edit: (_file, text) => text.replace('pool-purge-delay 1s', 'pool-purge-delay 60s'),
+};
+
 /** The key of a fleet, as the operator would make it. */
 export const FLEET_KEY = Buffer.alloc(32, 'fleet').toString('base64');
 
@@ -83,7 +91,7 @@ export interface WorkerEvent {
   pid: number;
   /** Milliseconds of the wall clock. */
   at: number;
-  event: 'up' | 'begin' | 'end' | 'upgrade' | 'sigterm' | 'exit' | 'die' | 'tick';
+  event: 'up' | 'begin' | 'end' | 'upgrade' | 'sigterm' | 'exit' | 'die' | 'tick' | 'refused';
   id?: string;
   method?: string;
   bytes?: number;
@@ -258,6 +266,12 @@ export class Pod {
     return docker('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', this.#holder);
   }
 
+  /** IPv6 address of the pod in its network, where that has such addresses. */
+  addressIpv6(): Promise<string> {
+    const format = '{{range .NetworkSettings.Networks}}{{.GlobalIPv6Address}}{{end}}';
+    return docker('inspect', '--format', format, this.#holder);
+  }
+
   /** Local port that leads to `port` of the pod. */
   port(port: number): number {
     return this.#ports.get(port) ?? 0;
@@ -288,6 +302,16 @@ export class Pod {
       );
       request.on('error', reject);
       request.end(body);
+    });
+  }
+
+  /** Asks for a page until its requests come over connections that are kept, from nginx to the workers. */
+  async keptConnections(page = '/?id=kept'): Promise<void> {
+    await until('connections are kept', async () => {
+      const before = this.events({ event: 'begin', id: 'kept' }).length;
+      for (const _ of [1, 2, 3, 4]) await this.get(page);
+      const latest = this.events({ event: 'begin', id: 'kept' }).slice(before);
+      return new Set(latest.map(({ worker, port }) => `${worker} ${port}`)).size < latest.length;
     });
   }
 
@@ -454,7 +478,8 @@ export class Pod {
     const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
     const options = ['--network', this.network, ...RESTRICTED, ...shared];
     const keyMount = ['--volume', `${join(this.#folder, 'key')}:${PEERS_KEY_MOUNT_PATH}:ro`];
-    const env = { CORELANE_PEERS: PEERS_HOST, CORELANE_REVISION: revision, CORELANE_POD_IPS: await this.address() };
+    const addresses = [await this.address(), await this.addressIpv6()].filter(Boolean);
+    const env = { CORELANE_PEERS: PEERS_HOST, CORELANE_REVISION: revision, CORELANE_POD_IPS: addresses.join(',') };
     const peers = [...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]), ...keyMount];
     const haproxy = async () => {
       this.haproxy = await start(...options, ...peers, ...this.#memory('haproxy'), SIDECAR_IMAGE, 'haproxy');

@@ -1,12 +1,14 @@
 /** Requests that take their worker's event loop with them: what one of them costs. */
 import { docker } from './docker.ts';
 import { Fleet } from './fleet.ts';
-import { type Answer, Pod, until } from './pod.ts';
+import { type Answer, KEEPS_LONG, Pod, until } from './pod.ts';
 
+const REUSED = 'haproxy_backend_connection_reuses_total{proxy="workers"}';
+const idleOf = (worker: number) => `haproxy_server_idle_connections_current{proxy="workers",server="worker-${worker}"}`;
 const WATCHDOG = { stallTimeout: '1s' };
 let pod: Pod;
 beforeAll(async () => {
-  pod = await Pod.start({ workersPerPod: 2, watchdog: WATCHDOG, replay: 'Always' });
+  pod = await Pod.start({ workersPerPod: 2, watchdog: WATCHDOG, replay: 'Always' }, KEEPS_LONG);
 });
 afterAll(() => pod?.stop());
 beforeEach(() => Promise.all([0, 1].map((worker) => until(`worker-${worker} is up`, () => pod.isUp(worker)))));
@@ -21,7 +23,28 @@ test.each(['GET', 'POST'])('a render that its worker got stuck in is not given t
   const line = await until('it is logged', async () =>
     (await pod.accessLog()).find(({ uri }) => String(uri).includes(id)),
   );
-  expect(line).toMatchObject({ error: 'worker-stuck', stuckIn: expect.stringMatching(/./), tries: '502' });
+  expect(line).toMatchObject({ error: 'worker-stuck', stuckIn: expect.stringMatching(/./) });
+});
+
+test('nor a POST over a connection that was used before', async () => {
+  const id = 'kept-loop';
+  await until('connections to both workers are kept', async () => {
+    await Promise.all([0, 1].map((n) => pod.get(`/?ms=50&id=warm-${n}`)));
+    return (await pod.metric(idleOf(0))) > 0 && (await pod.metric(idleOf(1))) > 0;
+  });
+  const reused = await pod.metric(REUSED);
+  const answer = pod.get(`/?loop=1&id=${id}`, { method: 'POST' });
+  await pod.begun(id);
+  expect(await pod.metric(REUSED)).toBe(reused + 1);
+  expect(error(await answer)).toEqual([502, 'worker-stuck']);
+  expect(begun(pod, id)).toHaveLength(1);
+});
+
+test('nor one over a connection that was used before', async () => {
+  await pod.keptConnections();
+  const before = begun(pod, 'kept').length;
+  expect(error(await pod.get('/?id=kept', { headers: { 'x-loop': '1' } }))).toEqual([502, 'worker-stuck']);
+  expect(begun(pod, 'kept')).toHaveLength(before + 1);
 });
 
 test('nor in another pod', async () => {

@@ -5,6 +5,7 @@ import { docker, SIDECAR_IMAGE } from './docker.ts';
 import { Fleet, knownPeers } from './fleet.ts';
 import { AS_NGINX, handOver, identityOf, message, promised } from './peer.ts';
 import { type Answer, type Pod, until } from './pod.ts';
+import { rawConnection } from './raw.ts';
 
 let fleet: Fleet;
 afterEach(() => fleet?.stop());
@@ -58,6 +59,42 @@ test('what finds no slot at home is rendered by pods that have one, once, as if 
   expect(log.filter(({ pod }) => pod === '')).toHaveLength(2);
   expect(new Set(log.map(({ pod, worker }) => `${pod} ${worker}`)).size).toBe(6);
   for (const pod of others) expect(await rendered(pod)).toEqual([]);
+});
+
+test('pods help each other over IPv6', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 }, { ipv6: true });
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const peers = await home.runtimeApi('show servers state peers');
+  expect(peers).toContain(` ${await other.addressIpv6()} `);
+  expect(peers).not.toContain(await other.address());
+  const answers = await many(4, (id) => home.get(`/?ms=100&id=${id}`));
+  expect(answers.map(({ status }) => status)).toEqual(Array(4).fill(200));
+  expect(begunIn(other).length).toBeGreaterThan(0);
+});
+
+test('a WebSocket waits at home, where it is counted, also for the first worker', async () => {
+  fleet = await Fleet.start(2, { ...patient, workersPerPod: 1, webSockets: { enabled: true } });
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const page = home.get('/?hold=1&id=page');
+  await home.begun('page');
+  const key = ['Sec-WebSocket-Version: 13', 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='];
+  const lines = ['GET /socket HTTP/1.1', 'Host: x', 'Connection: Upgrade', 'Upgrade: websocket', ...key];
+  const socket = await rawConnection(home.port(PORTS.http));
+  let received = '';
+  socket.on('data', (chunk) => {
+    received += chunk;
+  });
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`);
+  const waiting = 'haproxy_server_current_queue{proxy="line",server="slots"}';
+  await until('it waits', async () => (await home.metric(waiting)) === 1);
+  // The page behind it does not wait for it: the other pod has a worker.
+  expect(hops(await home.get('/?id=behind'))).toBe(1);
+  expect(received).toBe('');
+  home.release('page');
+  expect((await page).status).toBe(200);
+  await until('it is a WebSocket', () => received.startsWith('HTTP/1.1 101'));
+  expect(begunIn(other)).toEqual(['behind']);
+  socket.destroy();
 });
 
 test('nothing is handed over while there is a free slot at home', async () => {
@@ -173,6 +210,13 @@ test('a POST whose worker in another pod dies before it has begun it is rendered
   const [home, other] = fleet.pods as [Pod, Pod];
   const busy = home.get('/?hold=1&id=busy');
   await home.begun('busy');
+  // One that is idle, from another request of this peer, is not for the next one: its end would name no worker.
+  const idle = 'haproxy_server_idle_connections_current{proxy="workers",server="worker-0"}';
+  await until('a connection is kept', async () => {
+    await home.get('/?id=warm', { method: 'POST' });
+    return (await other.metric(idle)) > 0;
+  });
+  const rendered = () => [home, other].flatMap(begunIn).filter((id) => id !== 'warm');
   const frozen = other.server(0);
   await other.kill(0, frozen, 'STOP');
   const post = home.get('/?id=post', { method: 'POST', body: 'x'.repeat(300_000) });
@@ -180,7 +224,7 @@ test('a POST whose worker in another pod dies before it has begun it is rendered
   await until('the other pod has it', async () => (await other.metric(sessions)) === 1);
   await other.kill(0, frozen, 'KILL');
   expect((await post).status).toBe(200);
-  expect(begunIn(home).concat(begunIn(other)).sort()).toEqual(['busy', 'post']);
+  expect(rendered().sort()).toEqual(['busy', 'post']);
 
   // One that it has begun is not.
   const begun = home.get('/?hold=1&id=begun', { method: 'POST' });
@@ -188,7 +232,7 @@ test('a POST whose worker in another pod dies before it has begun it is rendered
   await other.kill(0, pid, 'KILL');
   fleet.release('begun');
   expect((await begun).headers['x-corelane-error']).toBe('worker-died');
-  expect(begunIn(home).concat(begunIn(other)).sort()).toEqual(['begun', 'busy', 'post']);
+  expect(rendered().sort()).toEqual(['begun', 'busy', 'post']);
   fleet.release('busy');
   await busy;
 });

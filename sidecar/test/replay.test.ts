@@ -1,12 +1,15 @@
 /** `replay`: which request of a dead worker is given to another one, once, and which is answered 502 (I2). */
 import { docker } from './docker.ts';
-import { Pod, until } from './pod.ts';
+import { KEEPS_LONG, Pod, until } from './pod.ts';
 
 /** Beyond what HAProxy and the socket hold (about 230 kB): nginx must send it anew from its own copy. */
 const LARGE_BODY = Buffer.alloc(300_000, 'x');
 const REPLAYED = [200, undefined, 2];
 const REFUSED = [502, 'worker-died', 1];
 const SESSIONS = 'haproxy_server_current_sessions{proxy="workers",server="worker-0"}';
+
+const REUSED = 'haproxy_backend_connection_reuses_total{proxy="workers"}';
+const idleOf = (worker: number) => `haproxy_server_idle_connections_current{proxy="workers",server="worker-${worker}"}`;
 
 const expected = {
   Safe: { GET: REPLAYED, OPTIONS: REPLAYED, POST: REFUSED, PUT: REFUSED, PATCH: REFUSED },
@@ -17,7 +20,7 @@ const expected = {
 describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
   let pod: Pod;
   beforeAll(async () => {
-    pod = await Pod.start({ workersPerPod: 2, replay: replay as keyof typeof expected });
+    pod = await Pod.start({ workersPerPod: 2, replay: replay as keyof typeof expected }, KEEPS_LONG);
   });
   afterAll(() => pod?.stop());
 
@@ -28,6 +31,14 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
     await until('it listens', () => pod.events({ event: 'up', worker }).length > starts);
     const up = `haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`;
     await until('the worker is back', async () => (await pod.metric(up)) === 1);
+  }
+
+  /** With it the connections of the process before go. */
+  async function renew(worker: number): Promise<void> {
+    const before = pod.server(worker);
+    await pod.kill(worker, before, 'KILL');
+    await until('there is another one', () => pod.server(worker) !== before);
+    await until('it is back', () => pod.isUp(worker));
   }
 
   test.each(Object.entries(methods))('kill -9 of the worker that renders a %s', async (method, outcome) => {
@@ -47,14 +58,28 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
     await revive(worker);
   });
 
-  test.each([0, LARGE_BODY.length])('a POST of %i bytes that its worker has not begun is not lost', async (bytes) => {
-    const ids = ['one', 'other'].map((name) => `${replay}-unbegun-${name}-${bytes}`);
+  test.each([
+    [0, 'a new'],
+    [LARGE_BODY.length, 'a new'],
+    [0, 'a kept'],
+    [LARGE_BODY.length, 'a kept'],
+  ])('a POST of %i bytes that its worker has not begun is not lost over %s connection', async (bytes, connection) => {
+    const ids = ['one', 'other'].map((name) => `${replay}-unbegun-${name}-${bytes}-${connection}`.replaceAll(' ', '-'));
+    const idle = () => Promise.all([0, 1].map((worker) => pod.metric(idleOf(worker))));
+    if (connection === 'a new') await Promise.all([renew(0), renew(1)]);
+    else
+      await until('one of each is kept', async () => {
+        await Promise.all(ids.map((id) => pod.get(`/?ms=50&id=warm-${id}`, { method: 'POST' })));
+        return (await idle()).every((count) => count > 0);
+      });
     const frozen = pod.server(0);
+    const reused = await pod.metric(REUSED);
     await pod.kill(0, frozen, 'STOP');
     // One for each worker: the kernel accepts it for the one that is frozen.
     const answers = ids.map((id) => pod.get(`/?id=${id}`, { method: 'POST', body: LARGE_BODY.subarray(0, bytes) }));
     expect((await Promise.race(answers)).status).toBe(200);
     await until('it has been sent the other one', async () => (await pod.metric(SESSIONS)) === 1);
+    expect((await pod.metric(REUSED)) - reused).toBe(connection === 'a new' ? 0 : 2);
     await pod.kill(0, frozen, 'KILL');
     for (const answer of answers) expect(await answer).toMatchObject({ status: 200 });
     for (const answer of answers) expect(JSON.parse((await answer).body)).toMatchObject({ method: 'POST', bytes });

@@ -64,12 +64,13 @@ const refused: [name: string, bytes: string[]][] = [
   ['line breaks in a URL: a line of its own', [`${GET_HEAP}${HEADER} HTTP/1.1\r\n${LOCAL}\r\n`]],
   ['a header that is continued', [`${GET_HEAP}${LOCAL}X-A: b\r\n X-Corelane-Runtime: true\r\n\r\n`]],
   ['a blank before the colon', [`${GET_HEAP}${LOCAL}X-Corelane-Runtime : true\r\n\r\n`]],
+  ['a promise', [`GET /begun/a?ms=1&try=a HTTP/1.1\r\n${LOCAL}\r\n`]],
   ['a profile', [`GET /profile?seconds=1 HTTP/1.1\r\n${LOCAL}\r\n`]],
 ];
-test.each(refused)('no heap snapshot and no profile for %s', async (_name, bytes) => {
+test.each(refused)('no heap snapshot, profile or promise for %s', async (_name, bytes) => {
   const answer = await talk(...bytes);
   expect(answer).toMatch(/^HTTP\/1\.1 403 /);
-  expect(answer).toMatch(/curl -H 'X-Corelane-Runtime: true' http:\/\/127\.0\.0\.1:[0-9]+\/(heap|profile);/);
+  expect(answer).toMatch(/curl -H 'X-Corelane-Runtime: true' http:\/\/127\.0\.0\.1:[0-9]+\/(heap|profile|begun\/a);/);
   expect(await ask()).toBe('up');
 });
 
@@ -84,7 +85,7 @@ test('whoever sets the header gets them; the others need none', async () => {
   const statuses = ['/metrics', '/stalls', '/healthz', '/begun/a?ms=0', '/why/a', '/none'].map(
     async (path) => (await get(program.runtimePort, path)).status,
   );
-  expect(await Promise.all(statuses)).toEqual([200, 200, 200, 200, 404, 404]);
+  expect(await Promise.all(statuses)).toEqual([200, 200, 200, 403, 404, 404]);
 });
 
 /** When the event loop of the worker stood still longest, on the clock of its notes. */

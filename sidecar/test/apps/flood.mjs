@@ -4,7 +4,8 @@
  * it was received.
  *   idle      says nothing
  *   half      half of a request's head, and no more
- *   slow      a byte every 0.2 s
+ *   slow      a byte of a head every 0.2 s
+ *   body      the same of a body of 8 KiB
  *   requests  asks for PATH, again and again
  *   unread    asks for PATH, and does not read
  *   h2        the preface of HTTP/2, and a stream
@@ -30,7 +31,15 @@ const H2 = Buffer.concat([
 /** What a client of that kind sends first. */
 function firstBytes(kind, path) {
   const head = `GET ${path} HTTP/1.1\r\nHost: pod\r\n`;
-  const all = { idle: '', half: `${head}X-Half: `, slow: head, requests: `${head}\r\n`, unread: `${head}\r\n`, h2: H2 };
+  const all = {
+    idle: '',
+    half: `${head}X-Half: `,
+    slow: head,
+    requests: `${head}\r\n`,
+    body: `POST ${path} HTTP/1.1\r\nHost: pod\r\nContent-Length: 8192\r\n\r\nx`,
+    unread: `${head}\r\n`,
+    h2: H2,
+  };
   if (!(kind in all)) throw new Error(`no kind ${kind}`);
   return all[kind];
 }
@@ -39,7 +48,7 @@ function connect() {
   const [kind, path = '/'] = kinds[seen.opened % kinds.length].split(':');
   const first = firstBytes(kind, path);
   const socket = net.connect({ host, port: Number(port) });
-  socket.isSlow = kind === 'slow';
+  socket.isSlow = kind === 'slow' || kind === 'body';
   open.add(socket);
   seen.opened += 1;
   seen.openAtOnce = Math.max(seen.openAtOnce, open.size);

@@ -1,8 +1,8 @@
 /**
  * Honest clients: `honest.mjs RATE HOST...` sends RATE requests a second for as long as its standard input is open, each when its
  * time has come, whatever the others do, to all hosts in turn over kept connections. Every fourth is a POST. For each it writes
- * `{ at, ms, failed?, foreign? }`: milliseconds of the wall clock, how long it took from the time at which it was to be sent; a status or an
- * error other than 200; whether the answer was another one's.
+ * `{ at, ms, failed?, foreign? }`: milliseconds of the wall clock, how long it took from the time at which it was to be sent; a status
+ * other than 200 and who made it, or an error; whether the answer was another one's.
  */
 import http from 'node:http';
 
@@ -38,7 +38,8 @@ function ask(number, dueMs) {
       });
       response.on('error', (error) => tell({ failed: error.code ?? error.name }));
       response.on('end', () => {
-        if (response.statusCode !== 200) return tell({ failed: response.statusCode });
+        if (response.statusCode !== 200)
+          return tell({ failed: `${response.statusCode} ${response.headers['x-corelane-error'] ?? ''}` });
         tell(isOwn(text, id, body.length) ? {} : { foreign: text.slice(0, 500) });
       });
     },

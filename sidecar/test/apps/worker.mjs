@@ -5,14 +5,18 @@
  *   block=N   block the event loop for N ms without burning CPU
  *   hold=1    render without blocking until the test releases this id; hold=block with the event loop blocked
  *   until=X   render without blocking until the test releases X, which stands for something that the render needs
- *   loop=1    never return
+ *   loop=1    never return; a request with the header x-loop neither, without burning CPU
  *   die=1     end the process in the middle of the render; exit=N with that code; die=once only in the first try
  *   throw=1   an error that nobody catches
  *   helper=1  start a child process, and one below it whose parent has ended
  *   size=N    answer with N bytes
  *   header=NAME:VALUE  answer with that header, any number of them
+ *   head=N    answer with a header of N bytes
+ *   hints=N   answer 103 Early Hints N times before
  *   status=N  answer with that status; 401 asks for an authentication of the connection
  *   length=N  announce N bytes, send 10, and the text of more=TEXT 0.1 s later; never=1: do not end
+ *   closes-idle=1  close all idle connections after the render
+ *   unread=1  answer without having read the body
  *   drop=once end the connection instead of an answer in the first try
  *   wrap=1    when the client has gone, wrap the end of the response, as libraries do
  *   fetch=URL answer with what a GET of that URL says (an application that lets its clients do so)
@@ -23,7 +27,7 @@
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 
 const { PORT, WORKER_INDEX, EVENTS, HOSTNAME } = process.env;
@@ -97,7 +101,7 @@ const FORGED = {
   'x-corelane-error': 'forged',
   'x-corelane-died': 'worker-0',
   'x-corelane-unbegun': '1',
-  'x-accel-redirect': '@corelane_again',
+  'x-accel-redirect': '@corelane_502',
 };
 
 const FAULTS = {
@@ -152,27 +156,39 @@ async function sendWrongly(response, parameters) {
   if (!parameters.has('never')) response.end(parameters.get('more') ?? '');
 }
 
+function headersOf(status, parameters) {
+  const ntlm = status === 401 ? { 'www-authenticate': 'NTLM' } : {};
+  const long = parameters.has('head') ? { 'x-long': 'x'.repeat(Number(parameters.get('head'))) } : {};
+  const further = Object.fromEntries(parameters.getAll('header').map((header) => header.split(/:(.*)/s)));
+  return { 'content-type': 'application/json', ...FORGED, ...ntlm, ...long, ...further };
+}
+
+function sendHints(response, count) {
+  for (let n = 0; n < count; n += 1) response.writeEarlyHints({ link: `</${'x'.repeat(3000)}>; rel=preload` });
+}
+
 const server = http.createServer(async (request, response) => {
   const url = new URL(request.url, 'http://worker');
   const id = url.searchParams.get('id') ?? url.pathname;
   inFlight += 1;
   note({ event: 'begin', id, method: request.method, inFlight, port: request.socket.remotePort });
   if (url.searchParams.has('wrap')) response.once('close', () => wrapEnd(response));
-  const bytes = await bodyBytes(request).catch(() => -1);
+  const bytes = url.searchParams.has('unread') ? 0 : await bodyBytes(request).catch(() => -1);
+  if (request.headers['x-loop']) for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
   const { status, size } = await render(url, id);
   const fetched = url.searchParams.get('fetch');
   inFlight -= 1;
   note({ event: 'end', id, bytes });
+  if (url.searchParams.has('closes-idle')) server.closeIdleConnections();
   if (url.searchParams.has('drop') && tries(id) === 1) request.socket.destroy();
+  sendHints(response, Number(url.searchParams.get('hints')));
   if (url.searchParams.has('length')) return sendWrongly(response, url.searchParams);
   const body = fetched
     ? await fetchText(fetched, { 'x-corelane-runtime': request.headers['x-corelane-runtime'] ?? '' })
     : size > 0
       ? 'x'.repeat(size)
       : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
-  const ntlm = status === 401 ? { 'www-authenticate': 'NTLM' } : {};
-  const further = Object.fromEntries(url.searchParams.getAll('header').map((header) => header.split(/:(.*)/s)));
-  response.writeHead(status, { 'content-type': 'application/json', ...FORGED, ...ntlm, ...further }).end(body);
+  response.writeHead(status, headersOf(status, url.searchParams)).end(body);
 });
 // A WebSocket that sends back what it gets, frames unread.
 server.on('upgrade', (request, socket) => {
@@ -192,6 +208,17 @@ if (process.env.KEEPS_ALIVE_MS) server.keepAliveTimeout = Number(process.env.KEE
 if (process.env.NEVER_LISTENS) setTimeout(() => process.exit(3), 50);
 // As Next.js does: the pod's name, which is the address that everybody can reach.
 else server.listen(Number(PORT), process.env.LISTEN_ON_HOSTNAME ? HOSTNAME : '127.0.0.1', () => note({ event: 'up' }));
+// Programs that take "listens already" for "listens".
+if (process.env.LISTENS_AGAIN)
+  server.once('listening', () => {
+    for (let n = 0; n < Number(process.env.LISTENS_AGAIN); n += 1) {
+      try {
+        server.listen(Number(PORT));
+      } catch (error) {
+        note({ event: 'refused', id: error.code, bytes: readdirSync('/proc/self/fd').length });
+      }
+    }
+  });
 // Servers that are stopped and started again, or whose port was in use.
 if (process.env.LISTENS_TWICE) {
   server.close();

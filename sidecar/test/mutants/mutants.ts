@@ -11,6 +11,7 @@ export type MutantFile =
   | 'peer-key.lua'
   | 'peer-questions.lua'
   | 'second-tries.lua'
+  | 'quarantine.lua'
   | 'corelane-drain'
   | 'corelane-entrypoint'
   | `${'begun' | 'gate' | 'head' | 'health' | 'length' | 'pages' | 'recycling' | 'supervise' | 'thread' | 'worker'}.cjs`;
@@ -136,7 +137,7 @@ const haproxy: Omit<Mutant, 'file'>[] = [
   {
     name: 'no limit of the queue',
     breaks: 'I3',
-    edits: [[/ {2}http-request return .* if no_slot queue_full\n/g, REMOVED]],
+    edits: [[/ {2}http-request return .* if no_slot queue_full( !poison)?\n/g, REMOVED]],
     caughtBy: 'limits: a full queue refuses at once',
   },
   {
@@ -182,10 +183,10 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     caughtBy: 'forwarded: of a stranger nothing is believed',
   },
   {
-    name: 'a request that is sent once goes over a kept connection (http-reuse always)',
-    breaks: 'I5',
+    name: 'the request of a peer goes over a kept connection (http-reuse always)',
+    breaks: 'I2',
     edits: [[/http-reuse safe/g, 'http-reuse always']],
-    caughtBy: 'kept-connections: a POST, which is sent once',
+    caughtBy: 'pooling: a POST whose worker in another pod dies',
   },
   {
     name: 'who comes after a 401 is tied to that worker',
@@ -263,15 +264,9 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     caughtBy: 'pooling: a POST whose worker in another pod dies',
   },
   {
-    name: 'applications may send requests on a second try',
-    breaks: 'I2',
-    edits: [[/ {2}http-response del-header X-Accel- -m beg\n/g, REMOVED]],
-    caughtBy: 'limits: errors of the application pass through',
-  },
-  {
-    name: 'applications may tell nginx what HAProxy does not take away',
+    name: 'what applications tell nginx is passed on',
     breaks: 'I4',
-    edits: [[/del-header X-Accel- -m beg/g, 'del-header X-Accel-Redirect']],
+    edits: [[/ {2}http-response del-header X-Accel- -m beg\n/g, REMOVED]],
     caughtBy: 'x-accel: change nothing, and nobody sees them',
   },
   {
@@ -366,17 +361,14 @@ const nginx: Omit<Mutant, 'file'>[] = [
   {
     name: 'no replay',
     breaks: 'I2',
-    edits: [[/proxy_next_upstream error;/g, 'proxy_next_upstream off;']],
+    edits: [[/proxy_next_upstream error non_idempotent;/g, 'proxy_next_upstream off;']],
     caughtBy: 'replay: Safe kill -9 of the worker that renders a GET',
   },
   {
-    name: 'a POST is replayed although only safe methods may',
+    name: 'a POST over a kept connection has no second try',
     breaks: 'I2',
-    edits: [
-      [/default corelane_once;/g, 'default corelane_replay;'],
-      [/proxy_next_upstream error;/g, 'proxy_next_upstream error non_idempotent;'],
-    ],
-    caughtBy: 'replay: Safe kill -9 of the worker that renders a POST',
+    edits: [[/proxy_next_upstream error non_idempotent;/g, 'proxy_next_upstream error;']],
+    caughtBy: 'replay: Safe a POST of 0 bytes that its worker has not begun is not lost over a kept',
   },
   {
     name: 'nothing else but safe methods is replayed although all may',
@@ -387,7 +379,7 @@ const nginx: Omit<Mutant, 'file'>[] = [
   {
     name: 'a 502 of the application is replayed',
     breaks: 'I2',
-    edits: [[/proxy_next_upstream error;/g, 'proxy_next_upstream error http_502;']],
+    edits: [[/proxy_next_upstream error non_idempotent;/g, 'proxy_next_upstream error non_idempotent http_502;']],
     caughtBy: 'limits: errors of the application pass through',
   },
   {
@@ -409,13 +401,10 @@ const nginx: Omit<Mutant, 'file'>[] = [
     caughtBy: 'serving: a body of 1 MB arrives whole',
   },
   {
-    name: 'a request that is sent once goes over a kept connection to HAProxy',
+    name: 'each request has its own connection to HAProxy',
     breaks: 'I5',
-    edits: [
-      [/default close;\n {4}corelane_replay "";/g, 'default "";'],
-      [/(upstream corelane_once {\n)([^}]*)}/g, '$1$2 keepalive 8; }'],
-    ],
-    caughtBy: 'kept-connections: a POST, which is sent once',
+    edits: [[/proxy_set_header Connection "";/g, 'proxy_set_header Connection close;']],
+    caughtBy: 'kept-connections: a POST goes over the connections',
   },
   {
     name: 'two dead workers, the first one over a kept connection, look like a dead HAProxy',
@@ -426,25 +415,37 @@ const nginx: Omit<Mutant, 'file'>[] = [
   {
     name: 'any number of bodies on disk',
     breaks: 'I3',
-    edits: [[/ {4}limit_conn large_bodies .*\n/g, REMOVED]],
+    edits: [[/corelane_large_bodies [0-9]+/g, 'corelane_large_bodies 64000']],
     caughtBy: 'budget: 1,000 clients that stall in a body of 256 KiB',
   },
   {
-    name: 'a body without a length counts as a small one',
+    name: 'the kernel keeps as much of a response as it likes',
     breaks: 'I3',
-    edits: [[/(\$corelane_large_body \{\n {4}default 1;\n)/g, '$1    "~chunked" "";\n']],
-    caughtBy: 'budget: 1,000 clients whose bodies have no length',
+    edits: [[/ sndbuf=[0-9]+/g, REMOVED]],
+    caughtBy: 'budget: more clients that do not read',
+  },
+  {
+    name: 'the place of a slow client is free only when it has read its error',
+    breaks: 'I3',
+    edits: [[/ {6}lingering_close off;\n/g, REMOVED]],
+    caughtBy: 'budget: 1,000 clients that stall in a body of 256 KiB',
+  },
+  {
+    name: 'a slow client holds a worker for as long as it likes',
+    breaks: 'I4',
+    edits: [[/corelane_worker_held_max .*;/g, 'corelane_worker_held_max 1h;']],
+    caughtBy: 'budget: a client that slowly reads a page',
   },
   {
     name: 'any number of bodies in memory',
     breaks: 'I3',
-    edits: [[/ {4}limit_conn bodies .*\n/g, REMOVED]],
+    edits: [[/corelane_bodies [0-9]+/g, 'corelane_bodies 64000']],
     caughtBy: 'budget: 1,000 clients that stall in a body that fits',
   },
   {
     name: 'any number of requests',
     breaks: 'I3',
-    edits: [[/ {4}limit_conn requests .*\n/g, REMOVED]],
+    edits: [[/corelane_requests [0-9]+/g, 'corelane_requests 64000']],
     caughtBy: 'budget: more requests than memory is for',
   },
   {
@@ -492,7 +493,7 @@ const nginx: Omit<Mutant, 'file'>[] = [
   {
     name: 'ping goes through a worker',
     breaks: 'I6',
-    edits: [[/return 200 "ok\\n";/g, 'proxy_pass http://corelane_once;']],
+    edits: [[/return 200 "ok\\n";/g, 'proxy_pass http://corelane;']],
     caughtBy: 'serving: answer while all workers are busy',
   },
   {
@@ -949,6 +950,13 @@ const runtime: Mutant[] = [
     caughtBy: 'kept-connections: what a program sends beyond',
   },
   {
+    name: 'an interim response is taken for an answer',
+    breaks: 'I3',
+    file: 'length.cjs',
+    edits: [[/ \|\| response\.statusCode < FINAL/g, REMOVED]],
+    caughtBy: 'informational: a page that is answered 103 and nothing else',
+  },
+  {
     name: 'a response that never ends has its connection for ever',
     breaks: 'I3',
     file: 'length.cjs',
@@ -1096,6 +1104,62 @@ const runtime: Mutant[] = [
     caughtBy: 'gate: a WebSocket that is silent',
   },
   {
+    name: 'an answer that HAProxy cannot read counts as a death',
+    breaks: 'I2',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}http-response return status 502 [^\n]* if \{ res\.hdr\(X-Corelane-End\) -m str PH \}\n/g, REMOVED]],
+    caughtBy: 'limits: the head of a response beyond',
+  },
+  {
+    name: 'a listen that throws keeps 256 files open',
+    breaks: 'runtime',
+    file: 'worker.cjs',
+    edits: [[/release\(\); \/\/ no event will come of it/g, '']],
+    caughtBy: 'listens: a `listen` that throws',
+  },
+  {
+    name: 'a WebSocket lasts for ever',
+    breaks: 'I4',
+    file: 'gate.cjs',
+    edits: [[/if \(event === 'upgrade'\)/g, 'if (false)']],
+    caughtBy: 'gate: a WebSocket that lasts',
+  },
+  {
+    name: 'WebSockets take every place',
+    breaks: 'doors',
+    file: 'nginx.conf',
+    edits: [[/limit_conn websockets [0-9]+;/g, 'limit_conn websockets 64000;']],
+    caughtBy: 'per-client: WebSockets leave',
+  },
+  {
+    name: 'one client may have everything',
+    breaks: 'doors',
+    file: 'nginx.conf',
+    edits: [[/limit_conn clients [0-9]+;/g, 'limit_conn clients 64000;']],
+    caughtBy: 'per-client: one client has so many',
+  },
+  {
+    name: 'all clients of a proxy that writes IPv4 as IPv6 are one',
+    breaks: 'doors',
+    file: 'nginx.conf',
+    edits: [[/^ *"~\(\?s\)\^\\x00.*\n/gm, REMOVED]],
+    caughtBy: 'per-client: IPv4 addresses',
+  },
+  {
+    name: 'each address of a network is a client of its own',
+    breaks: 'doors',
+    file: 'nginx.conf',
+    edits: [[/^ *"~\(\?s\)\^\(\?<corelane_network>.*\n/gm, REMOVED]],
+    caughtBy: 'per-client: the addresses of an IPv6 /64',
+  },
+  {
+    name: 'a WebSocket goes to a pod that does not count it',
+    breaks: 'doors',
+    file: 'haproxy.cfg',
+    edits: [[/^ *use-server slots .*\n/gm, REMOVED]],
+    caughtBy: 'pooling: a WebSocket waits at home',
+  },
+  {
     name: 'no stack is taken',
     breaks: 'runtime',
     file: 'supervise.cjs',
@@ -1113,8 +1177,99 @@ const runtime: Mutant[] = [
     name: 'whoever was in a worker that got stuck is at fault',
     breaks: 'I2',
     file: 'second-tries.lua',
-    edits: [[/ == '1'/g, ' ~= nil']],
+    edits: [[/requests == 1 or/g, 'true or']],
     caughtBy: 'poison: who was in the same worker',
+  },
+  {
+    name: 'a second try is not asked about: the end of a kept connection tells nothing',
+    breaks: 'runtime',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}http-request lua\.ask_about_first_try .*\n/g, REMOVED]],
+    caughtBy: 'poison: nor one over a connection',
+  },
+  {
+    name: 'a URL that is never answered goes over kept connections',
+    breaks: 'runtime',
+    file: 'haproxy.cfg',
+    edits: [[/,concat\(\/,txn\.fresh\)/g, REMOVED]],
+    caughtBy: 'quarantine: clients that go before',
+  },
+  {
+    name: 'what one client has done is refused to all',
+    breaks: 'runtime',
+    file: 'quarantine.lua',
+    edits: [[/by_client\[kill\.client\]/g, 'by_client[kill.at_ms]']],
+    caughtBy: 'quarantine: what one client has done',
+  },
+  {
+    name: 'each address of IPv6 is a client',
+    breaks: 'runtime',
+    file: 'haproxy.cfg',
+    edits: [[/ipmask\(32,64\)/g, 'ipmask(32,128)']],
+    caughtBy: 'quarantine: what one client has done',
+  },
+  {
+    name: 'who leaves before the kill is not counted',
+    breaks: 'runtime',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}http-after-response lua\.note_death .*\n/g, REMOVED]],
+    caughtBy: 'quarantine: clients that go before',
+  },
+  {
+    name: 'a page that is fine for most is refused for the few',
+    breaks: 'runtime',
+    file: 'quarantine.lua',
+    edits: [[/ {2}if is_fine\(url, list\) then return end\n/g, REMOVED]],
+    caughtBy: 'quarantine: a page that is fine for most',
+  },
+  {
+    name: 'a URL is refused for what bodies do',
+    breaks: 'runtime',
+    file: 'haproxy.cfg',
+    edits: [[/ if METH_GET !\{ req\.hdr\(Upgrade\) -m found \} .*\n/g, '\n']],
+    caughtBy: 'quarantine: a body says more',
+  },
+  {
+    name: 'a peer hands over what is refused here',
+    breaks: 'runtime',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}use_backend poison if poison\n( {2}# Check)/g, '$1']],
+    caughtBy: 'quarantine: a pod counts',
+  },
+  {
+    name: 'whoever was in a worker that got stuck has a whole kill',
+    breaks: 'runtime',
+    file: 'quarantine.lua',
+    edits: [[/1 \/ requests/g, '1']],
+    caughtBy: 'quarantine: with several requests',
+  },
+  {
+    name: 'a URL gets all workers stuck at once',
+    breaks: 'runtime',
+    file: 'quarantine.lua',
+    edits: [[/at_large\(url\) >= credit\(list, client\)/g, 'false']],
+    caughtBy: 'quarantine: a URL that nobody has seen answered',
+  },
+  {
+    name: 'nobody looks whether a worker stands still',
+    breaks: 'runtime',
+    file: 'quarantine.lua',
+    edits: [[/silent = silent or is_silent\(index\)/g, 'silent = false']],
+    caughtBy: 'quarantine: a URL that nobody has seen answered',
+  },
+  {
+    name: 'an answered page waits like one that nobody knows',
+    breaks: 'runtime',
+    file: 'quarantine.lua',
+    edits: [[/not is_fine\(url, list\) and /g, REMOVED]],
+    caughtBy: 'quarantine: a page that is fine for most',
+  },
+  {
+    name: 'a quarantine never ends',
+    breaks: 'runtime',
+    file: 'quarantine.lua',
+    edits: [[/ {8}core\.del_acl\(REFUSED, key\)\n/g, REMOVED]],
+    caughtBy: 'quarantine: a URL that has got two workers stuck',
   },
   {
     name: 'stalls are not logged',
@@ -1295,6 +1450,55 @@ const guarded: Mutant[] = [
 
 const secondTries: Mutant[] = [
   {
+    name: 'whatever got no answer has a second worker',
+    breaks: 'I2',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}http-request return .* if \{ so_name replay \} .*\n/g, REMOVED]],
+    caughtBy: 'kept-connections: a POST that kills its worker',
+  },
+  {
+    name: 'nobody notes whom a request is given to',
+    breaks: 'I2',
+    file: 'haproxy.cfg',
+    edits: [[/ pool-conn-name req\S+,lua\.corelane_sent\([0-9]+\)/g, REMOVED]],
+    caughtBy: 'replay: Safe a POST of 0 bytes that its worker has not begun is not lost over a kept',
+  },
+  {
+    name: 'who has refused a request is asked, and not who had it',
+    breaks: 'I2',
+    file: 'second-tries.lua',
+    edits: [[/sent\[token\] = \{ worker/g, 'sent[token] = sent[token] or { worker']],
+    caughtBy: 'replay: Safe a POST of 0 bytes that its worker has not begun is not lost over a kept',
+  },
+  {
+    name: 'a worker begins a try although it has promised not to',
+    breaks: 'I2',
+    file: 'gate.cjs',
+    edits: [[/isRefused\(figures\.refused, token\)/g, 'false']],
+    caughtBy: 'gate: a try that the worker has promised not to begin',
+  },
+  {
+    name: 'a second try has the name of the first',
+    breaks: 'I2',
+    file: 'haproxy.cfg',
+    edits: [[/(%\[var\(txn\.token\)\])-again/g, '$1']],
+    caughtBy: 'kept-connections: a POST of 0 bytes whose connection a program ends unread',
+  },
+  {
+    name: 'a worker that lives is not asked to promise anything',
+    breaks: 'I2',
+    file: 'begun.cjs',
+    edits: [[/await refuse\(pid\)/g, 'true']],
+    caughtBy: 'begun: a server that lives',
+  },
+  {
+    name: 'of several processes one promises for all',
+    breaks: 'I2',
+    file: 'begun.cjs',
+    edits: [[/living\.length > 1/g, 'false']],
+    caughtBy: 'begun: a server that lives',
+  },
+  {
     name: 'any answer of a supervisor means that a request was not begun',
     breaks: 'I2',
     file: 'second-tries.lua',
@@ -1312,7 +1516,7 @@ const secondTries: Mutant[] = [
     name: 'a request is begun without a note',
     breaks: 'I2',
     file: 'gate.cjs',
-    edits: [[/this\.#notes\.begin\(id\)/g, '-1']],
+    edits: [[/this\.#notes\.begin\(token \?\? id\)/g, '-1']],
     caughtBy: 'replay: Safe a POST that was begun by a process that is killed',
   },
   {

@@ -12,6 +12,7 @@ export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: st
   'corelane.lua': ['sidecar/haproxy/corelane.lua', '/usr/share/corelane/haproxy/corelane.lua'],
   'peer-key.lua': ['sidecar/haproxy/peer-key.lua', '/usr/share/corelane/haproxy/peer-key.lua'],
   'peer-questions.lua': ['sidecar/haproxy/peer-questions.lua', '/usr/share/corelane/haproxy/peer-questions.lua'],
+  'quarantine.lua': ['sidecar/haproxy/quarantine.lua', '/usr/share/corelane/haproxy/quarantine.lua'],
   'second-tries.lua': ['sidecar/haproxy/second-tries.lua', '/usr/share/corelane/haproxy/second-tries.lua'],
   'pooling.lua': ['sidecar/haproxy/pooling.lua', '/usr/share/corelane/haproxy/pooling.lua'],
   'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
@@ -26,7 +27,14 @@ export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: st
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 const configs = (['Safe', 'Always'] as const).map((replay) =>
-  renderConfig(renderServiceSpec.parse({ template, replay, webSockets: replay === 'Always' })),
+  renderConfig(
+    renderServiceSpec.parse({
+      template,
+      replay,
+      webSockets: { enabled: replay === 'Always' },
+      limits: { perClient: { requests: 10 } },
+    }),
+  ),
 );
 
 /** The file before the mutation, in every variant that a mutant may be about. */

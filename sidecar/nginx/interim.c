@@ -1,0 +1,99 @@
+/*
+ * Interim responses (103 Early Hints and others below 200) of an application. nginx 1.26 takes one for the whole response, and what
+ * follows for its body: the client waits for ever. They are left out.
+ */
+#include "corelane.h"
+
+/* Each costs memory until its request ends; nobody has more to say in advance. */
+#define INTERIM_MAX 32
+
+typedef ngx_int_t (*handler_t)(ngx_http_request_t *r);
+
+/* What the proxy module has meant to be called. */
+typedef struct {
+  handler_t process_header;
+  handler_t reinit_request;
+  /* Interim responses that may still come. */
+  ngx_uint_t left;
+} interim_t;
+
+static ngx_uint_t is_interim(ngx_uint_t status) {
+  return status >= 100 && status < 200 && status != NGX_HTTP_SWITCHING_PROTOCOLS;
+}
+
+/* As nginx itself does before another try. */
+static ngx_int_t begin_again(ngx_http_request_t *r) {
+  ngx_http_upstream_t *u = r->upstream;
+
+  if (u->reinit_request(r) != NGX_OK) {
+    return NGX_ERROR;
+  }
+  u->keepalive = 0;
+  u->upgrade = 0;
+  u->error = 0;
+  u->state->status = 0;
+  ngx_memzero(&u->headers_in, sizeof(ngx_http_upstream_headers_in_t));
+  u->headers_in.content_length_n = -1;
+  u->headers_in.last_modified_time = -1;
+  if (ngx_list_init(&u->headers_in.headers, r->pool, 8, sizeof(ngx_table_elt_t)) != NGX_OK
+      || ngx_list_init(&u->headers_in.trailers, r->pool, 2, sizeof(ngx_table_elt_t)) != NGX_OK) {
+    return NGX_ERROR;
+  }
+  return NGX_OK;
+}
+
+static ngx_int_t process_header(ngx_http_request_t *r) {
+  interim_t *interim = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
+  ngx_http_upstream_t *u = r->upstream;
+  ngx_int_t rc;
+
+  for (;;) {
+    /* It sets what is to be called for the next part of the head. */
+    u->process_header = interim->process_header;
+    rc = interim->process_header(r);
+    interim->process_header = u->process_header;
+    u->process_header = process_header;
+    if (rc != NGX_OK || !is_interim(u->headers_in.status_n)) {
+      return rc;
+    }
+    if (interim->left-- == 0) {
+      ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "too many interim responses");
+      return NGX_HTTP_UPSTREAM_INVALID_HEADER;
+    }
+    if (begin_again(r) != NGX_OK) {
+      return NGX_ERROR;
+    }
+    /* However many there are, each has the whole buffer. */
+    u->buffer.last = ngx_movemem(u->buffer.start, u->buffer.pos, u->buffer.last - u->buffer.pos);
+    u->buffer.pos = u->buffer.start;
+    if (u->buffer.last == u->buffer.start) {
+      return NGX_AGAIN;
+    }
+  }
+}
+
+/* Sets process_header to what it was at first. */
+static ngx_int_t reinit_request(ngx_http_request_t *r) {
+  interim_t *interim = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
+  ngx_int_t rc = interim->reinit_request(r);
+
+  interim->process_header = r->upstream->process_header;
+  r->upstream->process_header = process_header;
+  return rc;
+}
+
+ngx_int_t corelane_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream) {
+  corelane_upstream_t *conf = ngx_http_conf_upstream_srv_conf(upstream, ngx_http_corelane_module);
+  interim_t *interim = ngx_palloc(r->pool, sizeof(interim_t));
+
+  if (interim == NULL) {
+    return NGX_ERROR;
+  }
+  interim->process_header = r->upstream->process_header;
+  interim->reinit_request = r->upstream->reinit_request;
+  interim->left = INTERIM_MAX;
+  r->upstream->process_header = process_header;
+  r->upstream->reinit_request = reinit_request;
+  ngx_http_set_ctx(r, interim, ngx_http_corelane_module);
+  return conf->init_peer(r, upstream);
+}

@@ -1,0 +1,102 @@
+/* Directives of the module, and where nginx calls it. */
+#include "corelane.h"
+
+static void *create_conf(ngx_conf_t *cf) {
+  corelane_conf_t *conf = ngx_pcalloc(cf->pool, sizeof(corelane_conf_t));
+
+  if (conf == NULL) {
+    return NULL;
+  }
+  conf->requests_max = NGX_CONF_UNSET;
+  conf->bodies_max = NGX_CONF_UNSET;
+  conf->large_bodies_max = NGX_CONF_UNSET;
+  conf->body_memory = NGX_CONF_UNSET_SIZE;
+  conf->worker_held_max = NGX_CONF_UNSET_MSEC;
+  return conf;
+}
+
+static char *init_conf(ngx_conf_t *cf, void *data) {
+  corelane_conf_t *conf = data;
+
+  if (conf->requests_max == NGX_CONF_UNSET || conf->bodies_max == NGX_CONF_UNSET
+      || conf->large_bodies_max == NGX_CONF_UNSET || conf->body_memory == NGX_CONF_UNSET_SIZE
+      || conf->worker_held_max == NGX_CONF_UNSET_MSEC) {
+    ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "a corelane_ directive is missing");
+    return NGX_CONF_ERROR;
+  }
+  return NGX_CONF_OK;
+}
+
+static ngx_int_t add_variable(ngx_conf_t *cf) {
+  ngx_str_t name = ngx_string("corelane_no_place");
+  ngx_http_variable_t *variable = ngx_http_add_variable(cf, &name, NGX_HTTP_VAR_NOCACHEABLE);
+
+  if (variable == NULL) {
+    return NGX_ERROR;
+  }
+  variable->get_handler = corelane_no_place;
+  return NGX_OK;
+}
+
+static void *create_upstream(ngx_conf_t *cf) {
+  return ngx_pcalloc(cf->pool, sizeof(corelane_upstream_t));
+}
+
+static void wrap_upstreams(ngx_conf_t *cf) {
+  ngx_http_upstream_main_conf_t *main = ngx_http_conf_get_module_main_conf(cf, ngx_http_upstream_module);
+  ngx_http_upstream_srv_conf_t **upstreams = main->upstreams.elts;
+  corelane_upstream_t *conf;
+  ngx_uint_t i;
+
+  for (i = 0; i < main->upstreams.nelts; i++) {
+    if (upstreams[i]->srv_conf != NULL) {
+      conf = ngx_http_conf_upstream_srv_conf(upstreams[i], ngx_http_corelane_module);
+      conf->init_peer = upstreams[i]->peer.init;
+      upstreams[i]->peer.init = corelane_init_peer;
+    }
+  }
+}
+
+static ngx_int_t install(ngx_conf_t *cf) {
+  ngx_http_core_main_conf_t *core = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+  ngx_http_handler_pt *handler = ngx_array_push(&core->phases[NGX_HTTP_PREACCESS_PHASE].handlers);
+
+  if (handler == NULL) {
+    return NGX_ERROR;
+  }
+  *handler = corelane_take_place;
+  wrap_upstreams(cf);
+  return NGX_OK;
+}
+
+static ngx_int_t init_process(ngx_cycle_t *cycle) {
+  ngx_uint_t i;
+  ngx_listening_t *listening = cycle->listening.elts;
+
+  corelane_init_places(cycle->log);
+  for (i = 0; i < cycle->listening.nelts; i++) {
+    if (listening[i].handler == ngx_http_init_connection) {
+      listening[i].handler = corelane_init_connection;
+    }
+  }
+  return NGX_OK;
+}
+
+#define DIRECTIVE(name, set, field)                                                                                            \
+  { ngx_string("corelane_" name), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set, NGX_HTTP_MAIN_CONF_OFFSET,                         \
+    offsetof(corelane_conf_t, field), NULL }
+
+static ngx_command_t commands[] = {
+    DIRECTIVE("requests", ngx_conf_set_num_slot, requests_max),
+    DIRECTIVE("bodies", ngx_conf_set_num_slot, bodies_max),
+    DIRECTIVE("large_bodies", ngx_conf_set_num_slot, large_bodies_max),
+    DIRECTIVE("body_memory", ngx_conf_set_size_slot, body_memory),
+    DIRECTIVE("worker_held_max", ngx_conf_set_msec_slot, worker_held_max),
+    ngx_null_command,
+};
+
+static ngx_http_module_t context = {add_variable, install, create_conf, init_conf, create_upstream, NULL, NULL, NULL};
+
+ngx_module_t ngx_http_corelane_module = {
+    NGX_MODULE_V1, &context, commands, NGX_HTTP_MODULE, NULL, NULL, init_process, NULL, NULL, NULL, NULL, NGX_MODULE_V1_PADDING,
+};
