@@ -17,6 +17,14 @@ const DIGEST = `sha256:${'a'.repeat(64)}`;
 const VARIANTS: Record<string, string[]> = {
   defaults: [],
   'one namespace': ['--set', 'scope=namespace', '--set', 'aggregatedRoles.enabled=false,admissionPolicy.enabled=false'],
+  'some namespaces': [
+    '--set',
+    'scope=namespaces',
+    '--set',
+    'namespaces={shop,blog}',
+    '--set',
+    'podMonitor.enabled=true',
+  ],
   digests: ['--set', `image.digest=${DIGEST}`, '--set', `sidecar.image.digest=${DIGEST}`],
   'all switches': [
     ...['--set', 'serviceMonitor.enabled=true', '--set', 'podMonitor.enabled=true', '--set', 'replicas=3'],
@@ -36,8 +44,9 @@ const VARIANTS: Record<string, string[]> = {
 
 interface Manifest {
   kind: string;
-  metadata: { name: string; labels: Record<string, string> };
+  metadata: { name: string; namespace?: string; labels: Record<string, string> };
   rules?: unknown;
+  roleRef?: { kind: string };
   spec: {
     replicas?: number;
     matchResources?: unknown;
@@ -74,6 +83,9 @@ test('helm lint finds nothing', async () => {
 describe('the values schema refuses', () => {
   test.each([
     ['scope=everywhere', '/scope'],
+    ['scope=namespaces', 'takes a list'],
+    ['namespaces={shop}', 'is for scope: namespaces'],
+    ['scope=namespaces,namespaces={Shop}', '/namespaces/0'],
     ['replicas=0', '/replicas'],
     ['image.digest=latest', '/image/digest'],
     ['image.repository=', '/image/repository'],
@@ -130,6 +142,16 @@ describe('the templates', () => {
   test('grant exactly the rights of operator/src/kube/rbac.ts', async () => {
     const cluster = await manifests();
     expect(cluster.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === 'corelane')?.rules).toEqual(
+      rules.namespaced,
+    );
+    const some = await manifests(...(VARIANTS['some namespaces'] as string[]));
+    expect(some.map(({ kind }) => kind)).not.toContain('ClusterRoleBinding');
+    const bound = some.filter(({ kind, metadata }) => kind === 'RoleBinding' && metadata.name === 'corelane');
+    expect(bound.map(({ metadata, roleRef }) => [metadata.namespace, roleRef?.kind])).toEqual([
+      ['shop', 'ClusterRole'],
+      ['blog', 'ClusterRole'],
+    ]);
+    expect(some.find(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === 'corelane')?.rules).toEqual(
       rules.namespaced,
     );
     const namespaced = await manifests(...(VARIANTS['one namespace'] as string[]));
@@ -194,9 +216,13 @@ describe('the templates', () => {
     const everywhere = await of();
     expect(everywhere).toHaveLength(4);
     expect(bindings(everywhere).map(({ spec }) => spec.matchResources)).toEqual([undefined, undefined]);
-    const selector = { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': NAMESPACE } } };
+    const selectorOf = (...values: string[]) => ({
+      namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }] },
+    });
     const [tenants] = bindings(await of('--set', 'scope=namespace'));
-    expect(tenants?.spec.matchResources).toEqual(selector);
+    expect(tenants?.spec.matchResources).toEqual(selectorOf(NAMESPACE));
+    const [some] = bindings(await of(...(VARIANTS['some namespaces'] as string[])));
+    expect(some?.spec.matchResources).toEqual(selectorOf('shop', 'blog'));
     expect(await of('--set', 'admissionPolicy.enabled=false')).toEqual([]);
   });
 

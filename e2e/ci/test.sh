@@ -32,6 +32,8 @@ for project in "$@"; do
   [[ $project == unit ]] || workers=--runInBand
   [[ $project != api ]] || workers=--maxWorkers=3
   [[ $project != sidecar ]] || workers=--maxWorkers=2
+  # A run that dies before its first test writes none, and must not be told by the one before it.
+  rm -f "$results/$project.json"
   # Run even after a failure: one run should show all that is broken.
   node_modules/.bin/node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js \
     --selectProjects "$project" $workers "${jest_options[@]}" --ci --json --outputFile="$results/$project.json" || failed=1

@@ -8,6 +8,7 @@
 #   stop-apiserver   take the API server away; etcd keeps its data
 #   start-apiserver  bring it back at the same address
 #   restart-apiserver
+#   audit            print what user `operator` has asked for, an audit Event a line
 #   compact          forget revisions older than the present: continue tokens of them get
 #                    410 Gone, and stale watches too once the API server's own
 #                    watch cache is out of the way (restart-apiserver after it,
@@ -21,6 +22,7 @@
 #                       garbage-collector,deployment,replicaset
 #   --no-watch-cache    watches and lists go to etcd
 #   --service-accounts  the ServiceAccount admission plugin is on, which gives pods the tokens of their accounts
+#   --audit             what user `operator` asks for is noted, for the command audit
 #   --fresh             with up: replace a running one instead of using it
 #   --kill              with stop/restart-apiserver: no graceful end
 #
@@ -32,7 +34,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 command=${1:-}
 (($# == 0)) || shift
-name=default port='' kubeconfig='' controllers='' watch_cache=true no_accounts=ServiceAccount fresh='' all='' kill='' user=admin
+name=default port='' kubeconfig='' controllers='' watch_cache=true no_accounts=ServiceAccount audit='' fresh='' all='' kill='' user=admin
 while (($#)); do
   case $1 in
     --name) name=$2; shift ;;
@@ -42,6 +44,7 @@ while (($#)); do
     --user) user=$2; shift ;;
     --no-watch-cache) watch_cache=false ;;
     --service-accounts) no_accounts='' ;;
+    --audit) audit=1 ;;
     --fresh) fresh=1 ;;
     --all) all=1 ;;
     --kill) kill=1 ;;
@@ -91,6 +94,14 @@ make_pki() {
     echo "$(cat "$dir/admin.token"),admin,1,\"system:masters\""
     echo "$(cat "$dir/operator.token"),operator,2"
   } >tokens.csv
+  cat >audit.yaml <<AUDIT
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - { level: Metadata, users: [operator] }
+  - { level: None }
+AUDIT
 }
 
 write_kubeconfig() { # PATH USER SERVER
@@ -151,6 +162,8 @@ start_etcd() {
 }
 
 start_apiserver() {
+  local notes=()
+  [[ -z $audit ]] || notes=(--audit-policy-file=/pki/audit.yaml --audit-log-path=-)
   start_container apiserver "$apiserver_image" --network-alias apiserver --publish "127.0.0.1:$port:6443" -- \
     kube-apiserver --etcd-servers=http://etcd:2379 --secure-port=6443 --endpoint-reconciler-type=none \
     --tls-cert-file=/pki/server.crt --tls-private-key-file=/pki/server.key \
@@ -158,7 +171,7 @@ start_apiserver() {
     --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file=/pki/service-account.key --service-account-signing-key-file=/pki/service-account.key \
     --service-cluster-ip-range=10.96.0.0/16 --disable-admission-plugins="$no_accounts" \
-    --watch-cache="$watch_cache" --profiling=false
+    --watch-cache="$watch_cache" --profiling=false "${notes[@]}"
 }
 
 start_controllers() {
@@ -193,7 +206,7 @@ remove_this() { remove --filter "name=^/?$prefix(-(etcd|apiserver|controllers))?
 
 up() {
   local images wanted=(etcd kube-apiserver) options started=$SECONDS
-  options="controllers=$controllers watch_cache=$watch_cache no_accounts=$no_accounts"
+  options="controllers=$controllers watch_cache=$watch_cache no_accounts=$no_accounts audit=$audit"
   : "${kubeconfig:=$dir/kubeconfig}"
   state_dir
   lock "apiserver-$clone_id-$name"
@@ -256,5 +269,6 @@ case $command in
   start-apiserver) must_exist; start_again ;;
   restart-apiserver) must_exist; stop_apiserver; start_again ;;
   compact) must_exist; compact ;;
+  audit) must_exist; docker logs "$prefix-apiserver" 2>/dev/null | grep '^{"kind":"Event"' || true ;;
   *) sed -n '2,/^source/{/^source/d;s/^# \{0,1\}//;p;}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

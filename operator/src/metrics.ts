@@ -50,6 +50,11 @@ export function createMetrics() {
       labelNames: ['result'],
       registers,
     }),
+    eventsDropped: new Counter({
+      name: 'corelane_operator_events_dropped_total',
+      help: 'Events that were only logged, because there had been too many.',
+      registers,
+    }),
     scalingUtilization: new Gauge({
       name: 'corelane_scaling_utilization_ratio',
       help: 'Per-core CPU or occupancy over the window of additions, as the last decision saw it.',

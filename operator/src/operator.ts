@@ -1,16 +1,14 @@
 /** The operator as a whole: caches, leader election, queue. `main.ts` gives it an environment and signals. */
 import type { Logger } from 'pino';
-import { LABEL_RENDER_SERVICE } from './api/names.ts';
 import { Autoscaler } from './controller/autoscaler.ts';
 import { Cluster } from './controller/cluster.ts';
 import { PeersKeys } from './controller/peers-keys.ts';
-import type { Stall } from './controller/pod-sample.ts';
 import { PodSampler } from './controller/pod-sampler.ts';
 import { WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
-import { stuckWorkerEvents } from './controller/stuck-workers.ts';
+import { poisonEvent, stuckWorkerEvents } from './controller/stuck-workers.ts';
 import type { PooledKubeConfig } from './kube/config.ts';
-import { EventRecorder } from './kube/events.ts';
+import { type EventDraft, EventRecorder } from './kube/events.ts';
 import { LeaderElection } from './kube/lease.ts';
 import { type RequestObserver, Rest } from './kube/rest.ts';
 import type { KubeObject } from './kube/types.ts';
@@ -46,19 +44,28 @@ export class Operator {
       metrics.requestSeconds.observe({ method, code }, seconds);
     // Asked at every write: a process that was stopped for a while (SIGSTOP, a frozen machine) wakes up in mid-reconcile.
     const mayWrite = () => this.#election.isCurrent;
-    this.#cluster = new Cluster(new Rest(config, observe, mayWrite), settings.CORELANE_NAMESPACE, (kind, error) => {
+    this.#cluster = new Cluster(new Rest(config, observe, mayWrite), settings.CORELANE_NAMESPACES, (kind, error) => {
       metrics.watchErrors.inc({ kind: kind.kind });
       log.warn({ kind: kind.kind, err: error }, 'list or watch failed; trying again');
     });
-    this.#events = new EventRecorder(this.#cluster.rest, settings.CORELANE_POD_NAME, (key, error) =>
-      log.warn({ key, err: error }, 'event not recorded'),
-    );
+    this.#events = new EventRecorder({
+      rest: this.#cluster.rest,
+      instance: settings.CORELANE_POD_NAME,
+      onError: (key, error) => log.warn({ key, err: error }, 'event not recorded'),
+      onDropped: (key, event) => {
+        metrics.eventsDropped.inc();
+        log.info({ key, ...event }, 'too many events; this one is in the log only');
+      },
+    });
     this.#sampler = new PodSampler({
-      pods: () => this.#cluster.pods.list(),
-      onChange: ({ metadata }) =>
-        this.#queue?.add(`${metadata.namespace}/${metadata.labels?.[LABEL_RENDER_SERVICE] ?? ''}`),
+      pods: () => this.#cluster.pods.list().filter((pod) => this.#cluster.ownerOf(pod)),
+      onChange: (pod) => {
+        const owner = this.#cluster.ownerOf(pod);
+        if (owner) this.#queue?.add(`${owner.metadata.namespace}/${owner.metadata.name}`);
+      },
       onResult: (result) => metrics.podSamples.inc({ result }),
-      onStalls: (pod, stalls) => void this.#reportStalls(pod, stalls),
+      onStalls: (pod, stalls) => void this.#report(pod, stuckWorkerEvents(pod, stalls), 'worker was stuck'),
+      onPoison: (pod, refused) => void this.#report(pod, [poisonEvent(pod, refused)], 'URL in quarantine'),
     });
     this.#autoscaler = new Autoscaler({
       cluster: this.#cluster,
@@ -124,13 +131,13 @@ export class Operator {
     this.#stop.abort();
   }
 
-  async #reportStalls(pod: KubeObject, stalls: Stall[]): Promise<void> {
-    const { log } = this.#options;
-    const { namespace, labels } = pod.metadata;
-    const owner = this.#cluster.renderServices.get(namespace ?? '', labels?.[LABEL_RENDER_SERVICE] ?? '');
+  /** Makes events of a pod those of its RenderService. */
+  async #report(pod: KubeObject, events: EventDraft[], what: string): Promise<void> {
+    const owner = this.#cluster.ownerOf(pod);
     if (!owner) return;
-    for (const event of stuckWorkerEvents(pod, stalls)) {
-      log.warn({ key: `${namespace}/${owner.metadata.name}`, note: event.note }, 'worker was stuck');
+    for (const event of events) {
+      const key = `${owner.metadata.namespace}/${owner.metadata.name}`;
+      this.#options.log.warn({ key, note: event.note }, what);
       await this.#events.record(owner.metadata, event);
     }
   }

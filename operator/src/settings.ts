@@ -20,14 +20,29 @@ const schema = z.object({
     .enum(['Always', 'IfNotPresent', 'Never'])
     .optional()
     .describe('Pull policy of that image.'),
-  CORELANE_NAMESPACE: z.string().optional().describe('The only namespace to work in; empty for all.'),
+  CORELANE_NAMESPACES: z
+    .string()
+    .default('')
+    .transform((text) => [...new Set(text.split(/[, ]+/).filter(Boolean))])
+    .pipe(
+      z
+        .array(
+          z
+            .string()
+            .max(63)
+            .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'is no name of a namespace'),
+        )
+        .max(100),
+    )
+    .describe('The only namespaces to work in, separated by commas; empty for all.'),
   CORELANE_POD_NAME: z.string().min(1).describe('Name of this process, unique among the replicas.'),
   CORELANE_POD_NAMESPACE: z
     .string()
     .min(1)
     .describe('Namespace of the operator: for its Lease, and it may reach the pods.'),
   CORELANE_LEASE_NAME: z.string().min(1).default('corelane').describe('Name of the Lease for leader election.'),
-  CORELANE_HTTP_PORT: port(8080).describe('Port of /livez, /readyz and /metrics.'),
+  CORELANE_METRICS_PORT: port(8080).describe('Port of /metrics.'),
+  CORELANE_HEALTH_PORT: port(8081).describe('Port of /livez and /readyz.'),
   CORELANE_CONCURRENCY: z.coerce
     .number()
     .int()

@@ -30,3 +30,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- define "corelane.rules" -}}
 {{ .Files.Get "files/rbac-namespaced.yaml" | fromYamlArray | toYaml }}
 {{- end }}
+
+{{/* The namespaces in which the operator works, with commas between; empty: all. */}}
+{{- define "corelane.namespaces" -}}
+{{- if eq .Values.scope "namespace" }}{{ .Release.Namespace }}{{ end }}
+{{- if eq .Values.scope "namespaces" }}
+{{- if not .Values.namespaces }}{{ fail "scope: namespaces takes a list of them: set namespaces" }}{{ end }}
+{{- join "," .Values.namespaces }}
+{{- else if .Values.namespaces }}{{ fail "namespaces is for scope: namespaces; with another scope it would say nothing" }}{{ end }}
+{{- end }}

@@ -9,6 +9,7 @@ export type ConditionType =
   | 'Stalled'
   | 'WorkersHealthy'
   | 'CapacityAvailable'
+  | 'ObjectsInSync'
   | 'ScalingActive';
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
@@ -33,9 +34,12 @@ function draft(type: ConditionType, status: ConditionStatus, reason: string, mes
   return { type, status, reason, message: message.slice(0, MESSAGE_LENGTH_MAX) };
 }
 
-/** All pods run the current template and are available. */
-export function ready(pods: number): ConditionDraft[] {
-  const message = `${pods} of ${pods} pods are ready`;
+/**
+ * All pods run the current template and are available.
+ * @param remark what somebody should know all the same
+ */
+export function ready(pods: number, remark?: string): ConditionDraft[] {
+  const message = `${pods} of ${pods} pods are ready${remark ? `; ${remark}` : ''}`;
   return [
     draft('Ready', 'True', 'AllPodsReady', message),
     draft('Reconciling', 'False', 'UpToDate', 'the cluster is as the spec asks'),
@@ -47,12 +51,18 @@ export function ready(pods: number): ConditionDraft[] {
  * A change is on its way to the pods. `Ready` speaks of the whole spec, as kstatus wants it: while enough pods serve it is
  * Unknown, so that an alert on False does not fire at every rollout and `kubectl wait` does not return too early.
  * @param serving whether as many pods as wanted are available, of whatever template
+ * @param hindered whether something outside of the operator keeps pods from running, which the message tells
  */
-export function progressing(message: string, serving: boolean): ConditionDraft[] {
+export function progressing(message: string, serving: boolean, hindered = false): ConditionDraft[] {
   return [
     serving ? draft('Ready', 'Unknown', 'Progressing', message) : draft('Ready', 'False', 'PodsNotReady', message),
     draft('Reconciling', 'True', 'Progressing', message),
-    draft('Stalled', 'False', 'Progressing', 'nothing hinders the operator'),
+    draft(
+      'Stalled',
+      'False',
+      'Progressing',
+      hindered ? 'the operator has done its part; Ready tells what the pods lack' : 'nothing hinders the operator',
+    ),
   ];
 }
 
@@ -85,6 +95,18 @@ export const capacityAvailable = {
       'False',
       'FleetFull',
       'every worker of every pod is busy and every queue is nearly full; when they are full requests are answered 503 queue-full. Add pods or workers, or let scaling do it',
+    ),
+};
+
+/** Whether what was applied stays as it is. There only since somebody has fought for an object, as long as the operator knows of it. */
+export const objectsInSync = {
+  yes: () => draft('ObjectsInSync', 'True', 'InSync', 'nobody else writes the objects of this RenderService'),
+  contended: (what: string[]) =>
+    draft(
+      'ObjectsInSync',
+      'False',
+      'Contended',
+      `${what.join('; ')}, again and again, and Corelane takes it back, by now once a minute only. Let that program leave these objects alone, or set what it wants in the RenderService`,
     ),
 };
 

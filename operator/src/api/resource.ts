@@ -3,12 +3,13 @@ import { z } from 'zod';
 import type { Condition } from './conditions.ts';
 import { API_VERSION, KIND, NAME_LENGTH_MAX } from './names.ts';
 import { type RenderServiceSpec, renderServiceSpec } from './spec.ts';
+import { templateTooLarge } from './template-size.ts';
 
 const condition = z.strictObject({
   type: z
     .string()
     .max(316)
-    .describe('Ready, Reconciling, Stalled, WorkersHealthy, CapacityAvailable or ScalingActive.'),
+    .describe('Ready, Reconciling, Stalled, WorkersHealthy, CapacityAvailable, ObjectsInSync or ScalingActive.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   reason: z.string().max(1024).describe('Reason in one word, for programs.'),
   message: z.string().max(32_768).describe('What is the matter and what to do about it.'),
@@ -63,7 +64,7 @@ export const renderServiceStatus = z
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
         description:
-          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable; ScalingActive where scaling is set.',
+          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable; ObjectsInSync once somebody else has fought for an object; ScalingActive where scaling is set.',
       }),
   })
   .describe('Observed state.');
@@ -127,6 +128,8 @@ export function parseRenderService(resource: RenderServiceResource): ParseResult
   if (!parsed.success) {
     errors.push(...parsed.error.issues.map(({ path, message }) => ({ path: fieldPath(['spec', ...path]), message })));
   }
+  const tooLarge = parsed.success && templateTooLarge(parsed.data);
+  if (tooLarge) errors.push({ path: 'spec.template', message: tooLarge });
   if (errors.length > 0 || !parsed.success) return { ok: false, errors };
   return { ok: true, renderService: { metadata: resource.metadata, spec: parsed.data } };
 }

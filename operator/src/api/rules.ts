@@ -18,6 +18,7 @@ import {
 import { DURATION_PATTERN, durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import { scalingRules } from './scaling-rules.ts';
 import type { RenderServiceSpec } from './spec.ts';
+import { workerTemplate } from './worker-template.ts';
 
 /** One rule: `cel` and `holds` say the same thing. */
 export interface SpecRule {
@@ -39,8 +40,8 @@ function containers(spec: RenderServiceSpec): V1Container[] {
 }
 
 function workers(spec: RenderServiceSpec): V1Container[] {
-  const all = containers(spec);
-  return all.length === 1 ? all : all.filter(({ name }) => name === WORKER_CONTAINER);
+  const worker = workerTemplate(containers(spec));
+  return worker ? [worker] : [];
 }
 
 function initContainers(spec: RenderServiceSpec): V1Container[] {
@@ -179,6 +180,18 @@ export const specRules: SpecRule[] = [
     message: 'must not be larger than buffering.request.maxSize',
     cel: notLarger('self.buffering.request.memory', 'self.buffering.request.maxSize'),
     holds: (spec) => sizeBytes(spec.buffering.request.memory) <= sizeBytes(spec.buffering.request.maxSize),
+  },
+  {
+    path: ['webSockets', 'maxPerWorker'],
+    message: 'must not be larger than concurrency: a WebSocket takes one of so many places of its worker',
+    cel: '!has(self.webSockets.maxPerWorker) || self.webSockets.maxPerWorker <= self.concurrency',
+    holds: ({ webSockets, concurrency }) => (webSockets.maxPerWorker ?? 0) <= concurrency,
+  },
+  {
+    path: ['webSockets', 'maxAge'],
+    message: 'works with runtime.instrument only: it is the worker runtime that closes a WebSocket; leave it out',
+    cel: '!has(self.webSockets.maxAge) || self.runtime.instrument',
+    holds: ({ webSockets, runtime }) => webSockets.maxAge === undefined || runtime.instrument,
   },
   limitAboveRequest('nginx'),
   limitAboveRequest('haproxy'),

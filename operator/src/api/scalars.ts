@@ -9,8 +9,10 @@ const UNIT_BYTES = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 } as const;
 
 export const DURATION_PATTERN = /^[0-9]{1,6}(ms|s|m|h)$/;
 const SIZE_PATTERN = /^[1-9][0-9]{0,6}(Ki|Mi|Gi)$/;
-/** Kubernetes' quantities without exponents, signs and the units that nobody gives a container. */
-const QUANTITY_PATTERN = /^[0-9]+([.][0-9]+)?(m|k|[MGT]|[KMGT]i)?$/;
+/** Number, and a unit or an exponent: the grammar of resource.Quantity in Kubernetes' apimachinery. `1E` is an exa, `1E3` a thousand. */
+const QUANTITY_PATTERN = /^([+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?$/;
+/** Kubernetes takes larger ones for this. */
+const QUANTITY_MAX = 2 ** 63 - 1;
 const INT_OR_PERCENT_PATTERN = /^(100|[0-9]{1,2})%$/;
 
 /**
@@ -33,24 +35,40 @@ export function sizeBytes(text: string): number {
 }
 
 const QUANTITY_UNITS: Record<string, number> = {
+  n: 1e-9,
+  u: 1e-6,
   m: 1e-3,
   k: 1e3,
   M: 1e6,
   G: 1e9,
   T: 1e12,
+  P: 1e15,
+  E: 1e18,
   Ki: 2 ** 10,
   Mi: 2 ** 20,
   Gi: 2 ** 30,
   Ti: 2 ** 40,
+  Pi: 2 ** 50,
+  Ei: 2 ** 60,
 };
+
+/** Value of a quantity as Kubernetes writes them, such as `100m`, `1`, `.5Gi` or `129e6`; undefined for anything else. */
+export function parseQuantity(text: string | number): number | undefined {
+  const [, number, unit, exponent] = QUANTITY_PATTERN.exec(String(text)) ?? [];
+  if (number === undefined) return undefined;
+  const value =
+    exponent === undefined ? Number(number) * (QUANTITY_UNITS[unit ?? ''] ?? 1) : Number(`${number}e${exponent}`);
+  return Math.min(QUANTITY_MAX, Math.max(-QUANTITY_MAX, value));
+}
 
 /**
  * Value of a quantity such as `100m`, `1` or `64Mi`.
  * @throws RangeError when the text is no such quantity.
  */
-export function quantityOf(text: string): number {
-  if (!QUANTITY_PATTERN.test(text)) throw new RangeError(`"${text}" is no quantity such as 100m, 1, 64Mi`);
-  return Number.parseFloat(text) * (QUANTITY_UNITS[text.replace(/^[0-9.]+/, '')] ?? 1);
+export function quantityOf(text: string | number): number {
+  const value = parseQuantity(text);
+  if (value === undefined) throw new RangeError(`"${text}" is no quantity such as 100m, 1, 64Mi`);
+  return value;
 }
 
 /** Bounds of a scalar, both ends allowed, written as the user would write them. */
@@ -109,8 +127,8 @@ export function quantity() {
   return z
     .string()
     .max(20)
-    .regex(QUANTITY_PATTERN, message)
-    .meta(celRule(`self.matches('${QUANTITY_PATTERN.source}')`, message));
+    .refine((text) => (parseQuantity(text) ?? -1) >= 0, message)
+    .meta(celRule('isQuantity(self) && quantity(self).compareTo(quantity("0")) >= 0', message));
 }
 
 /** A count or a percentage of pods, as in a Deployment's rolling update. */

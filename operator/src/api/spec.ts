@@ -98,7 +98,7 @@ const buffering = z
         maxFileSize: size({ min: '1Mi', max: '10Gi' })
           .default('256Mi')
           .describe(
-            'Largest temporary file of one response; less where sidecar.nginx.ephemeralStorageLimit does not hold one for each request (docs/edge.md). A response beyond it is sent at the speed of its client.',
+            'Largest temporary file of one response; less where sidecar.nginx.ephemeralStorageLimit does not hold one for each request (docs/edge.md). A response beyond it is sent at the speed of its client, and cut when that holds its worker for longer than timeouts.render.',
           ),
       })
       .prefault({})
@@ -145,6 +145,50 @@ const keepAlive = z
   })
   .prefault({})
   .describe('Idle client connections.');
+
+const webSockets = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether a request to become a WebSocket reaches the worker as such. A WebSocket takes a place of its worker for as long as it lasts; a silent one ends after timeouts.render.',
+      ),
+    maxPerWorker: z
+      .int()
+      .min(1)
+      .max(1000)
+      .optional()
+      .describe(
+        'WebSockets that the clients of a pod may have, for each of its workers; no more than concurrency. One more is answered 503. So many that half of the places (workersPerPod x concurrency) are left to pages unless given.',
+      ),
+    maxAge: duration({ min: '1s', max: '24h' })
+      .optional()
+      .describe(
+        'A WebSocket that has lasted so long is closed, and its client connects again. 1h unless given. Works with runtime.instrument only.',
+      ),
+  })
+  .prefault({})
+  .describe('WebSockets.');
+
+const limits = z
+  .strictObject({
+    perClient: z
+      .strictObject({
+        requests: z
+          .int()
+          .min(1)
+          .max(10_000)
+          .optional()
+          .describe(
+            'Requests that one client may have in a pod at a time, whether they arrive, wait, are rendered (by another pod, too) or are being sent. One more is answered 429. A client is an IPv4 address or an IPv6 /64 (see forwarded.trust). No limit unless given.',
+          ),
+      })
+      .prefault({})
+      .describe('What one client may have.'),
+  })
+  .prefault({})
+  .describe('Limits that keep one client from taking what is there for all.');
 
 const service = z
   .strictObject({
@@ -227,6 +271,27 @@ const pooling = z
   .prefault({})
   .describe('Pods share their work: ask before you queue (docs/pooling.md).');
 
+const quarantine = z
+  .strictObject({
+    enabled: z.boolean().default(true).describe('Whether such URLs are answered 503 (X-Corelane-Error: poison).'),
+    kills: z
+      .int()
+      .min(1)
+      .max(100)
+      .default(2)
+      .describe(
+        'So many workers of one pod must have been killed in requests for the URL: by one client, then it is refused for this one; or one each by so many clients, then it is refused for all. Never while the URL is answered more often than that.',
+      ),
+    window: duration({ min: '10s', max: '1h' }).default('1m').describe('The time in which kills are counted.'),
+    duration: duration({ min: '10s', max: '1h' })
+      .default('5m')
+      .describe('How long the URL is refused. It is counted anew after that.'),
+  })
+  .prefault({})
+  .describe(
+    'Keeps requests away from workers whose URL (Host, path and query of a GET or HEAD) has got workers stuck. Of one that has not been answered of late no more than `kills` are rendered at once while a worker stands still.',
+  );
+
 const watchdog = z
   .strictObject({
     stallTimeout: duration({ min: '500ms', max: '10m' })
@@ -234,6 +299,7 @@ const watchdog = z
       .describe(
         'How long the event loop of a worker may stand still before the worker is taken out, killed and started again. 10s unless given, or timeouts.render if that is shorter. It must be longer than your longest render without an await.',
       ),
+    quarantine,
   })
   .prefault({})
   .describe('Finds workers that are stuck. Works with runtime.instrument only.');
@@ -388,12 +454,8 @@ const specShape = z.strictObject({
   forwarded,
   ping,
   keepAlive,
-  webSockets: z
-    .boolean()
-    .default(false)
-    .describe(
-      'Whether a request to become a WebSocket reaches the worker as such. A WebSocket takes a slot of its worker for as long as it lasts; a silent one ends after timeouts.render.',
-    ),
+  webSockets,
+  limits,
   service,
   sidecar,
   readiness,

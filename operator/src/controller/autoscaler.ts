@@ -54,6 +54,8 @@ export interface ScalingView {
 
 interface Entry {
   key: string;
+  /** What the samples are samples of: two signals in one window would be none. */
+  measured?: string;
   samples: Sample[];
   memory: Memory;
   state: State;
@@ -186,6 +188,9 @@ export class Autoscaler {
     const sources = { metrics, sampleOf, concurrency: renderService.spec.concurrency, wallMs: Date.now() };
     const readings = cluster.podsOf(namespace, name).map((pod) => podReading(pod, sources));
     const { sample, memory } = measure(readings, policy, now, entry.memory);
+    const measured = `${policy.signal} ${policy.statistic}`;
+    if (entry.measured !== measured) entry.samples = [];
+    entry.measured = measured;
     const keptMs = Math.max(policy.up.windowMs, policy.down.windowMs) + KEPT_SLACK_MS;
     entry.memory = memory;
     entry.samples = [...entry.samples.filter(({ atMs }) => atMs > now - keptMs), sample];

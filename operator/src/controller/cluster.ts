@@ -1,12 +1,13 @@
 /** The operator's view of the cluster: a client and one cache per kind. */
-import { ANNOTATION_CONFIG, LABEL_RENDER_SERVICE } from '../api/names.ts';
+import { ANNOTATION_CONFIG, KIND, LABEL_RENDER_SERVICE } from '../api/names.ts';
 import type { RenderServiceResource } from '../api/resource.ts';
-import { Informer } from '../kube/informer.ts';
+import { parseQuantity } from '../api/scalars.ts';
+import { type Cache, NamespacesCache } from '../kube/cache.ts';
+import { Informer, type InformerOptions } from '../kube/informer.ts';
 import { type Kind, kinds } from '../kube/kinds.ts';
-import { cpuCores } from '../kube/pod-metrics.ts';
 import type { Rest } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { PodStatus } from './pods.ts';
+import { hasEnded, type PodStatus } from './pods.ts';
 
 /** Kinds of which a RenderService owns objects that the operator writes. */
 const OWNED_KINDS = [
@@ -20,48 +21,52 @@ const OWNED_KINDS = [
 
 export class Cluster {
   readonly rest: Rest;
-  readonly renderServices: Informer<KubeObject & RenderServiceResource>;
-  readonly pods: Informer;
-  readonly replicaSets: Informer;
-  readonly #owned: Map<string, Informer>;
+  readonly renderServices: Cache<KubeObject & RenderServiceResource>;
+  readonly pods: Cache;
+  readonly replicaSets: Cache;
+  readonly #owned: Map<string, Cache>;
 
-  /** @param namespace the only namespace to work in, or undefined for all */
-  constructor(rest: Rest, namespace: string | undefined, onError: (kind: Kind, error: unknown) => void) {
+  /** @param namespaces the only ones to work in; none: all */
+  constructor(rest: Rest, namespaces: string[], onError: (kind: Kind, error: unknown) => void) {
     this.rest = rest;
+    const cache = <T extends KubeObject>(
+      kind: Kind,
+      options: Pick<InformerOptions, 'reduce' | 'labelSelector'>,
+    ): Cache<T> => {
+      const informer = (namespace?: string) => new Informer<T>({ rest, kind, namespace, onError, ...options });
+      return namespaces.length > 0 ? new NamespacesCache(kind, namespaces, informer) : informer();
+    };
     const labelSelector = LABEL_RENDER_SERVICE; // the label exists, with whatever value
-    this.renderServices = new Informer({
-      rest,
-      kind: kinds.renderService,
-      namespace,
-      onError,
-      reduce: withoutManagedFields,
-    });
-    this.pods = new Informer({ rest, kind: kinds.pod, namespace, labelSelector, onError, reduce: reducePod });
-    this.replicaSets = new Informer({
-      rest,
-      kind: kinds.replicaSet,
-      namespace,
-      labelSelector,
-      onError,
-      reduce: reduceReplicaSet,
-    });
+    this.renderServices = cache(kinds.renderService, { reduce: withoutManagedFields });
+    this.pods = cache(kinds.pod, { labelSelector, reduce: reducePod });
+    this.replicaSets = cache(kinds.replicaSet, { labelSelector, reduce: reduceReplicaSet });
     this.#owned = new Map(
-      OWNED_KINDS.map((kind) => [kind.kind, new Informer({ rest, kind, namespace, labelSelector, onError })]),
+      OWNED_KINDS.map((kind) => [kind.kind, cache(kind, { labelSelector, reduce: withoutForeignContent })]),
     );
   }
 
   /** Cache of an owned kind. */
-  owned(kind: string): Informer {
-    const informer = this.#owned.get(kind);
-    if (informer === undefined) throw new Error(`no cache for kind ${kind}`);
-    return informer;
+  owned(kind: string): Cache {
+    const cache = this.#owned.get(kind);
+    if (cache === undefined) throw new Error(`no cache for kind ${kind}`);
+    return cache;
   }
 
-  /** Pods of a RenderService without those that are on their way out. */
+  /**
+   * Pods of a RenderService without those that are on their way out, or have ended: the pod of an eviction or of a node that was shut down stays as an
+   * object, for people to read.
+   */
   podsOf(namespace: string, name: string): KubeObject[] {
     return this.pods
       .list(namespace)
-      .filter(({ metadata }) => metadata.labels?.[LABEL_RENDER_SERVICE] === name && !metadata.deletionTimestamp);
+      .filter((pod) => !pod.metadata.deletionTimestamp && !hasEnded(pod) && this.ownerOf(pod)?.metadata.name === name);
+  }
+
+  /** The RenderService that a pod is of, by its controllers up to it; undefined for a foreign one. Anybody may write our label on a pod. */
+  ownerOf(pod: KubeObject): (KubeObject & RenderServiceResource) | undefined {
+    const replicaSet = controllerOf(pod, this.replicaSets);
+    const deployment = replicaSet && controllerOf(replicaSet, this.owned('Deployment'));
+    return deployment && controllerOf(deployment, this.renderServices);
   }
 
   /** Calls `enqueue` with the key of the RenderService that a change is about. Nothing else happens in an event. */
@@ -84,14 +89,30 @@ export class Cluster {
     await Promise.all(this.#all().map((informer) => informer.stop()));
   }
 
-  #all(): Informer[] {
-    return [this.renderServices as unknown as Informer, this.pods, this.replicaSets, ...this.#owned.values()];
+  #all(): Pick<Cache, 'onChange' | 'start' | 'stop'>[] {
+    return [this.renderServices, this.pods, this.replicaSets, ...this.#owned.values()];
   }
+}
+
+/** The controller of `object`, if it is of this kind and there. */
+function controllerOf<T extends KubeObject>({ metadata }: KubeObject, cache: Cache<T>): T | undefined {
+  const reference = metadata.ownerReferences?.find(({ controller }) => controller);
+  if (reference?.kind !== cache.kind.kind) return undefined;
+  const found = cache.get(metadata.namespace ?? '', reference.name);
+  return found?.metadata.uid === reference.uid ? found : undefined;
 }
 
 function withoutManagedFields(object: KubeObject): KubeObject {
   const { managedFields: _unused, ...metadata } = object.metadata;
   return { ...object, metadata };
+}
+
+/** Of an object that is no RenderService's only whose it is: anybody may put our label on a megabyte. */
+function withoutForeignContent(object: KubeObject): KubeObject {
+  const { apiVersion, kind, metadata } = object;
+  if (metadata.ownerReferences?.some((owner) => owner.controller && owner.kind === KIND)) return object;
+  const { name, namespace, uid, resourceVersion, labels, ownerReferences } = metadata;
+  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, labels, ownerReferences } };
 }
 
 /** Of a pod only what status needs: a fleet of 10,000 pods must fit into the operator's memory. */
@@ -128,19 +149,23 @@ interface PodSpec {
 function workerCores(spec: PodSpec | undefined): Record<string, number> {
   const workers = (spec?.containers ?? []).filter(({ name }) => /^worker-[0-9]+$/.test(name));
   return Object.fromEntries(
-    workers.map(({ name, resources }) => [name, cpuCores(resources?.requests?.cpu) ?? 0] as const),
+    workers.map(({ name, resources }) => [name, parseQuantity(resources?.requests?.cpu ?? '') ?? 0] as const),
   );
 }
 
-/** Of a ReplicaSet only which ConfigMap its pods mount. */
+/** Of a ReplicaSet only which ConfigMap its pods mount, and whose account they have. */
 function reduceReplicaSet({ apiVersion, kind, metadata, spec }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, labels, ownerReferences } = metadata;
-  const template = (spec as { template?: { metadata?: { annotations?: Record<string, string> } } }).template;
+  const { template } = spec as {
+    template?: { metadata?: { annotations?: Record<string, string> }; spec?: { serviceAccountName?: string } };
+  };
   const config = template?.metadata?.annotations?.[ANNOTATION_CONFIG];
+  const account = template?.spec?.serviceAccountName;
   return {
     apiVersion,
     kind,
     metadata: { name, namespace, uid, resourceVersion, labels, ownerReferences },
     ...(config !== undefined && { config }),
+    ...(account !== undefined && { account }),
   };
 }

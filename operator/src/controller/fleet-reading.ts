@@ -25,11 +25,11 @@ export function podReading(pod: KubeObject, { metrics, sampleOf, concurrency, wa
   const workers = Object.entries((pod.workerCores ?? {}) as Record<string, number>).map(([name, cores]) => {
     const startedAt = containerStatuses.find((container) => container.name === name)?.state?.running?.startedAt;
     const used = own?.coresByContainer.get(name);
-    const busy = sample?.workers.find((worker) => worker.name === name)?.busy;
+    const worker = sample?.workers.find((worker) => worker.name === name);
     return {
       ageMs: startedAt ? wallMs - Date.parse(startedAt) : Number.POSITIVE_INFINITY,
       cpu: used === undefined || !(cores > 0) ? undefined : used / cores,
-      occupancy: busy === undefined ? undefined : busy / concurrency,
+      occupancy: worker && (worker.blocked ? 1 : worker.busy / concurrency),
     };
   });
   return {

@@ -80,7 +80,8 @@ const ROOM = 0.5;
 function hasRoom({ workers, queue: waiting }: PodSample, { concurrency, queue }: Capacity, wasFull: boolean): boolean {
   const up = workers.filter((worker) => worker.up);
   return (
-    up.some(({ busy }) => busy < concurrency) || (up.length > 0 && waiting < (wasFull ? ROOM : FULL) * queue.maxLength)
+    up.some(({ busy, blocked }) => !blocked && busy < concurrency) ||
+    (up.length > 0 && waiting < (wasFull ? ROOM : FULL) * queue.maxLength)
   );
 }
 

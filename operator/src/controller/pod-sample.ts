@@ -1,6 +1,9 @@
 /** What a pod tells about itself on port 8999: HAProxy's figures, and its supervisors' where a worker had trouble. */
 import { z } from 'zod';
-import { Exposition } from '../kube/exposition.ts';
+import { WORKER_CONTAINER } from '../api/names.ts';
+import { Exposition, type Labels } from '../kube/exposition.ts';
+
+const WORKER_PREFIX = `${WORKER_CONTAINER}-`;
 
 /** A worker that ends again and again; its supervisor waits longer and longer before it starts it anew. */
 export interface CrashLoop {
@@ -29,10 +32,12 @@ const stallsPage = z.object({
 export interface WorkerSample {
   /** worker-0, worker-1, ... */
   name: string;
-  /** Whether HAProxy gives it requests. */
+  /** Whether it is there: HAProxy gives it requests, or it is blocked. */
   up: boolean;
   /** Requests that it has now. */
   busy: number;
+  /** All its places are taken by renders that were given up; HAProxy gives it none. */
+  blocked?: true;
   /** How often it has gone down since HAProxy started. */
   downs: number;
   crashLoop?: CrashLoop;
@@ -59,6 +64,7 @@ const METRICS = [
   'haproxy_backend_current_queue',
   'haproxy_backend_connection_errors_total',
   'haproxy_frontend_intercepted_requests_total',
+  'haproxy_backend_http_requests_total',
 ];
 /** Servers in maintenance are places for peers that do not exist. */
 const HAPROXY_PAGE = `/metrics?no-maint&metrics=${METRICS.join(',')}`;
@@ -66,26 +72,36 @@ const HAPROXY_PAGE = `/metrics?no-maint&metrics=${METRICS.join(',')}`;
 /**
  * Asks one pod: one request, and two more for each worker that is down, has been down since the last time, or was in a
  * crash loop then (the first time for each worker). So a fleet at peace costs one request per pod.
- * @param get body of a page of port 8999
+ * @param get body of a page of port 8999; rejects when the time for this pod is over
+ * @param workers names of the workers that the pod has; what it tells of others is not read
  * @param before the last sample of the same pod, if there is one
- * @returns the sample, and the last stalls of the workers that were asked
+ * @returns the sample, the last stalls of the workers that were asked, and how many requests were refused since HAProxy started
+ *   because their URL gets workers stuck
+ * @throws what `get` throws for the first page, and when `signal` aborts
  */
 export async function samplePod(
   get: (path: string) => Promise<string>,
-  before?: PodSample,
-): Promise<{ sample: PodSample; stalls: Stall[] }> {
-  const sample = haproxySample(new Exposition(await get(HAPROXY_PAGE)));
+  workers: string[],
+  { before, signal }: { before?: PodSample; signal?: AbortSignal } = {},
+): Promise<{ sample: PodSample; stalls: Stall[]; poisonTotal: number }> {
+  const page = new Exposition(await get(HAPROXY_PAGE));
+  const sample = haproxySample(page, new Set(workers));
+  const poisonTotal = page.sum('haproxy_backend_http_requests_total', { proxy: 'poison' });
   const stalls: Stall[] = [];
-  for (const [index, worker] of sample.workers.entries()) {
+  for (const worker of sample.workers) {
     const last = before?.workers.find(({ name }) => name === worker.name);
     // One that was down the last time may have said why only after that.
     const wasSuspicious = last?.crashLoop !== undefined || last?.runtimeAbsent;
     if (worker.up && last?.up && worker.downs === last.downs && !wasSuspicious) continue;
-    Object.assign(worker, await readSupervisor(get, index, worker.up));
+    const index = Number(worker.name.slice(WORKER_PREFIX.length));
+    const found = await readSupervisor(get, index, worker.up);
+    // Half an answer is none: what was not read in time would look like a worker without a runtime.
+    signal?.throwIfAborted();
+    Object.assign(worker, found);
     if (worker.runtimeAbsent) continue;
     stalls.push(...(await readStalls(get, index, worker.name)));
   }
-  return { sample, stalls };
+  return { sample, stalls, poisonTotal };
 }
 
 /** None as well where there is no supervisor to ask, or an older one. */
@@ -97,18 +113,21 @@ async function readStalls(get: (path: string) => Promise<string>, index: number,
   }
 }
 
-function haproxySample(page: Exposition): PodSample {
-  const names = page
-    .all('haproxy_server_status', { proxy: 'workers', state: 'UP' })
-    .map(({ labels }) => labels.server ?? '')
-    .filter((name) => /^worker-[0-9]+$/.test(name));
+function haproxySample(page: Exposition, known: Set<string>): PodSample {
+  const status = byServer(page, 'haproxy_server_status', { state: 'UP' });
+  const sessions = byServer(page, 'haproxy_server_current_sessions');
+  const downs = byServer(page, 'haproxy_server_check_up_down_total');
+  const errors = page.sum('haproxy_server_connection_errors_total', { proxy: 'line' });
+  const names = [...known].filter((name) => status.has(`workers/${name}`));
   const workers = names.map((name) => {
-    const server = { proxy: 'workers', server: name };
+    const isUp = (proxy: string) => status.get(`${proxy}/${name}`) === 1;
+    const blocked = !isUp('workers') && isUp('workers-alive');
     return {
       name,
-      up: page.sum('haproxy_server_status', { ...server, state: 'UP' }) === 1,
-      busy: page.sum('haproxy_server_current_sessions', server),
-      downs: page.sum('haproxy_server_check_up_down_total', server),
+      up: isUp('workers') || blocked,
+      ...(blocked && { blocked }),
+      busy: sessions.get(`workers/${name}`) ?? 0,
+      downs: downs.get(`workers/${name}`) ?? 0,
     };
   });
   return {
@@ -117,14 +136,17 @@ function haproxySample(page: Exposition): PodSample {
     queue:
       page.sum('haproxy_backend_current_queue', { proxy: 'line' }) +
       page.sum('haproxy_backend_current_queue', { proxy: 'workers' }) +
-      page.sum('haproxy_server_current_sessions', { proxy: 'workers', server: 'waiting-room' }),
+      (sessions.get('workers/waiting-room') ?? 0),
     // The only thing that the entrance answers by itself.
     queueFullTotal: page.sum('haproxy_frontend_intercepted_requests_total', { proxy: 'front' }),
     // A place in line can end with no other error, but for peers that could not be reached (they are servers of line).
-    queueTimeoutTotal:
-      page.sum('haproxy_backend_connection_errors_total', { proxy: 'line' }) -
-      page.sum('haproxy_server_connection_errors_total', { proxy: 'line' }),
+    queueTimeoutTotal: page.sum('haproxy_backend_connection_errors_total', { proxy: 'line' }) - errors,
   };
+}
+
+/** Values of a metric of servers, by `proxy/server`: one look at the page for all of them, which a pod may have made long. */
+function byServer(page: Exposition, metric: string, labels: Labels = {}): Map<string, number> {
+  return new Map(page.all(metric, labels).map(({ labels: { proxy, server }, value }) => [`${proxy}/${server}`, value]));
 }
 
 async function readSupervisor(

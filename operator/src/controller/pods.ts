@@ -1,4 +1,4 @@
-/** What the pods of a RenderService tell: how many workers run, and what keeps a pod from running. */
+/** What the pods of a RenderService tell: how many workers run. pod-problems.ts tells what keeps a pod from running. */
 import type { KubeObject } from '../kube/types.ts';
 
 interface ContainerStatus {
@@ -11,22 +11,30 @@ interface ContainerStatus {
 export interface PodStatus {
   phase?: string;
   podIP?: string;
-  conditions?: { type: string; status: string; reason?: string; message?: string }[];
+  conditions?: { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }[];
   initContainerStatuses?: ContainerStatus[];
   containerStatuses?: ContainerStatus[];
 }
 
-/** Reasons for waiting that are the normal course of a start. */
-const NORMAL_WAITS = new Set(['ContainerCreating', 'PodInitializing']);
-
-function statusOf({ status }: KubeObject): PodStatus {
+/** Status of a pod, as far as it is kept. */
+export function statusOf({ status }: KubeObject): PodStatus {
   return (status ?? {}) as PodStatus;
+}
+
+/** Whether a pod will never run again. */
+export function hasEnded(pod: KubeObject): boolean {
+  return ['Failed', 'Succeeded'].includes(statusOf(pod).phase ?? '');
 }
 
 /** Address of a pod that runs. */
 export function podAddress(pod: KubeObject): string | undefined {
   const { phase, podIP } = statusOf(pod);
   return phase === 'Running' && podIP ? podIP : undefined;
+}
+
+/** Names of the workers that a pod was made with: worker-0, worker-1, ... */
+export function workersOf({ workerCores }: KubeObject): string[] {
+  return Object.keys((workerCores ?? {}) as Record<string, number>);
 }
 
 /** Workers in the pods that exist: all, and those that run in a ready pod. */
@@ -41,22 +49,4 @@ export function countWorkers(pods: KubeObject[]): { total: number; ready: number
     total: counts.reduce((sum, { total }) => sum + total, 0),
     ready: counts.reduce((sum, count) => sum + count.ready, 0),
   };
-}
-
-/** A sentence about the first pod that cannot run, or undefined: what a user would look for with kubectl describe. */
-export function podProblem(pods: KubeObject[]): string | undefined {
-  for (const pod of pods) {
-    const { conditions = [], initContainerStatuses = [], containerStatuses = [] } = statusOf(pod);
-    const unscheduled = conditions.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
-    if (unscheduled)
-      return `pod ${pod.metadata.name} cannot be scheduled: ${unscheduled.message ?? unscheduled.reason}`;
-    for (const { name, state } of [...initContainerStatuses, ...containerStatuses]) {
-      const { reason, message } = state?.waiting ?? {};
-      if (!reason || NORMAL_WAITS.has(reason)) continue;
-      // The message of a crash loop has its growing back-off: it would change the status at every restart.
-      const detail = message && reason !== 'CrashLoopBackOff' ? ` (${message})` : '';
-      return `container ${name} of pod ${pod.metadata.name}: ${reason}${detail}`;
-    }
-  }
-  return undefined;
 }

@@ -7,26 +7,32 @@ import type { PlannedObject } from '../plan/index.ts';
 import type { Cluster } from './cluster.ts';
 
 /**
- * Owned objects beyond the plan. A ConfigMap stays as long as a ReplicaSet could start pods that mount it, and until the
- * Deployment controller has seen the newest template: before that it may still make a ReplicaSet of an earlier one.
+ * Owned objects beyond the plan. What pods of an older template need (a ConfigMap, the ServiceAccount) stays as long as a ReplicaSet could start
+ * some, and until the Deployment controller has seen the newest template: before that it may still make a ReplicaSet of an earlier one.
  */
 export function superfluous(cluster: Cluster, renderService: RenderService, planned: PlannedObject[]): KubeObject[] {
   const { namespace, name, uid } = renderService.metadata;
   const wanted = new Set(planned.map(({ kind, metadata }) => `${kind}/${metadata.name}`));
-  const mounted = new Set(cluster.replicaSets.list(namespace).map((replicaSet) => replicaSet.config));
   const { metadata, status } = (cluster.owned('Deployment').get(namespace, name) ?? {}) as Partial<KubeObject>;
   const settled = (status as { observedGeneration?: number } | undefined)?.observedGeneration === metadata?.generation;
-  return ['ConfigMap', 'PodDisruptionBudget', 'NetworkPolicy']
+  const needed = neededBy(cluster.replicaSets.list(namespace));
+  return ['ConfigMap', 'ServiceAccount', 'PodDisruptionBudget', 'NetworkPolicy']
     .flatMap((kind) => cluster.owned(kind).list(namespace))
     .filter((object) => object.metadata.ownerReferences?.some((reference) => reference.uid === uid))
     .filter(({ metadata }) => !metadata.deletionTimestamp)
     .filter(({ kind, metadata }) => !wanted.has(`${kind}/${metadata.name}`))
-    .filter(({ kind, metadata }) => kind !== 'ConfigMap' || (settled && !mounted.has(metadata.name)));
+    .filter((object) => !isForPods(object) || (settled && !needed.has(keyOf(object))));
 }
 
 /** Deletes them, each only if it is still the very object that was seen. */
 export async function prune(cluster: Cluster, objects: KubeObject[]): Promise<void> {
-  for (const { kind, metadata } of objects) {
+  if (objects.length === 0) return;
+  // The cache of ReplicaSets may lag behind that of Deployments, and a pod without its ConfigMap does not start: the API server is asked.
+  const needed = objects.some(isForPods)
+    ? neededBy(await cluster.replicaSets.listNow(objects[0]?.metadata.namespace ?? ''))
+    : new Set<string>();
+  for (const object of objects.filter((one) => !needed.has(keyOf(one)))) {
+    const { kind, metadata } = object;
     const informer = cluster.owned(kind);
     const { namespace = '', name, uid } = metadata;
     try {
@@ -38,4 +44,17 @@ export async function prune(cluster: Cluster, objects: KubeObject[]): Promise<vo
     }
     informer.forget(namespace, name);
   }
+}
+
+function isForPods({ kind }: KubeObject): boolean {
+  return kind === 'ConfigMap' || kind === 'ServiceAccount';
+}
+
+function keyOf({ kind, metadata }: KubeObject): string {
+  return `${kind}/${metadata.name}`;
+}
+
+/** What pods of these ReplicaSets need. */
+function neededBy(replicaSets: KubeObject[]): Set<string> {
+  return new Set(replicaSets.flatMap(({ config, account }) => [`ConfigMap/${config}`, `ServiceAccount/${account}`]));
 }

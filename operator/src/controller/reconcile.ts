@@ -2,7 +2,7 @@
  * One RenderService, from its key to its status: read, compute, write, in this order, from the actual state and never
  * from an event. Errors that a change by the user must cure become `Stalled`; all others are the queue's to retry.
  */
-import { type ConditionDraft, retrying, type StalledReason, stalled } from '../api/conditions.ts';
+import { type ConditionDraft, objectsInSync, retrying, type StalledReason, stalled } from '../api/conditions.ts';
 import {
   parseRenderService,
   type RenderService,
@@ -17,8 +17,10 @@ import { desiredObjects, type OperatorAccess, type PlannedObject, type SidecarIm
 import { hasPeers } from '../render/model.ts';
 import type { ScalingView } from './autoscaler.ts';
 import type { Cluster } from './cluster.ts';
+import { Contention } from './contention.ts';
 import { observeFleet } from './fleet.ts';
 import type { PeersKeys } from './peers-keys.ts';
+import { CREATING_MS, isCreating } from './pod-problems.ts';
 import type { PodSampler } from './pod-sampler.ts';
 import { prune, superfluous } from './prune.ts';
 import type { Outcome } from './queue.ts';
@@ -38,6 +40,8 @@ const STALLED_RECHECK_MS = 15_000;
 const FIGURES_MS = 30_000;
 /** About 1.5 s of tries. Rights that have just been given are not known to every API server at once. */
 const FORBIDDEN_TRIES = 5;
+/** An object that somebody else writes is looked at again after this time. */
+const CONTENDED_MS = 60_000;
 /** About 3 s of tries: from here on status says that something is wrong. */
 const QUIET_FAILURES = 6;
 
@@ -68,6 +72,7 @@ export class Reconciler {
   readonly #options: ReconcilerOptions;
   /** When figures alone were last written, by key. */
   readonly #figuresAtMs = new Map<string, number>();
+  readonly #contention = new Contention();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -84,16 +89,21 @@ export class Reconciler {
     // Deletion needs no work: the garbage collector follows the owner references.
     if (resource === undefined || resource.metadata.deletionTimestamp) {
       this.#figuresAtMs.delete(key);
+      this.#contention.forget(key);
       return {};
     }
     try {
       const applied = await this.#applyAll(resource, failures);
+      const pods = cluster.podsOf(namespace, name);
+      const budget = cluster.owned('PodDisruptionBudget').get(namespace, name);
       const outcome = await this.#finish(
         resource,
         applied.deployment,
-        rolloutConditions(applied.renderService, applied.deployment, cluster.podsOf(namespace, name)),
+        rolloutConditions(applied.renderService, applied.deployment, pods, { budget, now: this.#options.now() }),
       );
-      return sooner(outcome, applied.keyAfterMs);
+      const contended = this.#contention.of(key).length > 0;
+      const again = [applied.keyAfterMs, contended && CONTENDED_MS, pods.some(isCreating) && CREATING_MS];
+      return sooner(outcome, Math.min(...again.map((ms) => ms || Number.POSITIVE_INFINITY)));
     } catch (error) {
       const live = this.#ownDeployment(resource);
       if (error instanceof StalledError) {
@@ -133,7 +143,7 @@ export class Reconciler {
       : undefined;
     let deployment: KubeObject | undefined;
     for (const [index, desired] of planned.entries()) {
-      const result = await this.#applyOne(desired, live[index], failures);
+      const result = await this.#applyOne(`${namespace}/${name}`, desired, live[index], failures);
       if (desired.kind === 'Deployment') deployment = result;
     }
     await prune(cluster, superfluous(cluster, renderService, planned));
@@ -152,11 +162,18 @@ export class Reconciler {
     return live;
   }
 
-  async #applyOne(desired: PlannedObject, live: KubeObject | undefined, failures: number): Promise<KubeObject> {
+  async #applyOne(
+    key: string,
+    desired: PlannedObject,
+    live: KubeObject | undefined,
+    failures: number,
+  ): Promise<KubeObject> {
     const { cluster, onWrite } = this.#options;
     const object = desired as KubeObject;
     const todo = difference(live, object);
     if (live && todo === 'none') return live;
+    const isRepair = todo === 'edited' || todo === 'foreign-fields';
+    if (live && isRepair && !this.#contention.mayRepair(key, live)) return live;
     try {
       const result = await apply(cluster.rest, cluster.owned(desired.kind), object, live);
       onWrite(`${desired.kind} ${todo}`, `${desired.metadata.namespace}/${desired.metadata.name}`);
@@ -170,6 +187,12 @@ export class Reconciler {
       }
       throw error;
     }
+  }
+
+  #syncCondition({ status }: RenderServiceResource, key: string): ConditionDraft[] {
+    const contended = this.#contention.of(key);
+    if (contended.length > 0) return [objectsInSync.contended(contended)];
+    return status?.conditions?.some(({ type }) => type === 'ObjectsInSync') ? [objectsInSync.yes()] : [];
   }
 
   /** Writes the status once, and then says in an Event what has changed. */
@@ -188,7 +211,12 @@ export class Reconciler {
     const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined, wasFull);
     const observed = [fleet?.condition, fleet?.capacity].filter((draft) => draft !== undefined);
     const scaling = scalingOf(resource.metadata.uid);
-    const drafts = [...rollout, ...observed, ...scalingCondition(resource, scaling)];
+    const drafts = [
+      ...rollout,
+      ...observed,
+      ...this.#syncCondition(resource, key),
+      ...scalingCondition(resource, scaling),
+    ];
     const time = now()
       .toISOString()
       .replace(/\.\d+Z$/, 'Z');
@@ -216,10 +244,14 @@ function sooner(outcome: Outcome, ms = Number.POSITIVE_INFINITY): Outcome {
   return Number.isFinite(requeueAfterMs) ? { ...outcome, requeueAfterMs } : outcome;
 }
 
-/** Whether the API server will refuse the same object again: it is invalid, or admission or quota forbids it. */
+/** etcd's own words for an object beyond --max-request-bytes, and those of gRPC for one beyond its message size; the status is 500. */
+const TOO_LARGE = /etcdserver: request is too large|trying to send message larger than max/;
+
+/** Whether the API server will refuse the same object again: it is invalid or too large, or admission or quota forbids it. */
 function isRefusal(error: unknown, failures: number): error is ApiError {
   if (!(error instanceof ApiError)) return false;
-  return [400, 422].includes(error.status) || (error.status === 403 && failures >= FORBIDDEN_TRIES);
+  if (error.status === 500) return TOO_LARGE.test(error.message);
+  return [400, 413, 422].includes(error.status) || (error.status === 403 && failures >= FORBIDDEN_TRIES);
 }
 
 /** An event when the reason of `Stalled`, `WorkersHealthy` or `Ready` changes, none for every step of a rollout. */
@@ -233,6 +265,8 @@ function transitionEvent(resource: RenderServiceResource, drafts: ConditionDraft
   if (stall) return { type: 'Warning', reason: stall.reason, action: 'Reconcile', note: stall.message };
   const loop = changed.find(({ type, status }) => type === 'WorkersHealthy' && status === 'False');
   if (loop) return { type: 'Warning', reason: loop.reason, action: 'Observe', note: loop.message };
+  const contended = changed.find(({ type, status }) => type === 'ObjectsInSync' && status === 'False');
+  if (contended) return { type: 'Warning', reason: contended.reason, action: 'Reconcile', note: contended.message };
   const up = changed.find(
     ({ type, status, reason }) => type === 'Ready' && status === 'True' && reason === 'AllPodsReady',
   );

@@ -8,7 +8,8 @@ import type { KubeObject } from '../kube/types.ts';
 import { selectorText } from '../plan/index.ts';
 import type { Cluster } from './cluster.ts';
 import type { Fleet } from './fleet.ts';
-import { countWorkers, podProblem } from './pods.ts';
+import { evictionProblem, podProblem, refusalOf } from './pod-problems.ts';
+import { countWorkers } from './pods.ts';
 
 interface DeploymentStatus {
   observedGeneration?: number;
@@ -29,6 +30,7 @@ export function rolloutConditions(
   renderService: RenderService,
   deployment: KubeObject,
   pods: KubeObject[],
+  { budget, now }: { budget?: KubeObject | undefined; now: Date },
 ): ConditionDraft[] {
   const wanted = renderService.spec.replicas;
   const status = (deployment.status ?? {}) as DeploymentStatus;
@@ -36,17 +38,19 @@ export function rolloutConditions(
   if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0)) {
     return progressing('the Deployment has not been looked at yet', availableReplicas >= wanted);
   }
+  const problem = refusalOf(deployment) ?? podProblem(pods, now);
+  const eviction = evictionProblem(budget);
   const failed = status.conditions?.find(
     ({ type, reason }) => type === 'Progressing' && reason === 'ProgressDeadlineExceeded',
   );
   if (failed) {
-    const message = `${failed.message ?? 'the rollout makes no progress'}; ${podProblem(pods) ?? "see the pods' events"}`;
+    const message = `${failed.message ?? 'the rollout makes no progress'}; ${problem ?? "see the pods' events"}`;
     return stalled('ProgressDeadlineExceeded', message, availableReplicas);
   }
-  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) return ready(wanted);
+  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) return ready(wanted, eviction);
   const counts = `${availableReplicas} of ${wanted} pods are available, ${updatedReplicas} run the current template, ${replicas} exist`;
-  const problem = podProblem(pods);
-  return progressing(problem ? `${counts}; ${problem}` : counts, wanted > 0 && availableReplicas >= wanted);
+  const message = [counts, problem, eviction].filter(Boolean).join('; ');
+  return progressing(message, wanted > 0 && availableReplicas >= wanted, problem !== undefined);
 }
 
 /** Conditions that come from the pods' own figures. */

@@ -17,6 +17,12 @@ export function stuckWorkerEvents({ metadata }: KubeObject, stalls: Stall[]): Ev
   });
 }
 
+/** A pod refuses requests whose URL has got several of its workers stuck. */
+export function poisonEvent({ metadata }: KubeObject, refused: number): EventDraft {
+  const note = `${metadata.name} has refused ${refused} requests (503 poison) for a URL that has got its workers stuck; nginx' access log of the pod says which ("error":"poison")`;
+  return { type: 'Warning', reason: 'URLQuarantined', action: 'RefuseRequests', note };
+}
+
 /** The text comes from the user's process. */
 function printable(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, PLACE_LENGTH_MAX);

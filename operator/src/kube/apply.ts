@@ -3,10 +3,10 @@
  * an object that belongs to somebody else.
  */
 import { ANNOTATION_APPLIED_HASH, KIND, MANAGER } from '../api/names.ts';
+import type { Cache } from './cache.ts';
 import { foreignFields, purged } from './drift.ts';
-import type { Informer } from './informer.ts';
-import { objectPath } from './kinds.ts';
-import { APPLY_PATCH, isNotFound, type Rest } from './rest.ts';
+import { collectionPath, objectPath } from './kinds.ts';
+import { APPLY_PATCH, ApiError, isNotFound, JSON_PATCH, type Rest } from './rest.ts';
 import { isSubset } from './subset.ts';
 import type { KubeObject } from './types.ts';
 
@@ -26,12 +26,12 @@ export class NotOwnedError extends Error {
 }
 
 /** The live object, or undefined when there is none. The cache only has objects with our label, so a miss asks. */
-export async function readLive(rest: Rest, informer: Informer, desired: KubeObject): Promise<KubeObject | undefined> {
+export async function readLive(rest: Rest, cache: Cache, desired: KubeObject): Promise<KubeObject | undefined> {
   const { namespace = '', name } = desired.metadata;
-  const cached = informer.get(namespace, name);
+  const cached = cache.get(namespace, name);
   if (cached) return cached;
   try {
-    return await rest.request<KubeObject>('GET', objectPath(informer.kind, namespace, name));
+    return await rest.request<KubeObject>('GET', objectPath(cache.kind, namespace, name));
   } catch (error) {
     if (isNotFound(error)) return undefined;
     throw error;
@@ -53,42 +53,98 @@ export function assertOwned(live: KubeObject, desired: KubeObject): void {
 }
 
 /** What is to be done so that `live` becomes `desired`. */
-export type Difference = 'none' | 'missing' | 'changed' | 'foreign-fields';
+export type Difference =
+  | 'none'
+  | 'missing'
+  | 'changed' // the plan asks for something else than before
+  | 'edited' // somebody has changed a field of ours
+  | 'foreign-fields'; // somebody has added one
 
 /** Compares without a call. `desired` carries its own hash, which tells fields that the plan no longer has. */
 export function difference(live: KubeObject | undefined, desired: KubeObject): Difference {
   if (live === undefined) return 'missing';
   const hash = (object: KubeObject) => object.metadata.annotations?.[ANNOTATION_APPLIED_HASH];
-  if (hash(live) !== hash(desired)) return 'changed';
-  if (!isSubset(desired, live)) return 'changed';
+  if (hash(live) !== hash(desired) || !isApplied(live)) return 'changed';
+  if (!isSubset(desired, live)) return 'edited';
   return foreignFields(live).length > 0 ? 'foreign-fields' : 'none';
 }
 
 /**
  * Writes `desired` and returns what the API server made of it.
- * @throws ApiError 409 when the object was replaced by another of the same name meanwhile
+ * @throws ApiError 409 when the object was replaced by another of the same name meanwhile, or somebody has made one
  */
-export async function apply(
-  rest: Rest,
-  informer: Informer,
-  desired: KubeObject,
-  live?: KubeObject,
-): Promise<KubeObject> {
-  const path = objectPath(informer.kind, desired.metadata.namespace ?? '', desired.metadata.name);
+export async function apply(rest: Rest, cache: Cache, desired: KubeObject, live?: KubeObject): Promise<KubeObject> {
+  const result = live ? await change(rest, cache, desired, live) : await create(rest, cache, desired);
+  cache.remember(result);
+  return result;
+}
+
+async function change(rest: Rest, cache: Cache, desired: KubeObject, live: KubeObject): Promise<KubeObject> {
+  const path = objectPath(cache.kind, desired.metadata.namespace ?? '', desired.metadata.name);
   const fieldManager = MANAGER;
-  const foreign = live ? foreignFields(live) : [];
-  if (live && foreign.length > 0) {
+  const foreign = foreignFields(live);
+  if (foreign.length > 0) {
     // Before the apply, because a foreign field can exclude one of ours (minAvailable and maxUnavailable, two ports of one
     // name): the object with both would be refused. The resource version in it makes a stale view a conflict.
-    await rest.request<KubeObject>('PUT', path, { query: { fieldManager }, body: purged(live, foreign, desired) });
+    const body = purged(
+      live,
+      foreign.map(({ path: field }) => field),
+      desired,
+    );
+    await rest.request<KubeObject>('PUT', path, { query: { fieldManager }, body });
   }
-  // With the uid the API server refuses when the object is another one by now.
-  const body = live ? { ...desired, metadata: { ...desired.metadata, uid: live.metadata.uid } } : desired;
-  const result = await rest.request<KubeObject>('PATCH', path, {
+  if (!isApplied(live)) await becomeApplied(rest, path, live);
+  return await rest.request<KubeObject>('PATCH', path, {
     query: { fieldManager, force: 'true' },
     contentType: APPLY_PATCH,
-    body,
+    // With the uid the API server refuses when the object is another one by now.
+    body: { ...desired, metadata: { ...desired.metadata, uid: live.metadata.uid } },
   });
-  informer.remember(result);
-  return result;
+}
+
+/** By POST: to apply an object that somebody has made a moment ago would be to take it over. */
+async function create(rest: Rest, cache: Cache, desired: KubeObject): Promise<KubeObject> {
+  const { namespace = '', name } = desired.metadata;
+  const created = await rest.request<KubeObject>('POST', collectionPath(cache.kind, namespace), {
+    query: { fieldManager: MANAGER },
+    body: desired,
+  });
+  return await becomeApplied(rest, objectPath(cache.kind, namespace, name), created);
+}
+
+/** Whether the fields that we own are those that we have applied. */
+function isApplied({ metadata: { managedFields = [] } }: KubeObject): boolean {
+  return managedFields.some(({ manager, operation }) => manager === MANAGER && operation === 'Apply');
+}
+
+/** Times that others may write an object while we tell whose its fields are: controllers look at a new one at once. */
+const TRIES = 5;
+
+/**
+ * What we have created counts as updated by us, and a later apply could not take any of it away: from here on it counts as applied.
+ * client-go's csaupgrade does the same for objects that were made before there was server-side apply. Only our entry is touched.
+ * @throws Error when others were faster each time; a retry of the reconcile goes on from here
+ */
+async function becomeApplied(rest: Rest, path: string, created: KubeObject): Promise<KubeObject> {
+  let live = created;
+  for (let n = 0; n < TRIES; n += 1) {
+    const index = (live.metadata.managedFields ?? []).findIndex(
+      ({ manager, operation, subresource }) => manager === MANAGER && operation === 'Update' && !subresource,
+    );
+    if (index < 0) return live;
+    const entry = `/metadata/managedFields/${index}`;
+    const body = [
+      { op: 'test', path: `${entry}/manager`, value: MANAGER },
+      { op: 'test', path: `${entry}/operation`, value: 'Update' },
+      { op: 'replace', path: `${entry}/operation`, value: 'Apply' },
+    ];
+    try {
+      const query = { fieldManager: MANAGER };
+      return await rest.request<KubeObject>('PATCH', path, { query, contentType: JSON_PATCH, body });
+    } catch (error) {
+      if (!(error instanceof ApiError && [409, 422].includes(error.status))) throw error;
+    }
+    live = await rest.request<KubeObject>('GET', path);
+  }
+  throw new Error(`${created.kind} "${created.metadata.name}" is written by others all the time`);
 }

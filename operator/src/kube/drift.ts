@@ -14,8 +14,15 @@ const SHARED_PATH = ['f:spec', 'f:template', 'f:metadata', 'f:annotations'];
 /** A path in an object as keys of a FieldSet. */
 export type FieldPath = string[];
 
-/** Paths below spec or data that others own and Corelane does not apply. */
-export function foreignFields(object: KubeObject): FieldPath[] {
+/** A field that somebody else has put into an object of ours. */
+export interface ForeignField {
+  path: FieldPath;
+  /** Who, as the API server knows it: `kubectl-edit`, `kube-vip`. */
+  manager: string;
+}
+
+/** Fields below spec or data that others own and Corelane does not apply. */
+export function foreignFields(object: KubeObject): ForeignField[] {
   const entries = object.metadata.managedFields ?? [];
   const ours = entries.find(({ manager, operation }) => manager === MANAGER && operation === 'Apply')?.fieldsV1;
   if (ours === undefined) return [];
@@ -25,10 +32,30 @@ export function foreignFields(object: KubeObject): FieldPath[] {
       .filter((entry) => entry.manager !== MANAGER && !entry.subresource)
       .flatMap((entry) =>
         OWN_ROOTS.filter((root) => entry.fieldsV1?.[root]).flatMap((root) =>
-          onlyIn(entry.fieldsV1?.[root] as FieldSet, ours[root] ?? {}, [root]),
+          onlyIn(entry.fieldsV1?.[root] as FieldSet, ours[root] ?? {}, [root]).map((path) => ({
+            path,
+            manager: entry.manager ?? '',
+          })),
         ),
       )
   );
+}
+
+/** The path as people write it: `spec.ports[{"port":80}].nodePort`. */
+export function fieldText(path: FieldPath): string {
+  return path
+    .map((key) => (key.startsWith('f:') ? `.${key.slice(2)}` : `[${key.slice(2)}]`))
+    .join('')
+    .slice(1);
+}
+
+/** Who of the others has written last to spec or data of an object of ours. */
+export function lastWriter({ metadata }: KubeObject): string | undefined {
+  const others = (metadata.managedFields ?? []).filter(
+    ({ manager, subresource, fieldsV1 }) =>
+      manager !== MANAGER && !subresource && OWN_ROOTS.some((root) => fieldsV1?.[root]),
+  );
+  return others.toSorted((one, other) => (one.time ?? '').localeCompare(other.time ?? '')).at(-1)?.manager;
 }
 
 function onlyIn(theirs: FieldSet, ours: FieldSet, path: FieldPath): FieldPath[] {

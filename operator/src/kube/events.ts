@@ -5,6 +5,7 @@ import type { ResourceMetadata } from '../api/resource.ts';
 import { reference } from '../api/resource.ts';
 import { collectionPath, kinds } from './kinds.ts';
 import type { Rest } from './rest.ts';
+import { TokenBucket } from './token-bucket.ts';
 
 export interface EventDraft {
   type: 'Normal' | 'Warning';
@@ -17,16 +18,37 @@ export interface EventDraft {
 /** The API takes at most 1 KiB. */
 const NOTE_LENGTH_MAX = 1024;
 
-export class EventRecorder {
-  readonly #rest: Rest;
-  readonly #instance: string;
-  readonly #onError: (key: string, error: unknown) => void;
+/**
+ * Events are objects in etcd for an hour. A resource that does wrong all the time must not fill it, nor must a thousand of them: client-go
+ * bounds them by object, too (25, then one in five minutes).
+ */
+const EACH = { burst: 25, everyMs: 30_000 };
+const ALL = { burst: 200, everyMs: 1_000 };
 
-  /** @param instance name of this process in events */
-  constructor(rest: Rest, instance: string, onError: (key: string, error: unknown) => void) {
-    this.#rest = rest;
-    this.#instance = instance;
-    this.#onError = onError;
+export interface EventRecorderOptions {
+  rest: Rest;
+  /** Name of this process in events. */
+  instance: string;
+  onError: (key: string, error: unknown) => void;
+  /** One more than the bounds allow. */
+  onDropped?: (key: string, event: EventDraft) => void;
+}
+
+export class EventRecorder {
+  readonly #options: EventRecorderOptions;
+  readonly #all = new TokenBucket(ALL.burst, ALL.everyMs);
+  /** By key; those that have all their tokens are not kept. */
+  readonly #each = new Map<string, TokenBucket>();
+
+  constructor(options: EventRecorderOptions) {
+    this.#options = options;
+  }
+
+  #mayRecord(key: string): boolean {
+    for (const [other, bucket] of this.#each) if (bucket.isFull) this.#each.delete(other);
+    const bucket = this.#each.get(key) ?? new TokenBucket(EACH.burst, EACH.everyMs);
+    this.#each.set(key, bucket);
+    return bucket.take() && this.#all.take();
   }
 
   /**
@@ -34,22 +56,28 @@ export class EventRecorder {
    * metrics as well, and nothing that has been done may be forgotten because an event could not be written.
    */
   async record(metadata: ResourceMetadata, event: EventDraft): Promise<void> {
+    const { rest, instance, onError, onDropped } = this.#options;
     const { namespace, name } = metadata;
+    const key = `${namespace}/${name}`;
+    if (!this.#mayRecord(key)) {
+      onDropped?.(key, event);
+      return;
+    }
     const body = {
       apiVersion: kinds.event.apiVersion,
       kind: kinds.event.kind,
       metadata: { name: `${name}.${randomUUID().slice(0, 13)}`, namespace },
       eventTime: new Date().toISOString().replace('Z', '000Z'),
       reportingController: `corelane.dev/${MANAGER}`,
-      reportingInstance: this.#instance,
+      reportingInstance: instance,
       regarding: { ...reference({ metadata }), namespace },
       ...event,
       note: event.note.slice(0, NOTE_LENGTH_MAX),
     };
     try {
-      await this.#rest.request('POST', collectionPath(kinds.event, namespace), { body });
+      await rest.request('POST', collectionPath(kinds.event, namespace), { body });
     } catch (error) {
-      this.#onError(`${namespace}/${name}`, error);
+      onError(key, error);
     }
   }
 }

@@ -5,7 +5,7 @@
  */
 import { type KubernetesObject, ListWatch, Watch } from '@kubernetes/client-node';
 import { collectionPath, type Kind } from './kinds.ts';
-import type { Rest } from './rest.ts';
+import { type Rest, TooLongError } from './rest.ts';
 import type { KubeList, KubeObject } from './types.ts';
 
 const RETRY_MIN_MS = 200;
@@ -14,6 +14,8 @@ const RETRY_MAX_MS = 15_000;
 const WRITTEN_MS = 30_000;
 /** A list is split so that 10,000 pods do not become one answer of 100 MB. */
 const PAGE_SIZE = 500;
+/** Of one page: 500 ordinary pods are 5 MB. Objects of 1 MB, of whoever has put our label on them, come by a few at a time. */
+const PAGE_BYTES_MAX = 8 * 1024 ** 2;
 
 export interface InformerOptions {
   rest: Rest;
@@ -98,20 +100,34 @@ export class Informer<T extends KubeObject = KubeObject> {
     this.#written.delete(`${namespace}/${name}`);
   }
 
-  async #list(): Promise<KubeList> {
-    const { rest, kind, namespace, labelSelector } = this.#options;
+  /** All objects of a namespace as the API server has them now, reduced like those in the cache. */
+  async listNow(namespace: string): Promise<KubeObject[]> {
+    return (await this.#list(namespace)).items;
+  }
+
+  async #list(namespace = this.#options.namespace): Promise<KubeList> {
+    const { rest, kind, labelSelector } = this.#options;
     const items: KubeObject[] = [];
     let page: KubeList | undefined;
+    let limit = PAGE_SIZE;
     do {
       const query = {
-        limit: String(PAGE_SIZE),
+        limit: String(limit),
         ...(labelSelector !== undefined && { labelSelector }),
         ...(page?.metadata.continue && { continue: page.metadata.continue }),
       };
-      page = await rest.request<KubeList>('GET', collectionPath(kind, namespace), { query });
+      try {
+        const options = { query, bytesMax: PAGE_BYTES_MAX };
+        page = await rest.request<KubeList>('GET', collectionPath(kind, namespace), options);
+      } catch (error) {
+        if (!(error instanceof TooLongError) || limit === 1) throw error;
+        limit = Math.ceil(limit / 8);
+        continue;
+      }
+      limit = Math.min(PAGE_SIZE, 2 * limit);
       // Items of a list carry neither apiVersion nor kind.
       items.push(...page.items.map((item) => this.#reduce({ ...item, apiVersion: kind.apiVersion, kind: kind.kind })));
-    } while (page.metadata.continue);
+    } while (!page || page.metadata.continue);
     return { ...page, items };
   }
 

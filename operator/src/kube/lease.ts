@@ -9,6 +9,8 @@ import type { KubeObject } from './types.ts';
 
 /** Times as in client-go's defaults; see its leaderelection package for the reasoning. */
 const LEASE_DURATION_MS = 15_000;
+/** Of another holder's: whoever wrote a Lease for thirty years blocks nobody. A version with longer times than ours is not in sight. */
+const LEASE_DURATION_MS_MAX = 60_000;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
 const EXPIRY_SLACK_MS = 20;
@@ -125,7 +127,7 @@ export class LeaderElection {
   #hasExpired({ spec }: Lease): boolean {
     const record = JSON.stringify(spec);
     const now = performance.now();
-    const durationMs = (spec?.leaseDurationSeconds ?? LEASE_DURATION_MS / 1000) * 1000;
+    const durationMs = Math.min((spec?.leaseDurationSeconds ?? LEASE_DURATION_MS / 1000) * 1000, LEASE_DURATION_MS_MAX);
     if (this.#observed?.record !== record) this.#observed = { record, expiresMs: now + durationMs };
     return now > this.#observed.expiresMs;
   }

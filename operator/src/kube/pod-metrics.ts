@@ -1,4 +1,5 @@
 /** What metrics.k8s.io tells about pods: one list call for all pods of a selector. */
+import { parseQuantity } from '../api/scalars.ts';
 import type { Rest } from './rest.ts';
 
 /** CPU of one pod's containers, in cores, and when it was taken. */
@@ -17,15 +18,6 @@ interface PodMetricsList {
 
 /** The next round comes soon; a slow answer must not hold it up. */
 const TIMEOUT_MS = 5_000;
-const CPU = /^([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(n|u|m|k)?$/;
-const UNITS: Record<string, number> = { n: 1e-9, u: 1e-6, m: 1e-3, k: 1e3 };
-
-/** Cores of a quantity such as `250m` or `1234567n`; undefined for anything else. */
-export function cpuCores(text: string | number | undefined): number | undefined {
-  const match = CPU.exec(String(text));
-  return match ? Number(match[1]) * (UNITS[match[2] ?? ''] ?? 1) : undefined;
-}
-
 /**
  * Metrics by the pod's name.
  * @throws ApiError when the Metrics API is not there or does not answer
@@ -42,7 +34,7 @@ export async function listPodMetrics(
   });
   return new Map(
     items.map(({ metadata, timestamp, containers = [] }) => {
-      const cores = containers.map(({ name, usage }) => [name, cpuCores(usage?.cpu)] as const);
+      const cores = containers.map(({ name, usage }) => [name, parseQuantity(usage?.cpu ?? '')] as const);
       const known = cores.filter((one): one is [string, number] => one[1] !== undefined);
       return [metadata.name, { takenMs: Date.parse(timestamp), coresByContainer: new Map(known) }];
     }),

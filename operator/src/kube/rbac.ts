@@ -11,7 +11,9 @@ export interface PolicyRule {
 }
 
 /** Objects of which the operator keeps a cache and which it applies. "create" is what apply needs for a new object. */
-const OWNED = ['get', 'list', 'watch', 'create', 'patch', 'update'];
+const OWNED = ['get', 'list', 'watch', 'create', 'patch'];
+/** Kinds into which somebody can put a field: a whole update takes it away. A ConfigMap of ours is immutable, a ServiceAccount has no spec. */
+const OWNED_WITH_SPEC = [...OWNED, 'update'];
 
 export const rules: Record<'namespaced' | 'ownNamespace', PolicyRule[]> = {
   /** In every namespace with RenderServices: a ClusterRole, or a Role in the one namespace. */
@@ -23,10 +25,11 @@ export const rules: Record<'namespaced' | 'ownNamespace', PolicyRule[]> = {
     { apiGroups: [''], resources: ['configmaps'], verbs: [...OWNED, 'delete'] },
     // The key of the peers: made, never read. That there is one, 409 says.
     { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
-    { apiGroups: [''], resources: ['services', 'serviceaccounts'], verbs: OWNED },
-    { apiGroups: ['apps'], resources: ['deployments'], verbs: OWNED },
-    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...OWNED, 'delete'] },
-    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...OWNED, 'delete'] },
+    { apiGroups: [''], resources: ['services'], verbs: OWNED_WITH_SPEC },
+    { apiGroups: [''], resources: ['serviceaccounts'], verbs: [...OWNED, 'delete'] },
+    { apiGroups: ['apps'], resources: ['deployments'], verbs: OWNED_WITH_SPEC },
+    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...OWNED_WITH_SPEC, 'delete'] },
+    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...OWNED_WITH_SPEC, 'delete'] },
     { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['list', 'watch'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch'] },
     { apiGroups: ['metrics.k8s.io'], resources: ['pods'], verbs: ['list'] },

@@ -16,11 +16,17 @@ export interface RequestOptions {
   body?: unknown;
   contentType?: string;
   timeoutMs?: number;
+  /** Longest answer that is read. */
+  bytesMax?: number;
 }
 
-/** Content types of the three patches that the API server knows and the operator uses. */
+/** No object is larger than 3 MB; only lists are. */
+const BYTES_MAX = 8 * 1024 ** 2;
+
+/** Content types of the patches that the API server knows and the operator uses. */
 export const APPLY_PATCH = 'application/apply-patch+yaml';
 export const MERGE_PATCH = 'application/merge-patch+json';
+export const JSON_PATCH = 'application/json-patch+json';
 
 /** An answer of the API server other than 2xx. `message` is the API server's own sentence. */
 export class ApiError extends Error {
@@ -33,6 +39,14 @@ export class ApiError extends Error {
     this.name = 'ApiError';
     this.status = status;
     this.reason = reason;
+  }
+}
+
+/** The answer is longer than the caller wants to read. */
+export class TooLongError extends Error {
+  constructor(method: Method, path: string, bytesMax: number) {
+    super(`${method} ${path}: the answer is longer than ${bytesMax} bytes`);
+    this.name = 'TooLongError';
   }
 }
 
@@ -59,11 +73,17 @@ export class Rest {
 
   /**
    * One request; resolves with the decoded body.
-   * @throws ApiError for an answer other than 2xx, TypeError or DOMException when there is none, Error when this process
-   *   may not write
+   * @throws ApiError for an answer other than 2xx, TooLongError for one beyond `bytesMax`, TypeError or DOMException when there is
+   *   none, Error when this process may not write
    */
   async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
-    const { query = {}, body, contentType = 'application/json', timeoutMs = REQUEST_TIMEOUT_MS } = options;
+    const {
+      query = {},
+      body,
+      contentType = 'application/json',
+      timeoutMs = REQUEST_TIMEOUT_MS,
+      bytesMax = BYTES_MAX,
+    } = options;
     if (method !== 'GET' && !this.#mayWrite()) throw new Error(`${method} ${path}: this process no longer leads`);
     const started = performance.now();
     let code = 0;
@@ -77,13 +97,26 @@ export class Rest {
         signal: AbortSignal.timeout(timeoutMs),
       });
       code = response.status;
-      const text = await response.text();
+      const text = await readText(response.body, bytesMax);
+      if (text === undefined) throw new TooLongError(method, path, bytesMax);
       if (!response.ok) throw apiError(code, text);
       return JSON.parse(text) as T;
     } finally {
       this.#observe(method, path, code, (performance.now() - started) / 1000);
     }
   }
+}
+
+/** All of a body, or undefined as soon as it is longer than `bytesMax`; its connection is closed then. */
+async function readText(body: AsyncIterable<Uint8Array> | null, bytesMax: number): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
 }
 
 function apiError(code: number, text: string): ApiError {

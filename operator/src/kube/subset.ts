@@ -1,19 +1,6 @@
 /** Whether the API server's copy of an object still has all that was applied. */
+import { parseQuantity } from '../api/scalars.ts';
 
-const DECIMAL: Record<string, number> = {
-  n: 1e-9,
-  u: 1e-6,
-  m: 1e-3,
-  '': 1,
-  k: 1e3,
-  M: 1e6,
-  G: 1e9,
-  T: 1e12,
-  P: 1e15,
-  E: 1e18,
-};
-const BINARY: Record<string, number> = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40, Pi: 2 ** 50, Ei: 2 ** 60 };
-const QUANTITY = /^([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)([numkMGTPE]|[KMGTPE]i)?$/;
 /** Only below these fields "1000m" and "1" are the same; in an environment variable they are not. */
 const QUANTITY_FIELDS = new Set(['requests', 'limits', 'sizeLimit', 'divisor', 'overhead']);
 /** Pointers in Go: the API server keeps false and 0 here, and their absence means something else. */
@@ -62,11 +49,6 @@ function isEmpty(value: unknown): boolean {
 }
 
 function sameQuantity(one: unknown, other: unknown): boolean {
-  const numbers = [one, other].map((value) => {
-    const match = QUANTITY.exec(String(value));
-    if (match === null) return Number.NaN;
-    const unit = match[2] ?? '';
-    return Number(match[1]) * (BINARY[unit] ?? DECIMAL[unit] ?? Number.NaN);
-  });
-  return numbers[0] === numbers[1];
+  const [a, b] = [one, other].map((value) => parseQuantity(String(value)));
+  return a !== undefined && a === b;
 }

@@ -13,6 +13,7 @@ export interface ManagedFieldsEntry {
   manager?: string;
   operation?: string;
   subresource?: string;
+  time?: string;
   fieldsV1?: FieldSet;
 }
 

@@ -3,8 +3,8 @@ import type { V1Container } from '@kubernetes/client-node';
 import { isReservedPort, PORTS } from '../api/names.ts';
 import type { NetworkPeer } from '../api/network-policy.ts';
 import type { RenderService } from '../api/resource.ts';
+import { workerTemplate } from '../api/worker-template.ts';
 import { type PlannedObject, plannedObject, selectorLabels } from './objects.ts';
-import { workerTemplate } from './workers.ts';
 
 /** Where the operator runs, and who monitors the pods of all RenderServices. */
 export interface OperatorAccess {

@@ -4,11 +4,13 @@ import { drainAcceptMsMax, drainTimeoutMs } from '../api/drain.ts';
 import { ANNOTATION_CONFIG, LABEL_INSTANCE, LABEL_MANAGED_BY, LABEL_NAME, MANAGER } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
+import { workerTemplate } from '../api/worker-template.ts';
 import { hasPeers } from '../render/model.ts';
 import { peersHost, peersName, selectorLabels } from './objects.ts';
 import { proxyContainers, proxyVolumes, type SidecarImage } from './proxies.ts';
 import { runtimeContainers, runtimeVolumes } from './runtime.ts';
-import { workerContainers, workerTemplate } from './workers.ts';
+import { ownAccount } from './service-account.ts';
+import { workerContainers } from './workers.ts';
 
 /** Seconds for workers and proxies to end after the pod has drained. */
 const STOP_SLACK_SECONDS = 10;
@@ -26,7 +28,7 @@ export function podTemplate(
 ): V1PodTemplateSpec {
   const { spec, metadata } = renderService;
   const { template } = spec;
-  const user = template.spec ?? { containers: [] };
+  const { serviceAccount: _oldName, ...user } = template.spec ?? { containers: [] };
   const keySecret = hasPeers(spec) ? peersName(renderService) : undefined;
   return {
     metadata: {
@@ -45,7 +47,7 @@ export function podTemplate(
     },
     spec: {
       ...user,
-      serviceAccountName: user.serviceAccountName ?? metadata.name,
+      serviceAccountName: ownAccount(renderService) ?? metadata.name,
       terminationGracePeriodSeconds: gracePeriodSeconds(spec),
       topologySpreadConstraints: user.topologySpreadConstraints ?? spread(renderService),
       // After the user's init containers: they may prepare what a worker needs, and they need no proxy.

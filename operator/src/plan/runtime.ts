@@ -6,13 +6,12 @@ import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
 import { PORTS, RUNTIME_CONTAINER, RUNTIME_MOUNT_PATH, VOLUME_PREFIX } from '../api/names.ts';
 import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
+import { stallTimeoutMs } from '../api/watchdog.ts';
 import { NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
 
 const VOLUME = `${VOLUME_PREFIX}runtime`;
-const STALL_TIMEOUT = '10s';
-/** Bounds of watchdog.stallTimeout hold for its default as well. */
-const STALL_TIMEOUT_MIN_MS = 500;
 const ENTRY = `--require=${RUNTIME_MOUNT_PATH}/supervisor.cjs`;
+const WEB_SOCKET_AGE = '1h';
 /** Part of the memory limit that V8 may fill with old objects; the rest is for buffers, code, threads and the supervisor. */
 const OLD_SPACE_SHARE = 0.75;
 /** A semi space of 16 MiB is V8's own. A render makes much garbage: with more room fewer of its objects outlive it. */
@@ -21,12 +20,6 @@ const SEMI_SPACE_MIB = { min: 16, max: 64 };
 const MIB = 1024 ** 2;
 /** Keeps a value of NODE_OPTIONS that the plan cannot see. */
 const USER_OPTIONS = 'CORELANE_USER_NODE_OPTIONS';
-
-/** watchdog.stallTimeout; its default gives way to a short timeouts.render, so that the two never contradict. */
-export function stallTimeoutMs({ watchdog, timeouts }: RenderServiceSpec): number {
-  if (watchdog.stallTimeout !== undefined) return durationMs(watchdog.stallTimeout);
-  return Math.max(STALL_TIMEOUT_MIN_MS, Math.min(durationMs(STALL_TIMEOUT), durationMs(timeouts.render)));
-}
 
 /** The volume with the worker runtime. */
 export function runtimeVolumes(spec: RenderServiceSpec): V1Volume[] {
@@ -73,12 +66,17 @@ export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: numb
     ...set('CORELANE_WORKERS', spec.workersPerPod),
     ...set('CORELANE_STALL_TIMEOUT_MS', stallTimeoutMs(spec)),
     ...set('CORELANE_RENDER_TIMEOUT_MS', durationMs(spec.timeouts.render)),
+    ...set('CORELANE_WEBSOCKET_MAX_AGE_MS', webSocketAgeMs(spec)),
     ...set('CORELANE_NODE_FLAGS', [...memoryFlags(memoryLimit), ...spec.runtime.nodeFlags].join(' ')),
     ...(own('UV_THREADPOOL_SIZE') ? [] : set('UV_THREADPOOL_SIZE', threadPoolSize)),
     ...warmupEnv(spec).flatMap(([name, value]) => set(name, value)),
     ...recycleEnv(spec).flatMap(([name, value]) => set(name, value)),
     ...nodeOptions(own('NODE_OPTIONS')),
   ];
+}
+
+function webSocketAgeMs({ webSockets: { enabled, maxAge = WEB_SOCKET_AGE } }: RenderServiceSpec): number | undefined {
+  return enabled ? durationMs(maxAge) : undefined;
 }
 
 function warmupEnv({ warmup }: RenderServiceSpec): [string, string | number][] {
@@ -102,7 +100,7 @@ function recycleEnv({ runtime: { recycle } }: RenderServiceSpec): [string, numbe
  * E.g. 1Gi: old space 768 MiB, semi space 32 MiB (the young generation is three of these).
  */
 function memoryFlags(memoryLimit: string | undefined): string[] {
-  const limitMib = memoryLimit === undefined ? 0 : quantityOf(String(memoryLimit)) / MIB;
+  const limitMib = memoryLimit === undefined ? 0 : quantityOf(memoryLimit) / MIB;
   if (limitMib < 1) return [];
   // V8 rounds up to a power of two.
   const semiSpaceMib = 2 ** Math.floor(Math.log2(limitMib * SEMI_SPACE_SHARE));

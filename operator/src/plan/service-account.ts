@@ -2,9 +2,17 @@
 import type { RenderService } from '../api/resource.ts';
 import { type PlannedObject, plannedObject } from './objects.ts';
 
+/**
+ * The account that the template names, by either name of the field: the API server knows the old one (`serviceAccount`) and stores both.
+ */
+export function ownAccount({ spec }: RenderService): string | undefined {
+  const { serviceAccountName, serviceAccount } = spec.template.spec ?? {};
+  return serviceAccountName || serviceAccount || undefined;
+}
+
 /** The account, or nothing when the template has its own. */
 export function serviceAccount(renderService: RenderService): PlannedObject[] {
-  if (renderService.spec.template.spec?.serviceAccountName) return [];
+  if (ownAccount(renderService)) return [];
   return [
     plannedObject(renderService, {
       apiVersion: 'v1',

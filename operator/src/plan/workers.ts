@@ -1,13 +1,8 @@
 /** The worker containers, made from the user's one. docs/pod-template.md has the same rules in words. */
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
-import { PORTS, WORKER_CONTAINER, workerName } from '../api/names.ts';
+import { PORTS, workerName } from '../api/names.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { runtimeEnv, runtimeMounts } from './runtime.ts';
-
-/** The container that becomes the workers: the one named "worker", or the only one. */
-export function workerTemplate(containers: V1Container[]): V1Container | undefined {
-  return containers.length === 1 ? containers[0] : containers.find(({ name }) => name === WORKER_CONTAINER);
-}
 
 /**
  * Worker containers number 0 to workersPerPod - 1.

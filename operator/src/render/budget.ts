@@ -18,6 +18,11 @@ const HEAD_BYTES = 22 * KIB;
 const CONNECTIONS_SHARE = 0.75;
 /** Of a request beside what it buffers: the head of the response, the connection to HAProxy, pools. */
 const REQUEST_BYTES = 24 * KIB;
+/**
+ * What the kernel keeps of a response for a client that does not read; it takes twice as much, and counts it as the container's (cgroup v2). Without
+ * a bound that is megabytes. A client that is 100 ms away still gets more than 1 MB a second.
+ */
+const SEND_BUFFER_BYTES = 64 * KIB;
 /** Part of nginx' disk that is for bodies; the rest is for responses. */
 const BODIES_SHARE = 1 / 8;
 /** So many of all requests may have a body: clients that stall in theirs leave the rest to others. */
@@ -43,14 +48,22 @@ export interface Budget {
   bodies: number;
   /** Of these with a body that goes to disk. */
   largeBodies: number;
+  /** Of these those that have become, or are to become, WebSockets. */
+  webSockets: number;
+  /** Requests of one client, if they are limited. */
+  perClient?: number;
+  /** Of a connection, in the kernel. */
+  sendBufferBytes: number;
   /** Largest temporary file of one response, in bytes. */
   responseFileBytes: number;
 }
 
 /** The budget of one pod for a defaulted spec. */
-export function budget({ sidecar, buffering }: RenderServiceSpec): Budget {
+export function budget(spec: RenderServiceSpec): Budget {
+  const { sidecar, buffering, limits } = spec;
   const memory = usable(sidecar.nginx.memoryLimit, NGINX_FIXED_BYTES);
-  const requestBytes = sizeBytes(buffering.request.memory) + sizeBytes(buffering.response.memory) + REQUEST_BYTES;
+  const requestBytes =
+    sizeBytes(buffering.request.memory) + sizeBytes(buffering.response.memory) + REQUEST_BYTES + 2 * SEND_BUFFER_BYTES;
   const requests = within(((1 - CONNECTIONS_SHARE) * memory) / requestBytes, REQUESTS);
   const bodies = Math.floor(WITH_BODY_SHARE * requests);
   const disk = quantityOf(sidecar.nginx.ephemeralStorageLimit);
@@ -63,8 +76,17 @@ export function budget({ sidecar, buffering }: RenderServiceSpec): Budget {
     requests,
     bodies,
     largeBodies: Math.min(bodies, Math.max(1, onDisk)),
+    webSockets: webSockets(spec),
+    perClient: limits.perClient.requests,
+    sendBufferBytes: SEND_BUFFER_BYTES,
     responseFileBytes: Math.min(fileBytes, sizeBytes(buffering.response.maxFileSize)),
   };
+}
+
+/** Pages keep half of the places, if there is more than one. */
+function webSockets({ webSockets: { maxPerWorker }, workersPerPod, concurrency }: RenderServiceSpec): number {
+  const places = workersPerPod * concurrency;
+  return maxPerWorker === undefined ? Math.max(1, Math.floor(places / 2)) : maxPerWorker * workersPerPod;
 }
 
 function usable(memoryLimit: string, fixedBytes: number): number {

@@ -15,6 +15,9 @@ const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 const FORWARDING =
   '^(x-forwarded(?!-(for|host|proto)$)|x-original-|x-rewrite-|x-client-ip$|x-cluster-client-ip$|true-client-ip$|cf-connecting-ip|fastly-client-ip$|x-host$|x-scheme$|x-url-scheme$|front-end-https$)';
 
+/** Requests of a worker that Lua remembers, at least: some that have ended may still be asked about. */
+const NOTES_MIN = 256;
+
 /** The same for old and new pods of this RenderService. */
 const ANY_REVISION = `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`;
 
@@ -34,6 +37,7 @@ export function renderHaproxy(model: DataPlaneModel): string {
     workersUp(model),
     ...workersAlive(model),
     ...workersGuarded(model),
+    ...urls(model),
     ...peers(model),
   ];
   return `${[...sections, health(model), stats(model), ...workerRuntimes(model)].join('\n\n')}\n`;
@@ -65,7 +69,7 @@ global
   # The entry point sets it: addresses from which kubelet may come.
   presetenv CORELANE_NODE 127.0.0.1
   lua-load /usr/share/corelane/haproxy/corelane.lua ${lua.join(' ')}
-  lua-load /usr/share/corelane/haproxy/second-tries.lua first-port=${whole(model.workers[0]?.runtimePort ?? 0, 'runtime port')}${pooling ? `\n${poolingGlobals(pooling, ports, queue)}` : ''}${isSupervised(model) ? `\n${supervisedGlobals(model)}` : ''}
+  lua-load /usr/share/corelane/haproxy/second-tries.lua first-port=${whole(model.workers[0]?.runtimePort ?? 0, 'runtime port')} places=${whole(Math.max(NOTES_MIN, 2 * model.concurrency), 'notes')}${pooling ? `\n${poolingGlobals(pooling, ports, queue)}` : ''}${isSupervised(model) ? `\n${supervisedGlobals(model)}` : ''}${quarantineGlobals(model)}
   # How Lua asks others: a dead one costs no more than this, once.
   httpclient.timeout.connect 200ms
   httpclient.retries 0
@@ -75,6 +79,21 @@ global
 function supervisedGlobals({ workers }: DataPlaneModel): string {
   const firstPort = workers[0]?.runtimePort ?? 0;
   return `  lua-load /usr/share/corelane/haproxy/worker-metrics.lua workers=${whole(workers.length, 'workersPerPod')} first-port=${whole(firstPort, 'runtime port')}`;
+}
+
+function quarantineGlobals({ quarantine, queue, workers }: DataPlaneModel): string {
+  if (!quarantine) return '';
+  const lua = [
+    `kills=${whole(quarantine.killsMin, 'watchdog.quarantine.kills')}`,
+    `window-ms=${whole(quarantine.windowMs, 'watchdog.quarantine.window')}`,
+    `duration-ms=${whole(quarantine.durationMs, 'watchdog.quarantine.duration')}`,
+    `stall-ms=${whole(quarantine.stallMs, 'watchdog.stallTimeout')}`,
+    `held-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
+    `held-ms-max=${whole(queue.timeoutMs, 'queue.timeout')}`,
+    `workers=${whole(workers.length, 'workersPerPod')}`,
+    `first-port=${whole(workers[0]?.runtimePort ?? 0, 'runtime port')}`,
+  ];
+  return `\n  lua-load /usr/share/corelane/haproxy/quarantine.lua ${lua.join(' ')}`;
 }
 
 function poolingGlobals(
@@ -151,40 +170,70 @@ function asksWhetherBegun(model: DataPlaneModel): boolean {
 /** Where the worker's end is seen: the next stage is told who it was. */
 function deathReply(model: DataPlaneModel): string {
   return isSupervised(model)
-    ? `  http-error ${errorReply(502, 'worker-died')} hdr X-Corelane-Died %[srv_name]`
+    ? `  http-error ${errorReply(502, 'worker-died')} hdr X-Corelane-Died %[srv_name] hdr X-Corelane-End %ts`
     : WITHOUT_A_WORD;
+}
+
+/** Requests that are rendered once, unless nobody has begun them. A WebSocket is not noted. */
+function onlyOnce({ replay: { methods, otherMethods } }: DataPlaneModel): string {
+  if (otherMethods) return '';
+  const replayed = methods.map((method) => word(method, 'replay')).join(' ');
+  const isReplayed = replayed ? ` unless { method ${replayed} }` : '';
+  return `  http-request set-var(txn.only_once) bool(true)${isReplayed}\n`;
 }
 
 /** What is needed to ask why a request has got no answer, and whether it was begun. */
 function noteForDeath(model: DataPlaneModel): string {
   if (!isSupervised(model)) return '';
-  const note = '  http-request set-var(txn.id) req.hdr(X-Request-ID)\n';
-  if (!asksWhetherBegun(model)) return note;
-  const { methods } = model.replay;
-  const isReplayed =
-    methods.length > 0 ? ` !{ method ${methods.map((method) => word(method, 'replay')).join(' ')} }` : '';
-  return `${note}  # To be rendered once: if its worker dies, the supervisor is asked whether it was begun. A WebSocket is not noted, and there is no third try.
-  http-request set-var(txn.only_once) bool(true) if !{ so_name replay } !{ req.hdr(Upgrade) -m found }${isReplayed}
-  http-request set-var(txn.came_ms) date(0,ms) if { var(txn.only_once) -m bool }
-`;
+  const came = asksWhetherBegun(model)
+    ? `  http-request set-var(txn.asks) bool(true) if { var(txn.only_once) -m bool } !{ req.hdr(Upgrade) -m found }
+  http-request set-var(txn.came_ms) date(0,ms) if { var(txn.asks) -m bool } !{ so_name replay }
+`
+    : '';
+  return `  http-request set-var(txn.id) req.hdr(X-Request-ID)\n${onlyOnce(model)}${came}`;
 }
+
+const STUCK = `${errorReply(502, 'worker-stuck')} hdr X-Corelane-Stuck "%[var(txn.stuck)]" hdr X-Corelane-Worker %[var(txn.died)]`;
+const DIED = `${errorReply(502, 'worker-died')} hdr X-Corelane-Worker %[var(txn.died)]`;
+
+/** HAProxy could not read what the worker has answered (termination state PH), which lives: another one would answer alike. */
+const NO_RESPONSE = `  http-response return ${errorReply(502, 'bad-response')} hdr X-Corelane-Worker %[var(txn.died)] if { res.hdr(X-Corelane-End) -m str PH }
+`;
 
 /** A worker of this pod has died with it. One that it was stuck in has had enough: no second worker gets it. */
 function whyItDied(model: DataPlaneModel): string {
-  const stuck = `http-response return ${errorReply(502, 'worker-stuck')} hdr X-Corelane-Stuck "%[var(txn.stuck)]" hdr X-Corelane-Worker %[var(txn.died)]`;
   return `  http-response set-var(txn.died) res.hdr(X-Corelane-Died) if { res.hdr(X-Corelane-Died) -m found } !{ res.hdr(X-Corelane-Pod) -m found }
-  http-response lua.ask_why_it_died if { var(txn.died) -m found }
-  ${stuck} if { var(txn.stuck) -m found }
-${asksWhetherBegun(model) ? '  http-response lua.ask_whether_begun if { var(txn.died) -m found } { var(txn.only_once) -m bool }\n' : ''}`;
+${NO_RESPONSE}  http-response lua.ask_why_it_died if { var(txn.died) -m found }
+  http-response return ${STUCK} if { var(txn.stuck) -m found }
+${asksWhetherBegun(model) ? '  http-response lua.ask_whether_begun if { var(txn.died) -m found } { var(txn.came_ms) -m found }\n' : ''}`;
 }
 
-/** Of this pod or of a peer: a second try if nobody has begun it, else as for every death. */
+/**
+ * nginx sends again whatever got no answer. What may be rendered once has a second worker only if nobody has begun it, and there is no third try.
+ */
 function secondTry(model: DataPlaneModel): string {
-  if (!isSupervised(model)) return '';
-  const again = `  http-response set-var(txn.unbegun) bool(true) if { res.hdr(X-Corelane-Unbegun) -m found } { var(txn.only_once) -m bool }
-  http-response return status 502 hdr X-Accel-Redirect @corelane_again if { var(txn.unbegun) -m bool }
+  const asks = isSupervised(model) ? '  http-request lua.ask_about_first_try if { so_name replay }\n' : '';
+  const stuck = isSupervised(model) ? `  http-request return ${STUCK} if { var(txn.stuck) -m found }\n` : '';
+  const refused = `  http-request return ${DIED} if { so_name replay } { var(txn.only_once) -m bool } !{ var(txn.unbegun) -m bool }\n`;
+  // From here on they tell of the second try.
+  const forget = isSupervised(model)
+    ? '  http-request unset-var(txn.died)\n  http-request unset-var(txn.unbegun)\n'
+    : '';
+  return `${asks}${stuck}${model.replay.otherMethods ? '' : refused}${forget}  http-request set-var(txn.is_second_try) bool(true) if { so_name replay }
+  # It has stood in line before.
+  http-request lua.wait_until_calm if { so_name replay }
+  http-request set-priority-class int(-1) if { so_name replay }
 `;
-  return `${whyItDied(model)}${asksWhetherBegun(model) ? again : ''}  http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found }
+}
+
+/** Without a word if nginx is to send it again: a death, of this pod or of a peer. */
+function deathInFront(model: DataPlaneModel): string {
+  if (!isSupervised(model)) return '';
+  const verdict = `  http-response set-var(txn.unbegun) bool(true) if { res.hdr(X-Corelane-Unbegun) -m found } { var(txn.only_once) -m bool }
+  http-response return ${DIED} if { var(txn.died) -m found } { var(txn.only_once) -m bool } !{ var(txn.unbegun) -m bool }
+`;
+  return `${whyItDied(model)}${asksWhetherBegun(model) ? verdict : ''}  http-response lua.note_verdict if { res.hdr(X-Corelane-Died) -m found }
+  http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found }
 `;
 }
 
@@ -201,9 +250,9 @@ const KEEPS_CLIENTS = `  no option http-server-close
 
 /**
  * A connection that ends just as it is used again answers nothing, and HAProxy takes for granted that its client sends the request
- * again. nginx does so with those that it sends over kept connections, and with no others; "safe" keeps the two apart in each stage: the
- * first request of a connection from the stage before goes over a new one. Those to workers are kept only where the runtime sees to it that a response is as
- * long as it says: what is left of one would be the beginning of the next.
+ * again: nginx does, to replay.sock, where it is decided what may come of that. "safe" keeps connections to requests that came over one themselves: the
+ * first of a connection from the stage before, a peer's request or a second try, goes over a new one, whose end HAProxy answers. Those to workers are kept only where
+ * the runtime sees to it that a response is as long as it says: what is left of one would be the beginning of the next.
  */
 const KEEPS_SERVERS = `  no option http-server-close
   http-reuse safe`;
@@ -217,6 +266,10 @@ const TICKET_TLV = '0xE0';
 /** For servers that are another one each time, or whose connections are counted. */
 const KEPT_NEVER = 'pool-max-conn 0';
 
+/** Each has some 250 bytes in two tables. */
+const URLS_MAX = 20_000;
+const POISON_RETRY_AFTER_SECONDS = 30;
+
 function front(model: DataPlaneModel): string {
   return `frontend front
   # front.sock and replay.sock in ${RUN}, which the entry point holds open: requests wait in there while HAProxy is
@@ -229,13 +282,13 @@ ${KEEPS_CLIENTS}
 ${errorReplies(model)}
   # Of somebody who is no trusted proxy.
   http-request del-header '${FORWARDING}' -m reg if { req.hdr(X-Corelane-Untrusted) -m found }
+  http-request set-var(txn.token) req.hdr(X-Corelane-Request)
   # Nobody outside speaks for the proxies, nor to those of other pods.
   http-request del-header X-Corelane- -m beg
-  # The worker of its first try has died, and there is no third. It has stood in line before.
-  http-request lua.wait_until_calm if { so_name replay }
-  http-request set-priority-class int(-1) if { so_name replay }
-  http-request set-var(txn.is_second_try) bool(true) if { so_name replay }
-${noteForDeath(model)}  # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
+  http-request set-header X-Corelane-Request %[var(txn.token)] unless { so_name replay }
+  # A worker that has promised not to begin the first try may have the second.
+  http-request set-header X-Corelane-Request %[var(txn.token)]-again if { so_name replay }
+${isSupervised(model) ? noteForDeath(model) : onlyOnce(model)}${quarantined(model)}${secondTry(model)}  # All that wait: in line, for a worker whose last client has gone, and for any worker to come up.
   http-request set-var(txn.waiting) queue(workers)
   http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)
   acl no_slot srv_conn_free(line/slots) le 0
@@ -243,11 +296,11 @@ ${noteForDeath(model)}  # All that wait: in line, for a worker whose last client
   # It may wait here and in the waiting room, for queue.timeout in all.
   http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if no_slot
   acl queue_full queue(line),add(txn.waiting),add(txn.in_waiting_room) ge ${whole(model.queue.lengthMax, 'queue.maxLength')}
-  http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full
-${handsOver(model) ? '  http-request lua.ask_peers if no_slot\n' : ''}  # Nobody behind this point, neither a worker nor a peer, tells nginx what to do: without buffering a slow client would
+  http-request return ${errorReply(503, 'queue-full', model.retryAfterSeconds)} if no_slot queue_full${notPoison(model)}
+${handsOver(model) ? `  http-request lua.ask_peers if no_slot${notPoison(model)}${model.webSockets ? ' !{ req.hdr(Upgrade) -m found }' : ''}\n` : ''}  # Nobody behind this point, neither a worker nor a peer, tells nginx what to do: without buffering a slow client would
   # hold a worker.
   http-response del-header X-Accel- -m beg
-${secondTry(model)}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
+${deathInFront(model)}  # For the access log of nginx, which takes it away again: the wait in line, and what came after it.
   http-after-response set-var(txn.in_line_ms) req.timer.queue
   http-after-response set-header X-Corelane-Queue-Ms %[res.hdr(X-Corelane-Queue-Ms),add(txn.in_line_ms)] if { res.hdr(X-Corelane-Queue-Ms) -m found }
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ res.hdr(X-Corelane-Queue-Ms) -m found }
@@ -257,7 +310,73 @@ ${AUTHENTICATES}
   http-after-response set-header Connection close if { so_name replay } !{ status 101 }
   # nginx decides when a request comes whether its connection is kept: this one may have come before the drain.
   http-after-response set-header X-Corelane-Connection close if { lua.corelane_draining -m bool } !{ status 101 }
-  default_backend line`;
+${usesPoison(model)}  default_backend line`;
+}
+
+/**
+ * What a request asks for. SHA-256, so that nobody makes a URL that is taken for another one. Not what has a body: nobody has it whole here, and
+ * without it the URL does not tell what is rendered.
+ */
+const URL_DIGEST = `  http-request set-var(txn.url) baseq,sha2(256),bytes(0,16),hex if METH_GET !{ req.hdr(Upgrade) -m found } !{ req.hdr_val(Content-Length) gt 0 }
+  http-request set-var(txn.client) req.hdr_ip(X-Real-IP),ipmask(32,64)
+`;
+
+const POISON = `  acl poison var(txn.url) -m str -f virt@refused
+  acl poison var(txn.url),concat(" ",txn.client) -m str -f virt@refused
+`;
+
+/** A URL whose requests have got workers stuck is refused; one that may be about to do so gets no more workers than that takes. */
+function quarantined({ quarantine, retryAfterSeconds }: DataPlaneModel): string {
+  if (!quarantine) return '';
+  return `${URL_DIGEST}  acl asked var(txn.url),table_conn_cur(urls-asked) gt 0
+  acl asked var(txn.url),table_conn_cur(urls) gt 0
+  acl suspect var(txn.url),table_gpc0(urls) eq 0
+  acl suspect var(txn.url) -m str -f virt@suspects
+  http-request lua.hold_if_suspect if { var(txn.url) -m found } asked suspect !{ so_name replay }
+${POISON}  acl poison var(txn.held) -m str poison
+  http-request return ${errorReply(503, 'queue-timeout', retryAfterSeconds)} if { var(txn.held) -m str too-long } !poison
+  http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if { var(txn.held) -m str queue-full } !poison
+  http-request track-sc2 var(txn.url) table urls-asked if { var(txn.url) -m found } !poison
+`;
+}
+
+function notPoison({ quarantine }: DataPlaneModel): string {
+  return quarantine ? ' !poison' : '';
+}
+
+function usesPoison({ quarantine }: DataPlaneModel): string {
+  return quarantine ? '  use_backend poison if poison\n' : '';
+}
+
+/** What becomes of the requests for each URL, seen where no client that goes ends a request. */
+function countsUrls({ quarantine }: DataPlaneModel): string {
+  if (!quarantine) return '';
+  return `${URL_DIGEST}  http-request track-sc2 var(txn.url) table urls if { var(txn.url) -m found }
+  http-request set-var(txn.id) req.hdr(X-Request-ID)
+  # Over a connection to a worker that nobody has used: the end of one that was used before is told to nobody.
+  http-request set-var(txn.fresh) uuid if { sc2_get_gpc0 eq 0 } { sc2_conn_cnt gt 1 } or { var(txn.url) -m str -f virt@suspects }
+  http-response sc-inc-gpc0(2) unless { res.hdr(X-Corelane-Error) -m found }
+  http-after-response set-var(txn.died) res.hdr(X-Corelane-Died) if { status 502 } { res.hdr(X-Corelane-Died) -m found }
+  http-after-response lua.note_death if { var(txn.died) -m found } { var(txn.url) -m found }
+`;
+}
+
+function urls({ quarantine }: DataPlaneModel): string[] {
+  if (!quarantine) return [];
+  const table = `type string len 32 size ${URLS_MAX} expire ${ms(quarantine.durationMs, 'watchdog.quarantine.duration')} store conn_cur`;
+  return [
+    `# Never used for traffic: requests for each URL that have been let through and are not answered; and those that are rendered, with
+# answers (gpc0). Of more URLs than there is room for, those are forgotten that nobody has asked for the longest.
+backend urls-asked
+  stick-table ${table}
+
+backend urls
+  stick-table ${table},conn_cnt,gpc0,gpc0_rate(${ms(quarantine.stallMs, 'watchdog.stallTimeout')})
+
+# Its requests are counted here, and not as those that a full queue refuses.
+backend poison
+  http-request return ${errorReply(503, 'poison', POISON_RETRY_AFTER_SECONDS)}`,
+  ];
 }
 
 /** First stage: the queue. A client that goes leaves it, or gives back its place among those that are served. */
@@ -269,8 +388,11 @@ backend line
   option abortonclose
 ${KEEPS_SERVERS}
   timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
-${borrowed(model)}  server slots unix@${RUN}/slots.sock maxconn ${whole(places, 'slots')}${borrowedServers(model)}`;
+${model.webSockets ? STAYS_AT_HOME : ''}${borrowed(model)}  server slots unix@${RUN}/slots.sock maxconn ${whole(places, 'slots')}${borrowedServers(model)}`;
 }
+
+/** The limit of WebSockets is this pod's own: another one could not say no any more. */
+const STAYS_AT_HOME = '  use-server slots if { req.hdr(Upgrade) -m found }\n';
 
 function handsOver({ pooling }: DataPlaneModel): boolean {
   return pooling !== undefined && pooling.borrowedMax > 0;
@@ -336,7 +458,7 @@ backend elsewhere
   timeout server ${ms(model.timeouts.lineMs, 'timeouts.render')}
 ${onlyProven()}
   http-request set-dst var(txn.peer)
-  server peer 0.0.0.0:${whole(ports.peers, 'port')} ${withTicket('%[var(txn.ticket)]')}`,
+  server peer 0.0.0.0:${whole(ports.peers, 'port')} ${withTicket('%[var(txn.ticket)]')}${isSupervised(model) ? ` pool-conn-name ${REQUEST},lua.corelane_sent_away` : ''}`,
     `# The slot that was kept has gone to somebody else in the last millisecond. The request waits for the next worker here:
 # it must not travel on.
 backend late
@@ -380,12 +502,11 @@ ${SILENT_STATUSES.map((status) => `  errorfile ${status} /dev/null`).join('\n')}
 
 /** Requests of peers, as nginx has made them: what it would not send is not from it. */
 function handedOver(model: DataPlaneModel): string {
-  const { body, queue, retryAfterSeconds, webSockets } = model;
-  const upgrade = webSockets ? ' !{ req.hdr(Upgrade) -m str -i websocket }' : '';
+  const { body, queue, retryAfterSeconds } = model;
   return `  http-request reject if question
   http-request reject if { req.hdr_val(Content-Length) gt ${whole(body.sizeBytesMax, 'buffering.request.maxSize')} }
-  http-request reject if { req.hdr(Upgrade) -m found }${upgrade}
-  http-request reject unless { req.fhdr_cnt(X-Request-ID) eq 1 } { req.fhdr(X-Request-ID) -m reg ^[A-Za-z0-9._-]{1,128}$ }
+  http-request reject if { req.hdr(Upgrade) -m found }
+  http-request reject unless { req.fhdr_cnt(X-Request-ID) eq 1 } { req.fhdr(X-Request-ID) -m reg ^(?!\\.\\.?$)[A-Za-z0-9._-]{1,128}$ }
   http-request reject unless { req.fhdr_cnt(X-Forwarded-For) eq 1 } { req.fhdr_cnt(X-Forwarded-Proto) eq 1 } { req.fhdr(X-Forwarded-Proto) -m str http https }
   http-request set-var(txn.ticket) fc_pp_tlv(${TICKET_TLV})
   http-request lua.admit_hand_over
@@ -394,10 +515,10 @@ function handedOver(model: DataPlaneModel): string {
   # X-Corelane-Came-Ms, for one, is by another pod's clock.
   http-request del-header X-Corelane- -m beg
   http-request set-header X-Corelane-Handed-Over 1
-${noteForDeath(model)}${verdictForPeer(model)}  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
+${model.quarantine ? URL_DIGEST + POISON : ''}${noteForDeath(model)}${verdictForPeer(model)}  http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"
 ${errorReplies(model)}
   http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if { queue(late) ge ${whole(queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }
-  # Check and assignment are one step: one thread, and nothing between them waits.
+${usesPoison(model)}  # Check and assignment are one step: one thread, and nothing between them waits.
   use_backend line if { var(txn.slot_kept) -m bool }
   default_backend late`;
 }
@@ -407,7 +528,7 @@ function slots(model: DataPlaneModel): string {
   return `frontend slots
   bind unix@${RUN}/slots.sock mode 600 backlog 4096
 ${KEEPS_CLIENTS}
-${errorReplies(model, deathReply(model))}
+${countsUrls(model)}${errorReplies(model, deathReply(model))}
   # The waiting room has set its own.
   http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }
 ${aboutWorker()}
@@ -430,7 +551,7 @@ ${isSupervised(model) ? `${KEEPS_SERVERS}\n${keepsIfGuarded(model)}` : ''}  # Al
   server waiting-room unix@${RUN}/waiting-room.sock backup ${KEPT_NEVER}
   # A refused connection takes a worker out at once (observe), a dead one is seen again within 100 ms.
   default-server ${slots} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down
-${supervised(model)}${model.workers.map(serverLine).join('\n')}`;
+${supervised(model)}${model.workers.map((worker, index) => noted(model, worker, index)).join('\n')}`;
 }
 
 /**
@@ -444,6 +565,7 @@ function keepsIfGuarded({ workers }: DataPlaneModel): string {
   });
   return `  acl all_guarded nbsrv(workers-guarded) ge ${whole(workers.length, 'workersPerPod')}
 ${rules.join('\n')}
+  http-request set-var(txn.unguarded) bool(true) if { var(txn.fresh) -m found }
   http-request set-header Connection close if { var(txn.unguarded) -m bool } !{ req.hdr(Upgrade) -m found }
   http-request set-header Connection "upgrade, close" if { var(txn.unguarded) -m bool } { req.hdr(Upgrade) -m found }
 `;
@@ -471,6 +593,20 @@ function supervised(model: DataPlaneModel): string {
 function serverLine({ name, port, runtimePort }: WorkerModel): string {
   const agent = runtimePort === undefined ? '' : ` agent-port ${whole(runtimePort, 'runtime port')}`;
   return `  server ${word(name, 'worker name')} 127.0.0.1:${whole(port, 'worker port')}${agent}`;
+}
+
+/** The name of a request that nginx has given it. */
+const REQUEST = 'req.hdr(X-Corelane-Request)';
+
+/**
+ * Notes whom HAProxy gives a request to, in the moment in which it does: a kept connection that ends without an answer leaves no other trace.
+ * The name of the connection, for which this is meant, is always the same, or one that no idle connection has: then the request gets a new one.
+ * Not in default-server, from which HAProxy 3.0 does not copy it.
+ */
+function noted({ quarantine }: DataPlaneModel, worker: WorkerModel, index: number): string {
+  if (worker.runtimePort === undefined) return serverLine(worker);
+  const fresh = quarantine ? ',concat(/,txn.fresh)' : '';
+  return `${serverLine(worker)} pool-conn-name ${REQUEST}${fresh},lua.corelane_sent(${index})`;
 }
 
 /** Names the worker whose response it is, and its time. Whoever stands between has passed on what it got. */

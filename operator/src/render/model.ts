@@ -6,6 +6,7 @@ import { drainAcceptMsMax, drainTimeoutMs } from '../api/drain.ts';
 import { PORTS, workerName } from '../api/names.ts';
 import { durationMs, sizeBytes } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
+import { stallTimeoutMs } from '../api/watchdog.ts';
 import { type Budget, budget } from './budget.ts';
 
 /** One worker as HAProxy sees it. */
@@ -40,6 +41,8 @@ export interface DataPlaneModel {
   };
   /** Which requests a second worker gets when the first one has died with them. */
   replay: { methods: string[]; otherMethods: boolean };
+  /** Requests for URLs that get workers stuck are kept away from these, unless that is switched off or nobody notices it. */
+  quarantine?: { killsMin: number; windowMs: number; durationMs: number; stallMs: number };
   body: { sizeBytesMax: number; memoryBytes: number };
   response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
   /** Address ranges of proxies in front. */
@@ -105,6 +108,8 @@ const KEY_OVERLAP_MS = 10 * 60_000;
 /** Of the peers' entrance, so that requests at nginx do not notice strangers there. A fleet's questions take some hundred. */
 const PEERS_CONNECTIONS_MIN = 1_024;
 const PEERS_CONNECTIONS_MAX = 4_096;
+/** And part of all that HAProxy has memory for: the rest is for nginx' requests, each of which takes up to three. */
+const PEERS_CONNECTIONS_SHARE = 1 / 3;
 /** Connections that a peer has open for questions, at most. */
 const QUESTION_CONNECTIONS_MAX = 64;
 
@@ -141,7 +146,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
       return { name: workerName(index), port, runtimePort };
     }),
     concurrency: spec.concurrency,
-    webSockets: spec.webSockets,
+    webSockets: spec.webSockets.enabled,
     balance: spec.balance,
     queue: { lengthMax: spec.queue.maxLength, timeoutMs: durationMs(spec.queue.timeout) },
     timeouts: timeouts(spec),
@@ -166,11 +171,12 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
       timeoutMs: drainTimeoutMs(spec),
     },
     ...pooling(spec),
+    ...quarantine(spec),
     pingPath: spec.ping.path,
     retryAfterSeconds: 1,
     ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
     limits,
-    peers: peersConnections(spec),
+    peers: peersConnections(spec, limits),
     doors: doors(spec),
   };
 }
@@ -195,6 +201,19 @@ function doors({ workersPerPod }: RenderServiceSpec): DataPlaneModel['doors'] {
   };
 }
 
+function quarantine(spec: RenderServiceSpec): Pick<DataPlaneModel, 'quarantine'> {
+  const { enabled, kills, window, duration } = spec.watchdog.quarantine;
+  if (!enabled || !spec.runtime.instrument) return {};
+  return {
+    quarantine: {
+      killsMin: kills,
+      windowMs: durationMs(window),
+      durationMs: durationMs(duration),
+      stallMs: stallTimeoutMs(spec),
+    },
+  };
+}
+
 /** Whether pods of a defaulted spec ask each other anything. */
 export function hasPeers({ pooling, readiness }: RenderServiceSpec): boolean {
   return pooling.enabled || readiness.shedWhenFull;
@@ -216,11 +235,11 @@ function pooling(spec: RenderServiceSpec): Pick<DataPlaneModel, 'pooling'> {
 }
 
 /** A peer hands over what it borrows, and what waits for a worker: as many as this pod has slots and places to wait. */
-function peersConnections({ concurrency, queue, workersPerPod }: RenderServiceSpec) {
+function peersConnections({ concurrency, queue, workersPerPod }: RenderServiceSpec, { haproxyFiles }: Budget) {
   const slots = workersPerPod * concurrency;
   const wanted = PEERS_CONNECTIONS_MIN + slots + queue.maxLength;
   return {
-    connectionsMax: Math.min(wanted, PEERS_CONNECTIONS_MAX),
+    connectionsMax: Math.min(wanted, PEERS_CONNECTIONS_MAX, Math.floor((haproxyFiles / 2) * PEERS_CONNECTIONS_SHARE)),
     perSourceMax: QUESTION_CONNECTIONS_MAX + BORROWED_MAX + slots,
   };
 }
@@ -243,6 +262,7 @@ function timeouts(spec: RenderServiceSpec): DataPlaneModel['timeouts'] {
     // A response that is larger than nginx' buffers goes at the speed of its client.
     haproxyClientMs: clientSendMs + PROXY_SLACK_MS,
     // Also bounds the sending: a body beyond HAProxy's buffer (about 230 kB) stays in nginx while its request queues.
-    proxyMs: queueMs + lineMs + PROXY_SLACK_MS,
+    // It may be held for queue.timeout before it stands in line.
+    proxyMs: (spec.watchdog.quarantine.enabled ? 2 : 1) * queueMs + lineMs + PROXY_SLACK_MS,
   };
 }

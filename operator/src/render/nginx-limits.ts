@@ -2,52 +2,71 @@
 import type { DataPlaneModel } from './model.ts';
 import { whole } from './safe.ts';
 
-/** The zones of `limits` and what is counted in each. Goes into `http`. */
-export function limitZones({ body }: DataPlaneModel): string {
-  return `  # A request is counted in a zone if the zone's key is not empty. The keys are looked at in the order of the limits (see server), each
-  # only if all before let the request pass, and those of two zones leave a trace: it tells who has refused a request.
-  map "$content_length|$http_transfer_encoding" $corelane_body {
-    default 1;
-    "~^0*\\|$" "";
-  }
+/** What is counted, and the zones of `limits`. Goes into `http`. */
+export function limitZones({ body, limits, timeouts, webSockets }: DataPlaneModel): string {
+  return `  # Our module counts requests and their bodies. Where one more comes, the slowest client gives up its place; where nobody is slow,
+  # the one that comes is refused. It looks at those only that limit_conn lets pass.
+  corelane_requests ${whole(limits.requests, 'requests')};
+  corelane_bodies ${whole(limits.bodies, 'bodies')};
   # Beyond what is kept in memory, or of unknown length.
-  map "$content_length|$http_transfer_encoding" $corelane_large_body {
-    default 1;
-    "~^0*(?:${upTo(body.memoryBytes)})?\\|$" "";
-  }
-  map all $corelane_all {
-    "~(?<corelane_past_others>all)" all;
-  }
-  limit_conn_zone $corelane_large_body zone=large_bodies:64k;
-  limit_conn_zone $corelane_body zone=bodies:64k;
-  limit_conn_zone $corelane_all zone=requests:64k;
-  limit_conn_log_level info;
+  corelane_large_bodies ${whole(limits.largeBodies, 'large bodies')};
+  corelane_body_memory ${whole(body.memoryBytes, 'buffering.request.memory')};
+  corelane_worker_held_max ${whole(timeouts.workerMs, 'timeouts.render')}ms;
+${perClientZone(limits.perClient)}${webSockets ? webSocketZone : ''}  limit_conn_log_level info;
   limit_conn_status 420;
-  map "$corelane_past_others" $corelane_full {
-    default requests-full;
-    "" bodies-full;
+${reasons(limits.perClient, webSockets)}`;
+}
+
+/**
+ * One address, or 64 bits of IPv6, which is what one customer of a provider has at least. A proxy that listens for both families may tell
+ * an IPv4 address as an IPv6 one (::ffff:192.0.2.1): 64 bits of those would be all clients there are.
+ */
+function perClientZone(perClient: number | undefined): string {
+  if (perClient === undefined) return '';
+  return `  map $binary_remote_addr $corelane_client {
+    default $binary_remote_addr;
+    "~(?s)^\\x00{10}\\xff\\xff(?<corelane_ipv4>.{4})$" $corelane_ipv4;
+    "~(?s)^(?<corelane_network>.{8}).{8}$" $corelane_network;
+  }
+  limit_conn_zone $corelane_client zone=clients:8m;
+  # The keys are looked at in the order of the limits (see server), each only if all before let the request pass. This one counts nothing:
+  # it leaves a trace.
+  map past $corelane_nobody {
+    "~(?<corelane_past_client>past)" "";
+  }
+  limit_conn_zone $corelane_nobody zone=nobody:64k;
+`;
+}
+
+const webSocketZone = `  map $http_upgrade $corelane_websocket {
+    ~*^websocket$ websocket;
+  }
+  limit_conn_zone $corelane_websocket zone=websockets:64k;
+`;
+
+/** Who has refused a request: the module says so, and limit_conn leaves a trace. */
+function reasons(perClient: number | undefined, webSockets: boolean): string {
+  const trace = perClient === undefined ? 'past' : '$corelane_past_client';
+  return `  map "$corelane_no_place|${trace}|${webSockets ? '$corelane_websocket' : ''}" $corelane_full {
+    default client-limit;
+    "~^(?<corelane_places>[a-z-]+)\\|" $corelane_places;
+    "|past|websocket" websockets-full;
   }
 `;
 }
 
 /** The limits themselves. Go into `server`. */
-export function requestLimits({ limits }: DataPlaneModel): string {
-  return `    limit_conn large_bodies ${whole(limits.largeBodies, 'large bodies')};
-    limit_conn bodies ${whole(limits.bodies, 'bodies')};
-    limit_conn requests ${whole(limits.requests, 'requests')};
-    error_page 420 = @corelane_full;
+export function requestLimits({ limits, webSockets }: DataPlaneModel): string {
+  const { perClient } = limits;
+  const client =
+    perClient === undefined
+      ? ''
+      : `    limit_conn clients ${whole(perClient, 'limits.perClient.requests')};\n    limit_conn nobody 1;\n`;
+  const sockets = webSockets
+    ? `    limit_conn websockets ${whole(limits.webSockets, 'webSockets.maxPerWorker')};\n`
+    : '';
+  return `${client}${sockets}    error_page 420 = @corelane_full;
+    # 417 stands for "evicted": of a request of whose body nginx has waited.
+    error_page 417 = @corelane_evicted;
 `;
-}
-
-/** A regular expression of all decimal numbers up to `max`, without zeros in front. */
-export function upTo(max: number): string {
-  const digits = whole(max, 'number');
-  const shorter = digits.length > 1 ? [`[0-9]{1,${digits.length - 1}}`] : [];
-  const smaller = [...digits].flatMap((digit, index) => {
-    const rest = digits.length - index - 1;
-    const least = index === 0 && digits.length > 1 ? 1 : 0;
-    if (Number(digit) <= least) return [];
-    return [`${digits.slice(0, index)}[${least}-${Number(digit) - 1}]${rest > 0 ? `[0-9]{${rest}}` : ''}`];
-  });
-  return [...shorter, ...smaller, digits].join('|');
 }

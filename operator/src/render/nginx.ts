@@ -6,8 +6,14 @@ import { whole, word } from './safe.ts';
 const RUN = '/run/corelane';
 /** Idle connections to HAProxy. More than that are in use where many wait, and it does not matter then. */
 const KEPT_MAX = 64;
-/** What else nginx would do because a response says so. X-Accel-Redirect is HAProxy's way to a second try. */
-const IGNORED = ['X-Accel-Buffering', 'X-Accel-Charset', 'X-Accel-Expires', 'X-Accel-Limit-Rate'];
+/** What else nginx would do because a response says so. */
+const IGNORED = ['Buffering', 'Charset', 'Expires', 'Limit-Rate', 'Redirect'].map((name) => `X-Accel-${name}`);
+/** Before the answer of a location for clients that are to come back: one that has too much itself is told so by the status. */
+const TOO_MANY = `
+      add_header Retry-After 1 always;
+      if ($corelane_full = client-limit) {
+        return 429 '{"error":"client-limit"}';
+      }`;
 /** Name or address, and port: nothing that anybody could read as something else. */
 const HOST = '(?:[A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.]{2,45}\\])(?::[0-9]{1,5})?';
 const DRAINING_MARK = `${RUN}/draining`;
@@ -17,7 +23,7 @@ const DRAINING_MARK = `${RUN}/draining`;
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderNginx(model: DataPlaneModel): string {
-  return `${[main(model), '', 'http {', basics(model), maps(), clients(model), hosts(), limitZones(model), replay(model), logging(), upstreams(), proxying(model), server(model)].join('\n')}
+  return `${[main(model), '', 'http {', basics(model), maps(), clients(model), hosts(), limitZones(model), secondTries(), logging(), upstreams(), proxying(model), server(model)].join('\n')}
 }
 `;
 }
@@ -30,7 +36,9 @@ function main({ drain, limits }: DataPlaneModel): string {
   return `# Made by Corelane; changes are overwritten.
 # The drain hook reads this line:
 # corelane: drain-accept-ms-max=${whole(drain.acceptMsMax, 'drain.delay')}
+# One is enough, and our module counts for one.
 worker_processes 1;
+load_module /usr/share/corelane/nginx/ngx_http_corelane_module.so;
 worker_shutdown_timeout ${ms(drain.timeoutMs, 'drain.timeout')};
 pid /tmp/nginx.pid;
 error_log stderr warn;
@@ -71,7 +79,7 @@ function maps(): string {
   return `  # A request id is taken from the client if it is sane.
   map $http_x_request_id $corelane_request_id {
     default $request_id;
-    "~^[A-Za-z0-9._-]{1,128}$" $http_x_request_id;
+    "~^(?!\\.\\.?$)[A-Za-z0-9._-]{1,128}$" $http_x_request_id;
   }
   # Connect time "-": HAProxy itself was not there.
   map $upstream_connect_time $corelane_bad_gateway {
@@ -129,6 +137,14 @@ function hosts(): string {
     default $corelane_authority;
     "" localhost;
   }
+  # nginx writes it into its error log as it is: codes that a terminal obeys must not stand there.
+  map $http_referer $corelane_bad_referer {
+    "~[\\x00-\\x1f\\x7f]|\\xc2[\\x80-\\x9f]" 1;
+  }
+  map "$corelane_bad_host$corelane_bad_referer" $corelane_bad_request {
+    default 1;
+    "" "";
+  }
   map $http_host $corelane_host {
     default $http_host;
     "" $corelane_missing_host;
@@ -136,15 +152,10 @@ function hosts(): string {
 `;
 }
 
-/** A request that a dying worker had is given to another one, once, where `replay` allows it. */
-function replay({ replay: { methods, otherMethods } }: DataPlaneModel): string {
-  const replayed = methods.map((method) => `    ${word(method, 'replay')} corelane_replay;\n`);
-  return `  # The request of a worker that died: which method gets a second worker.
-  map $request_method $corelane_upstream {
-    default ${otherMethods ? 'corelane_replay' : 'corelane_once'};
-${replayed.join('')}  }
-  # Without non_idempotent nginx never sends a POST, LOCK or PATCH again, whatever the upstream.
-  proxy_next_upstream error${otherMethods ? ' non_idempotent' : ''};
+/** A request that got no answer is sent again, once. Whether a second worker has it, HAProxy decides, who knows what became of the first. */
+function secondTries(): string {
+  return `  # To HAProxy's entrance for second tries, whatever the method.
+  proxy_next_upstream error non_idempotent;
   proxy_next_upstream_tries 2;
 `;
 }
@@ -200,33 +211,21 @@ function logging(): string {
 }
 
 function upstreams(): string {
-  const haproxy = `server unix:${RUN}/front.sock max_fails=0;`;
-  const secondTry = `server unix:${RUN}/replay.sock max_fails=0`;
-  return `  upstream corelane_once {
-    ${haproxy}
-  }
-  upstream corelane_again {
-    ${secondTry};
-  }
-  # The second try has an entrance of its own: HAProxy holds it until no more workers die.
-  upstream corelane_replay {
-    ${haproxy}
-    ${secondTry} backup;
+  return `  # The second try has an entrance of its own: HAProxy answers it for those that no second worker may have, and holds the others until
+  # no more workers die.
+  upstream corelane {
+    server unix:${RUN}/front.sock max_fails=0;
+    server unix:${RUN}/replay.sock max_fails=0 backup;
     keepalive ${KEPT_MAX};
   }
 `;
 }
 
-/** A kept connection may end just as it is used: only for requests that are sent again then. Nothing but a WebSocket may leave HTTP. */
+/** Connections to HAProxy are kept. Nothing but a WebSocket may leave HTTP. */
 function connection(webSockets: boolean): string {
-  const kept = `  map $corelane_upstream $corelane_kept {
-    default close;
-    corelane_replay "";
-  }
-`;
-  if (!webSockets) return `${kept}  proxy_set_header Connection $corelane_kept;\n`;
-  return `${kept}  map $http_upgrade $corelane_connection {
-    default $corelane_kept;
+  if (!webSockets) return `  proxy_set_header Connection "";\n`;
+  return `  map $http_upgrade $corelane_connection {
+    default "";
     ~*^websocket$ upgrade;
   }
   map $http_upgrade $corelane_upgrade {
@@ -242,6 +241,8 @@ function proxying({ response, timeouts, webSockets }: DataPlaneModel): string {
   return `  proxy_http_version 1.1;
 ${connection(webSockets)}  proxy_set_header Host $corelane_host;
   proxy_set_header X-Request-ID $corelane_request_id;
+  # No client chooses this one: it names the request for HAProxy, in both tries.
+  proxy_set_header X-Corelane-Request $request_id;
   proxy_set_header X-Forwarded-For $corelane_forwarded_for;
   proxy_set_header X-Forwarded-Proto $corelane_proto;
   proxy_set_header X-Forwarded-Host $corelane_forwarded_host;
@@ -291,7 +292,7 @@ function server(model: DataPlaneModel): string {
   const port = whole(ports.http, 'port');
   return `  # The entry point makes this file where there is IPv6.
   server {
-    listen ${port} default_server backlog=4096;
+    listen ${port} default_server backlog=4096 sndbuf=${whole(model.limits.sendBufferBytes, 'send buffer')};
     include /tmp/listen-ipv6*.conf;
     server_name _;
 
@@ -300,9 +301,9 @@ function server(model: DataPlaneModel): string {
     error_page 413 @corelane_413;
     error_page 502 @corelane_502;
     error_page 504 @corelane_504;
-    # 419 stands for "no valid host": a 400 that nginx makes before it knows the URL could not be led anywhere.
+    # 419 stands for "no valid host", or "no valid Referer": a 400 that nginx makes before it knows the URL could not be led anywhere.
     error_page 419 = @corelane_400;
-    if ($corelane_bad_host) {
+    if ($corelane_bad_request) {
       return 419;
     }
     # 420 stands for "full": clients come back.
@@ -326,21 +327,17 @@ ${requestLimits(model)}    # 418 stands for "draining"; an error page keeps meth
       }
       # Of a pod that drains by now; beside nginx' own "keep-alive", over which "close" prevails.
       add_header Connection $upstream_http_x_corelane_connection always;
-      proxy_pass http://$corelane_upstream;
+      proxy_pass http://corelane;
     }
 
     # Clients are told to come back with a new connection, which leads to another pod.
     location @corelane_draining {
       keepalive_timeout 0;
-      proxy_pass http://$corelane_upstream;
-    }
-
-    # HAProxy leads here (X-Accel-Redirect): the worker has died, and had not begun the request.
-    location @corelane_again {
-      proxy_pass http://corelane_again;
+      proxy_pass http://corelane;
     }
 ${errorLocation(400, 'bad-request')}
-${errorLocation(503, '$corelane_full', 'full', '\n      add_header Retry-After 1 always;')}
+${errorLocation(503, '$corelane_full', 'full', TOO_MANY)}
+${errorLocation(503, 'body-too-slow', 'evicted', '\n      add_header Retry-After 1 always;\n      # Its place is free at once.\n      lingering_close off;')}
 ${errorLocation(413, 'body-too-large')}
 ${errorLocation(502, '$corelane_bad_gateway')}
 ${errorLocation(504, 'proxy-timeout')}

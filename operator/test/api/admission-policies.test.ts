@@ -50,10 +50,11 @@ async function createTenants(): Promise<void> {
 }
 
 /** Somebody else's objects, by kind, and the operator's rights on each of them. */
-const FOREIGN: { kind: KindName; content: object; mayDelete?: boolean }[] = [
+const FOREIGN: { kind: KindName; content: object; mayDelete?: boolean; mayOnlyCreate?: boolean }[] = [
   { kind: 'ConfigMap', content: { data: { a: 'b' } }, mayDelete: true },
   { kind: 'Service', content: { spec: { ports: [{ port: 80 }] } } },
   { kind: 'ServiceAccount', content: {} },
+  { kind: 'Secret', content: { stringData: { key: 'a' } }, mayOnlyCreate: true },
   {
     kind: 'PodDisruptionBudget',
     content: { spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'mine' } } } },
@@ -83,12 +84,13 @@ function misdeeds({
   kind,
   content,
   mayDelete,
+  mayOnlyCreate,
 }: (typeof FOREIGN)[number]): [what: string, tried: () => Promise<Json>][] {
   const query = '?dryRun=All';
   const foreign = `${world.path(kind, 'foreign')}${query}`;
   const create = (owner: object[]) => () =>
     operator.post(world.path(kind) + query, { metadata: { name: 'made', ownerReferences: owner }, ...content });
-  return [
+  const made = [
     ['make one of nobody', create([])],
     ['make one of a RenderService that is not its controller', create([{ ...CONTROLLER, controller: false }])],
     [
@@ -96,6 +98,10 @@ function misdeeds({
       create([{ ...CONTROLLER, apiVersion: 'apps/v1', kind: 'Deployment' }]),
     ],
     ['make one of a RenderService of another group', create([{ ...CONTROLLER, apiVersion: 'example.com/v1' }])],
+  ] as [string, () => Promise<Json>][];
+  if (mayOnlyCreate) return made;
+  return [
+    ...made,
     ['change a foreign one', () => operator.patch(foreign, { metadata: { labels: { a: 'b' } } })],
     ['take a foreign one over', () => operator.patch(foreign, { metadata: { ownerReferences: [CONTROLLER] } })],
     ...(mayDelete ? ([['delete a foreign one', () => operator.delete(foreign)]] as const) : []),

@@ -105,7 +105,8 @@ function page(rows: string[]): string {
 # What is refused, and why
 
 The API server refuses these RenderServices, so none of them reaches the operator. \`kubectl apply\` shows the field and
-the message. Each is a test case in \`operator/test/api/bad-resources.ts\`.
+the message. Each is a test case in \`operator/test/api/bad-resources.ts\`. What nobody can see before pods are made is told
+by the condition Ready: [why-no-pods.md](why-no-pods.md).
 
 | what is wrong | field | message |
 |---|---|---|

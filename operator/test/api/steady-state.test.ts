@@ -115,6 +115,7 @@ const SPECS: Record<string, object> = {
     imagePullSecrets: [{ name: 'pull' }],
     priorityClassName: '',
   }),
+  'account-by-its-old-name': withPod({ serviceAccount: 'mine' }),
   'made-by-kubectl': {
     template: { ...podTemplate({ resources: {} }), metadata: { creationTimestamp: null, labels: {} } },
   },
@@ -181,10 +182,12 @@ test('everything that an API server changes about an object is applied once', as
   await settled('all objects', () => world.resourceVersions());
   atRest = await ownedVersions();
   // Per RenderService: ConfigMap, two Services, budget, NetworkPolicy, Deployment; an account unless the template names one.
-  expect(Object.keys(atRest)).toHaveLength(NAMES.length * 7 - 1);
+  expect(Object.keys(atRest)).toHaveLength(NAMES.length * 7 - 2);
+  const deployment = await world.get('Deployment', 'account-by-its-old-name');
+  expect(deployment.spec.template.spec.serviceAccountName).toBe('mine');
   const rewritten = (await operator.metrics()).filter(
     ({ name, labels }) =>
-      name === 'corelane_operator_writes_total' && / (changed|foreign-fields)$/.test(labels.what ?? ''),
+      name === 'corelane_operator_writes_total' && / (changed|edited|foreign-fields)$/.test(labels.what ?? ''),
   );
   expect(rewritten).toEqual([]);
 });

@@ -23,6 +23,8 @@ export interface StartOptions {
   noWatchCache?: boolean;
   /** Pods get the tokens of their accounts, as in a cluster. */
   serviceAccounts?: boolean;
+  /** What user `operator` asks for is noted, for `asked`. */
+  audit?: boolean;
 }
 
 /** One API server, by its name. Several test files can hold the same one; only its starter should take it down. */
@@ -41,13 +43,14 @@ export class ApiServer {
   /** Starts a fresh server with the CustomResourceDefinition in it. It is removed again if that fails. */
   static async start(
     name: string,
-    { controllers, noWatchCache, serviceAccounts }: StartOptions = {},
+    { controllers, noWatchCache, serviceAccounts, audit }: StartOptions = {},
   ): Promise<ApiServer> {
     const options = [
       '--fresh',
       ...(controllers ? ['--controllers', controllers] : []),
       ...(noWatchCache ? ['--no-watch-cache'] : []),
       ...(serviceAccounts ? ['--service-accounts'] : []),
+      ...(audit ? ['--audit'] : []),
     ];
     const output = await execute('up', name, ...options);
     const server = new ApiServer(name, output.trim().split('\n').at(-1) as string);
@@ -80,6 +83,17 @@ export class ApiServer {
     await execute('start-apiserver', this.name);
   }
 
+  /** What user `operator` has asked for so far: `group/resource verb`, each once. */
+  async asked(): Promise<string[]> {
+    const lines = (await execute('audit', this.name)).split('\n').filter(Boolean);
+    const all = lines.map((line) => {
+      const { verb, objectRef } = JSON.parse(line);
+      const { apiGroup = '', resource, subresource } = objectRef ?? {};
+      return `${apiGroup}/${resource}${subresource ? `/${subresource}` : ''} ${verb}`;
+    });
+    return [...new Set(all)].sort();
+  }
+
   /** Forgets all revisions older than the present. */
   async compact(): Promise<void> {
     await execute('compact', this.name);
@@ -103,7 +117,10 @@ export class ApiServer {
 
 async function execute(command: string, name: string, ...options: string[]): Promise<string> {
   try {
-    const { stdout } = await run(script, [command, '--name', name, ...options], { timeout: START_TIMEOUT_MS });
+    const { stdout } = await run(script, [command, '--name', name, ...options], {
+      timeout: START_TIMEOUT_MS,
+      maxBuffer: 64 * 1024 * 1024,
+    });
     return stdout;
   } catch (error) {
     const { stderr, message } = error as Error & { stderr?: string };

@@ -20,10 +20,16 @@ export interface OperatorSettings {
   podName: string;
   /** Namespace of the Lease. */
   podNamespace: string;
-  /** The only namespace to work in; all when left out. */
+  /** The only namespace to work in, or several with commas between; all when left out. */
   namespace?: string;
   /** How often it looks at RenderServices with scaling. */
   scalingPeriodSeconds?: number;
+}
+
+/** Of a process; where its HTTP servers listen. */
+interface Ports {
+  health: number;
+  metrics: number;
 }
 
 /** One sample of a metric. */
@@ -39,15 +45,15 @@ const processes = new Set<OperatorProcess>();
 export class OperatorProcess {
   readonly name: string;
   readonly #child: ChildProcess;
-  readonly #port: number;
+  readonly #ports: Ports;
   readonly #exited: Promise<number | NodeJS.Signals>;
   readonly #log: string[] = [];
   readonly #forgetDump: () => void;
 
-  private constructor(child: ChildProcess, port: number, name: string) {
+  private constructor(child: ChildProcess, ports: Ports, name: string) {
     this.name = name;
     this.#child = child;
-    this.#port = port;
+    this.#ports = ports;
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on('data', (chunk: Buffer) => this.#log.push(...chunk.toString().trimEnd().split('\n')));
     }
@@ -61,23 +67,27 @@ export class OperatorProcess {
   }
 
   /** Starts a process and does not wait for anything. */
-  static async spawn(settings: OperatorSettings): Promise<OperatorProcess> {
-    const port = await freePort();
+  static async spawn(settings: OperatorSettings, environment: Record<string, string> = {}): Promise<OperatorProcess> {
+    const ports = { health: await freePort(), metrics: await freePort() };
     const child = spawn(process.execPath, [join(repository, 'operator/src/main.ts')], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Nothing of the test's own environment: jest sets NODE_OPTIONS, a developer may have a KUBECONFIG.
       env: {
         PATH: process.env.PATH,
+        // As the image has it.
+        NODE_OPTIONS: '--max-semi-space-size=4 --max-old-space-size=192',
         KUBECONFIG: settings.kubeconfig,
         CORELANE_SIDECAR_IMAGE: SIDECAR_IMAGE,
         CORELANE_POD_NAME: settings.podName,
         CORELANE_POD_NAMESPACE: settings.podNamespace,
-        CORELANE_NAMESPACE: settings.namespace ?? '',
-        CORELANE_HTTP_PORT: String(port),
+        CORELANE_NAMESPACES: settings.namespace ?? '',
+        CORELANE_HEALTH_PORT: String(ports.health),
+        CORELANE_METRICS_PORT: String(ports.metrics),
         CORELANE_SCALING_PERIOD_SECONDS: String(settings.scalingPeriodSeconds ?? ''),
+        ...environment,
       },
     });
-    return new OperatorProcess(child, port, settings.podName);
+    return new OperatorProcess(child, ports, settings.podName);
   }
 
   /** Starts a process and waits until it is ready. */
@@ -96,6 +106,11 @@ export class OperatorProcess {
 
   get pid(): number {
     return this.#child.pid as number;
+  }
+
+  /** Port of /metrics. */
+  get metricsPort(): number {
+    return this.#ports.metrics;
   }
 
   get hasEnded(): boolean {
@@ -136,7 +151,7 @@ export class OperatorProcess {
   /** HTTP status of a path, or 0 when nobody answers. */
   async status(path: string): Promise<number> {
     try {
-      return (await this.#get(path)).status;
+      return (await this.#get(this.#ports.health, path)).status;
     } catch {
       return 0;
     }
@@ -144,7 +159,7 @@ export class OperatorProcess {
 
   /** All samples of /metrics. */
   async metrics(): Promise<Sample[]> {
-    const { text } = await this.#get('/metrics');
+    const { text } = await this.#get(this.#ports.metrics, '/metrics');
     return text
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'))
@@ -205,9 +220,9 @@ export class OperatorProcess {
     }
   }
 
-  #get(path: string): Promise<{ status: number; text: string }> {
+  #get(port: number, path: string): Promise<{ status: number; text: string }> {
     const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
-    const options = { host: '127.0.0.1', port: this.#port, path, timeout: 5_000, agent: false } as const;
+    const options = { host: '127.0.0.1', port, path, timeout: 5_000, agent: false } as const;
     const request = get(options, async (response) => {
       try {
         resolve({ status: response.statusCode ?? 0, text: (await response.toArray()).join('') });

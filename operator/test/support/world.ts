@@ -45,6 +45,14 @@ export class World {
     return world;
   }
 
+  /** The same rights in another namespace, as with a list of namespaces in the chart. */
+  async alsoIn(namespace: string): Promise<World> {
+    const other = new World(this.server, namespace);
+    await other.admin.post('/api/v1/namespaces', { metadata: { name: namespace } });
+    await other.#allowInNamespace('corelane', rules.namespaced);
+    return other;
+  }
+
   /** Settings of an operator for this namespace only. */
   settings(podName: string) {
     return {
@@ -139,7 +147,10 @@ export class World {
    */
   async makePodsReady(name: string): Promise<void> {
     const pods = (await this.list('Pod')).filter(
-      ({ metadata }) => metadata.labels['corelane.dev/renderservice'] === name && !metadata.deletionTimestamp,
+      ({ metadata, status }) =>
+        metadata.labels['corelane.dev/renderservice'] === name &&
+        !metadata.deletionTimestamp &&
+        status?.phase !== 'Failed',
     );
     await Promise.all(
       pods.map(({ metadata, spec }) =>

@@ -4,7 +4,6 @@ import type { Cluster } from '../../src/controller/cluster.ts';
 import { podReading } from '../../src/controller/fleet-reading.ts';
 import type { PodSample } from '../../src/controller/pod-sample.ts';
 import { EventRecorder } from '../../src/kube/events.ts';
-import { cpuCores } from '../../src/kube/pod-metrics.ts';
 import { ApiError, type RequestOptions } from '../../src/kube/rest.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 
@@ -60,7 +59,11 @@ function loop(services: ReturnType<typeof service>[], answer: (call: Call) => un
   const autoscaler = new Autoscaler({
     cluster,
     sampleOf: () => undefined,
-    events: new EventRecorder(cluster.rest, 'test', (_key, error) => eventErrors.push(error)),
+    events: new EventRecorder({
+      rest: cluster.rest,
+      instance: 'test',
+      onError: (_key, error) => eventErrors.push(error),
+    }),
     ...{ periodMs: 15_000, onChange: () => {}, onUtilization: () => {} },
     onDecision: (key, { from, to, reason }) => decisions.push(`${key} ${from} -> ${to} ${reason}`),
     onError: (_key, error) => errors.push(error),
@@ -97,6 +100,34 @@ test('the number is written through the scale subresource, with the version that
     options: { body: { metadata: { resourceVersion: '7' }, spec: { replicas: 2 } } },
   });
   expect(decisions).toEqual(['ns/a 1 -> 2 OutsideBounds']);
+});
+
+test('another signal begins with an empty window', async () => {
+  const services = [service('a', { replicas: 4, scaling: { minReplicas: 2, maxReplicas: 10, warmUp: '0s' } })];
+  const usage = () => {
+    const timestamp = new Date().toISOString();
+    const containers = [{ name: 'worker-0', usage: { cpu: '85m' } }];
+    return { items: [0, 1, 2, 3].map((n) => ({ metadata: { name: `a-${n}` }, timestamp, containers })) };
+  };
+  let now = 0;
+  const { now: realNow } = performance;
+  performance.now = () => now;
+  const { autoscaler, decisions } = loop(services, ({ path }) => (path.includes('metrics') ? usage() : {}));
+  const round = async () => {
+    now += 15_000;
+    await autoscaler.round();
+  };
+  const reason = () => autoscaler.viewOf('uid-a')?.condition.reason;
+  while (reason() !== 'Measuring' && now < 600_000) await round();
+  expect(reason()).toBe('Measuring');
+  (services[0] as unknown as { spec: { scaling: object } }).spec.scaling = {
+    ...{ minReplicas: 2, maxReplicas: 10, warmUp: '0s' },
+    cpu: { statistic: 'Max' },
+  };
+  await round();
+  expect(reason()).toBe('FillingWindow');
+  expect(decisions).toEqual([]);
+  performance.now = realNow;
 });
 
 describe('after a conflict', () => {
@@ -226,16 +257,6 @@ test('one that fails does not hold up the others', async () => {
   expect(calls.filter(({ path }) => path.includes('metrics'))).toHaveLength(2);
 });
 
-test.each([
-  ['250m', 0.25],
-  ['1', 1],
-  ['1.5', 1.5],
-  ['170123456n', 0.170123456],
-  ['12u', 0.000012],
-  ['x', undefined],
-  [undefined, undefined],
-])('CPU %s', (text, expected) => expect(cpuCores(text)).toEqual(expected));
-
 describe('the reading of a pod', () => {
   const wallMs = Date.parse('2026-01-01T00:10:00Z');
   const metrics = new Map([
@@ -265,6 +286,12 @@ describe('the reading of a pod', () => {
       takenMs: 1,
       refusedTotal: 7,
     });
+  });
+
+  test('a worker that renders what was given up has no free slot, though HAProxy sees none taken', () => {
+    const blocked = { ...sample, workers: [{ name: 'worker-0', up: true, busy: 0, downs: 1, blocked: true as const }] };
+    const reading = podReading(pod('p'), { metrics, sampleOf: () => blocked, concurrency: 4, wallMs });
+    expect(reading.workers[0]?.occupancy).toBe(1);
   });
 
   test.each([

@@ -1,5 +1,5 @@
 /** Finding and taking out what others have put into an object of ours, by its managed fields. */
-import { foreignFields, purged, withoutFields } from '../../src/kube/drift.ts';
+import { fieldText, foreignFields as foreign, lastWriter, purged, withoutFields } from '../../src/kube/drift.ts';
 import type { FieldSet, KubeObject, ManagedFieldsEntry } from '../../src/kube/types.ts';
 
 const OURS: FieldSet = {
@@ -21,6 +21,8 @@ function object(...others: ManagedFieldsEntry[]): KubeObject {
 function by(manager: string, fieldsV1: FieldSet, more: Partial<ManagedFieldsEntry> = {}): ManagedFieldsEntry {
   return { manager, operation: 'Update', fieldsV1, ...more };
 }
+
+const foreignFields = (live: KubeObject) => foreign(live).map(({ path }) => path);
 
 const annotation = (name: string): FieldSet => ({
   'f:spec': { 'f:template': { 'f:metadata': { 'f:annotations': { '.': {}, [name]: {} } } } },
@@ -138,4 +140,16 @@ describe('taking out', () => {
     });
     expect(result.metadata).toEqual(live().metadata);
   });
+});
+
+test('who it was, and the field as people write it', () => {
+  const containers = { 'k:{"name":"worker-0"}': { 'f:tty': {} } };
+  const fields = { 'f:loadBalancerIP': {}, 'f:template': { 'f:spec': { 'f:containers': containers } } };
+  const ports = { 'f:spec': fields };
+  const live = object(by('kube-vip', ports, { time: '2026-01-01T00:00:02Z' }), by('kubectl-edit', { 'f:data': {} }));
+  expect(foreign(live).map(({ path, manager }) => `${manager} ${fieldText(path)}`)).toEqual([
+    'kube-vip spec.loadBalancerIP',
+    'kube-vip spec.template.spec.containers[{"name":"worker-0"}].tty',
+  ]);
+  expect(lastWriter(live)).toBe('kube-vip');
 });

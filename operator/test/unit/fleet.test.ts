@@ -116,6 +116,12 @@ describe('the condition CapacityAvailable', () => {
     expect(statusOf({ a: full, b: { ...full, workers: [{ ...up, name: 'worker-0', up: false }] } })).toBe('False');
   });
 
+  test('a worker without a free place is no room, but its queue is', () => {
+    const blocked = { ...full, workers: [{ ...up, name: 'worker-0', blocked: true as const }] };
+    expect(statusOf({ a: full, b: blocked })).toBe('False');
+    expect(statusOf({ a: full, b: { ...blocked, queue: 2 } })).toBe('True');
+  });
+
   test('is not there as long as no pod has told anything', () => {
     expect(observeFleet(pods, sampler({}, { a: 'time-out' }), spec)?.capacity).toBeUndefined();
   });

@@ -1,11 +1,17 @@
 /** When pods are asked for their figures, and what is kept of the answers. sidecar/test/pod-sample has the answers. */
 import { PodSampler } from '../../src/controller/pod-sampler.ts';
-import { stuckWorkerEvents } from '../../src/controller/stuck-workers.ts';
+import { poisonEvent, stuckWorkerEvents } from '../../src/controller/stuck-workers.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 
 function pod(index: number, status: object = { phase: 'Running', podIP: `10.0.0.${index}` }, metadata: object = {}) {
   const name = `pod-${index}`;
-  return { apiVersion: 'v1', kind: 'Pod', metadata: { name, uid: `uid-${index}`, ...metadata }, status } as KubeObject;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, uid: `uid-${index}`, ...metadata },
+    status,
+    workerCores: { 'worker-0': 1 },
+  } as KubeObject;
 }
 
 /** A page of HAProxy with one worker and a queue. */
@@ -28,6 +34,10 @@ function world(pods: KubeObject[], answers: (address: string) => Promise<string>
     get: (address) => answers(address),
   });
   return { sampler, pods, changed, results };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise(setImmediate);
 }
 
 test('pods that run are asked, others are not', async () => {
@@ -84,10 +94,10 @@ test('a pod that has gone is forgotten', async () => {
   expect(sampler.of(pod(1))).toBeUndefined();
 });
 
-test('never more than ten at a time', async () => {
+test('never more than 64 at a time', async () => {
   let running = 0;
   let most = 0;
-  const pods = Array.from({ length: 50 }, (_unused, index) => pod(index));
+  const pods = Array.from({ length: 200 }, (_unused, index) => pod(index));
   const { sampler } = world(pods, async () => {
     running += 1;
     most = Math.max(most, running);
@@ -96,9 +106,85 @@ test('never more than ten at a time', async () => {
     return page(0);
   });
   await sampler.round();
-  expect(most).toBe(10);
-  expect(sampler.of(pod(49))).toBeDefined();
+  expect(most).toBe(64);
+  expect(sampler.of(pod(199))).toBeDefined();
 });
+
+test('pods that do not answer hold up nobody but themselves', async () => {
+  let isDown = false;
+  const pending: (() => void)[] = [];
+  const asked: string[] = [];
+  const pods = Array.from({ length: 251 }, (_unused, index) => pod(index));
+  const { sampler } = world(pods, async (address) => {
+    asked.push(address);
+    if (!isDown || address === '10.0.0.250') return page(0);
+    await new Promise<void>((resolve) => pending.push(resolve));
+    throw new Error('no route');
+  });
+  await sampler.round();
+  isDown = true;
+  // The round in which they fall silent waits for all of them.
+  let isOver = false;
+  void sampler.round().then(() => {
+    isOver = true;
+  });
+  await until(() => {
+    for (const end of pending.splice(0)) end();
+    return isOver;
+  });
+  expect(sampler.errorOf(pod(0))).toBe('no route');
+  asked.length = 0;
+  sampler.start();
+  await until(() => asked.includes('10.0.0.250') && pending.length === 64);
+  // Nobody has answered yet, and the other one's figures are new.
+  expect(new Set(asked).size).toBe(65);
+  sampler.stop();
+  for (const end of pending.splice(0)) end();
+});
+
+test('a pod tells of its own workers, and a page may be as long and as strange as it likes', async () => {
+  const invented = Array.from(
+    { length: 2_000 },
+    (_unused, n) => `haproxy_server_status{proxy="workers",server="worker-${n + 1}",state="UP"} 0\n`,
+  );
+  const asked: string[] = [];
+  const sampler = new PodSampler({
+    pods: () => [pod(1)],
+    onChange: () => undefined,
+    onResult: () => undefined,
+    get: async (_address, path) => {
+      asked.push(path.split('?')[0] as string);
+      return path.startsWith('/metrics') ? page(0) + invented.join('') : 'corelane_worker_up{worker="0"} 1\n';
+    },
+  });
+  await sampler.round();
+  expect(sampler.of(pod(1))?.workers.map(({ name }) => name)).toEqual(['worker-0']);
+  expect(asked).toEqual(['/metrics', '/workers/0/metrics', '/workers/0/stalls']);
+});
+
+test('a pod has one time for all its pages, and half of them are none', async () => {
+  const workerCores = Object.fromEntries(Array.from({ length: 64 }, (_unused, n) => [`worker-${n}`, 1]));
+  const slow = { ...pod(1), workerCores } as KubeObject;
+  const down = Object.keys(workerCores).map(
+    (name) => `haproxy_server_status{proxy="workers",server="${name}",state="UP"} 1\n`,
+  );
+  let asked = 0;
+  const sampler = new PodSampler({
+    pods: () => [slow],
+    onChange: () => undefined,
+    onResult: () => undefined,
+    get: (_address, path, signal) => {
+      asked += 1;
+      if (path.startsWith('/metrics')) return Promise.resolve(down.join(''));
+      // Hangs until its time is over.
+      return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    },
+  });
+  await sampler.round();
+  expect(asked).toBe(2);
+  expect(sampler.of(slow)).toBeUndefined();
+  expect(sampler.errorOf(slow)).toMatch(/aborted|timeout/);
+}, 15_000);
 
 test('a stall is told once, and one from before this process began not at all', async () => {
   const at = (secondsAgo: number) => new Date(Date.now() - secondsAgo * 1000).toISOString();
@@ -133,6 +219,31 @@ test('a stall is told once, and one from before this process began not at all', 
   stalls = [...stalls, stall(at(1))];
   await sampler.round();
   expect(told).toEqual([note, note]);
+});
+
+test('a pod that begins to refuse a URL is told once each time, and not by a new leader', async () => {
+  let refused = 7;
+  const told: string[] = [];
+  const sampler = new PodSampler({
+    pods: () => [pod(1)],
+    onChange: () => undefined,
+    onResult: () => undefined,
+    onPoison: (where, count) => told.push(poisonEvent(where, count).note),
+    get: async () => `${page(0)}haproxy_backend_http_requests_total{proxy="poison"} ${refused}\n`,
+  });
+  await sampler.round();
+  expect(told).toEqual([]);
+  refused = 9;
+  await sampler.round();
+  expect(told).toEqual([expect.stringMatching(/^pod-1 has refused 2 requests \(503 poison\)/)]);
+  refused = 10;
+  await sampler.round();
+  expect(told).toHaveLength(1);
+  await sampler.round();
+  // HAProxy has been started again.
+  refused = 1;
+  await sampler.round();
+  expect(told).toHaveLength(2);
 });
 
 test('what a supervisor says is not trusted: no control characters, no flood', () => {

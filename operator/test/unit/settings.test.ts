@@ -3,6 +3,12 @@ import { readSettings } from '../../src/settings.ts';
 
 const least = { CORELANE_SIDECAR_IMAGE: 'sidecar:1', CORELANE_POD_NAME: 'p', CORELANE_POD_NAMESPACE: 'corelane' };
 
+test('namespaces are a list with commas, and names', () => {
+  const read = (CORELANE_NAMESPACES?: string) => readSettings({ ...least, CORELANE_NAMESPACES }).CORELANE_NAMESPACES;
+  expect([read(), read(''), read('shop'), read('shop, blog,shop')]).toEqual([[], [], ['shop'], ['shop', 'blog']]);
+  expect(() => read('shop,*')).toThrow(/CORELANE_NAMESPACES: is no name of a namespace/);
+});
+
 test('nobody monitors unless somebody is named', () => {
   expect(readSettings(least).CORELANE_MONITORING).toEqual([]);
   expect(readSettings({ ...least, CORELANE_MONITORING: '' }).CORELANE_MONITORING).toEqual([]);

@@ -1,8 +1,8 @@
 /** How the worker runtime gets into a pod, and how it does not when it is switched off. */
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import { type RenderServiceSpecInput, renderServiceSpec } from '../../../src/api/spec.ts';
+import { stallTimeoutMs } from '../../../src/api/watchdog.ts';
 import { podTemplate } from '../../../src/plan/pod-template.ts';
-import { stallTimeoutMs } from '../../../src/plan/runtime.ts';
 
 const ENTRY = '--require=/corelane/supervisor.cjs';
 
@@ -44,6 +44,14 @@ test('an init container copies it, before the proxies start, and the workers mou
 test('each worker has a runtime port of its own', () => {
   expect(value(env({}, [], 0), 'CORELANE_RUNTIME_PORT')).toEqual(['9102']);
   expect(value(env({}, [], 1), 'CORELANE_RUNTIME_PORT')).toEqual(['9103']);
+});
+
+test('an age of WebSockets is told where there are any', () => {
+  const age = (webSockets: RenderServiceSpecInput['webSockets']) =>
+    value(env({ webSockets }, []), 'CORELANE_WEBSOCKET_MAX_AGE_MS');
+  expect(age({})).toEqual([]);
+  expect(age({ enabled: true })).toEqual(['3600000']);
+  expect(age({ enabled: true, maxAge: '90s' })).toEqual(['90000']);
 });
 
 describe('NODE_OPTIONS', () => {

@@ -31,8 +31,8 @@ test('response buffers satisfy nginx however small the setting is', () => {
 
 test('HAProxy asks the supervisors, unless there are none by choice', () => {
   const asked = renderHaproxy(dataPlaneModel(specOf({ workersPerPod: 2 })));
-  expect(asked).toContain('server worker-0 127.0.0.1:9002 agent-port 9102\n');
-  expect(asked).toContain('server worker-1 127.0.0.1:9003 agent-port 9103\n');
+  expect(asked).toContain('server worker-0 127.0.0.1:9002 agent-port 9102 ');
+  expect(asked).toContain('server worker-1 127.0.0.1:9003 agent-port 9103 ');
   const without = renderHaproxy(dataPlaneModel(specOf({ workersPerPod: 1, runtime: { instrument: false } })));
   expect(without).toContain('server worker-0 127.0.0.1:9002\n');
   expect(without).not.toContain('agent');

@@ -1,0 +1,63 @@
+/**
+ * Objects that another controller writes again and again: what it sets we take away, which makes it set it again. Two programs that do
+ * so at full speed load the API server, and neither ever wins; so the second one to notice, which is us, slows down and says so.
+ */
+import { fieldText, foreignFields, lastWriter } from '../kube/drift.ts';
+import { TokenBucket } from '../kube/token-bucket.ts';
+import type { KubeObject } from '../kube/types.ts';
+
+/** Repairs of one object at once: more than a person does who tries something out, and a second or two of a program. Then one in so long. */
+const REPAIRS = { burst: 30, everyMs: 60_000 };
+
+/** Fields that are named in a message. */
+const NAMED_MAX = 3;
+
+interface Contended {
+  bucket: TokenBucket;
+  /** A sentence, once there were too many repairs. */
+  about?: string;
+}
+
+export class Contention {
+  /** By RenderService, then by object. */
+  readonly #objects = new Map<string, Map<string, Contended>>();
+  readonly #now: () => number;
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** Whether `live`, an object of the RenderService `key`, may be repaired now. */
+  mayRepair(key: string, live: KubeObject): boolean {
+    const objects = this.#objects.get(key) ?? new Map<string, Contended>();
+    this.#objects.set(key, objects);
+    const name = `${live.kind} "${live.metadata.name}"`;
+    const entry = objects.get(name) ?? { bucket: new TokenBucket(REPAIRS.burst, REPAIRS.everyMs, this.#now) };
+    objects.set(name, entry);
+    if (entry.bucket.take()) return true;
+    entry.about = `${name}: ${whoDoesWhat(live)}`;
+    return false;
+  }
+
+  /** A sentence about each object of a RenderService that others fight for. Half an hour of peace ends it. */
+  of(key: string): string[] {
+    const objects = this.#objects.get(key);
+    if (!objects) return [];
+    for (const [name, { bucket }] of objects) if (bucket.isFull) objects.delete(name);
+    if (objects.size === 0) this.#objects.delete(key);
+    return [...objects.values()].flatMap(({ about }) => about ?? []);
+  }
+
+  forget(key: string): void {
+    this.#objects.delete(key);
+  }
+}
+
+function whoDoesWhat(live: KubeObject): string {
+  const foreign = foreignFields(live);
+  if (foreign.length === 0) return `"${lastWriter(live) ?? 'somebody'}" changes what Corelane has set`;
+  const fields = [...new Set(foreign.map(({ path }) => fieldText(path)))];
+  const managers = [...new Set(foreign.map(({ manager }) => `"${manager}"`))];
+  const rest = fields.length > NAMED_MAX ? ` and ${fields.length - NAMED_MAX} more` : '';
+  return `${managers.join(', ')} sets ${fields.slice(0, NAMED_MAX).join(', ')}${rest}`;
+}

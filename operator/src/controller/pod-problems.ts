@@ -1,0 +1,153 @@
+/**
+ * Why pods are missing or do not run: in the words of whoever says so (API server, scheduler, kubelet), and with the way out. What a user
+ * would look for with `kubectl describe` of the ReplicaSet and of its pods. docs/why-no-pods.md shows them.
+ */
+import type { KubeObject } from '../kube/types.ts';
+import { type PodStatus, statusOf } from './pods.ts';
+
+/** Text, and what helps. The first that matches counts. */
+type Hints = [pattern: RegExp, wayOut: string][];
+
+/** The API server refuses to make a pod: the condition ReplicaFailure of a Deployment. */
+const REFUSALS: Hints = [
+  [
+    /exceeded quota/,
+    'raise that ResourceQuota, or ask for less: resources of the template, spec.sidecar, workersPerPod, replicas',
+  ],
+  [
+    /failed quota/,
+    'that ResourceQuota wants every container to say so: set it in the template, or give the namespace a LimitRange with defaults',
+  ],
+  [
+    /violates PodSecurity/,
+    'set in the template what it names (securityContext), or give the namespace another Pod Security level',
+  ],
+  [
+    /(maximum|minimum) \w+ usage per|must be (less|greater) than or equal to|limit to request ratio/,
+    'a LimitRange of the namespace says so: set resources of the template or spec.sidecar within it',
+  ],
+  [
+    /error looking up service account|serviceaccount "[^"]*" not found/,
+    'make that ServiceAccount, or leave serviceAccountName out of the template',
+  ],
+  [/no PriorityClass with name/, 'make that PriorityClass, or leave priorityClassName out of the template'],
+  [/runtimeclass|RuntimeClass/, 'make that RuntimeClass, or leave runtimeClassName out of the template'],
+  [/failed calling webhook/, "that webhook is not Corelane's and does not answer: whoever runs it must mend it"],
+  [
+    /denied the request|ValidatingAdmissionPolicy/,
+    "that rule is not Corelane's: change the template as it asks, or speak with whoever made it",
+  ],
+];
+
+/** The scheduler finds no node. */
+const UNSCHEDULED: Hints = [
+  [/persistentvolumeclaim "[^"]*" not found/, 'make that claim'],
+  [/unbound .*PersistentVolumeClaims/, 'the claim has no volume: look at it with kubectl describe pvc'],
+  [/Insufficient/, 'add nodes, or ask for less: resources of the template x workersPerPod, and spec.sidecar'],
+  [/didn't match Pod's node (affinity|selector)/, 'no node has the labels that nodeSelector or affinity ask for'],
+  [/untolerated taint/, 'add a toleration to the template, or take the taint off'],
+  [/topology spread constraints/, "the template's own topologySpreadConstraints leave no node"],
+  [/too many pods/i, 'add nodes'],
+];
+
+/** kubelet cannot start a container. Reasons of a waiting one. */
+const WAITING: Record<string, string> = {
+  ErrImagePull: 'is the name right, is it there, and does the node have the right to it (imagePullSecrets)?',
+  ImagePullBackOff: 'is the name right, is it there, and does the node have the right to it (imagePullSecrets)?',
+  InvalidImageName: 'mend the name of the image',
+  ErrImageNeverPull:
+    'imagePullPolicy is Never and the node does not have it: load it onto the nodes, or change the policy',
+  CreateContainerConfigError:
+    'a ConfigMap, Secret or key that the template names is not there: make it, or mark it optional',
+  CreateContainerError: 'kubectl describe the pod',
+  RunContainerError: 'is the command in the image, and may its user run it?',
+};
+
+/** Waits that are the normal course of a start. */
+const NORMAL_WAITS = new Set(['ContainerCreating', 'PodInitializing']);
+/** A node has pulled a large image, and mounted volumes, by then; or it says why not. */
+export const CREATING_MS = 60_000;
+/** The API server's and the scheduler's words can be long: one line of each node. */
+const TEXT_MAX = 600;
+
+/** Why no more pods are made, or undefined. */
+export function refusalOf(deployment: KubeObject): string | undefined {
+  const { conditions = [] } = (deployment.status ?? {}) as PodStatus;
+  const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
+  if (!failure) return undefined;
+  return `pods cannot be made: ${withHint(failure.message ?? failure.reason ?? '', REFUSALS)}`;
+}
+
+/** A sentence about the first pod that cannot run, or undefined. */
+export function podProblem(pods: KubeObject[], now: Date): string | undefined {
+  for (const pod of pods) {
+    const problem = unscheduled(pod) ?? waiting(pod) ?? creating(pod, now);
+    if (problem) return problem;
+  }
+  return undefined;
+}
+
+/** Whether a pod may have a problem that only time will tell. */
+export function isCreating(pod: KubeObject): boolean {
+  const { conditions = [] } = statusOf(pod);
+  const is = (wanted: string, value: string) =>
+    conditions.some(({ type, status }) => type === wanted && status === value);
+  return is('PodScheduled', 'True') && is('PodReadyToStartContainers', 'False');
+}
+
+function unscheduled(pod: KubeObject): string | undefined {
+  const { conditions = [] } = statusOf(pod);
+  const condition = conditions.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
+  if (!condition) return undefined;
+  return `pod ${pod.metadata.name} cannot be scheduled: ${withHint(condition.message ?? condition.reason ?? '', UNSCHEDULED)}`;
+}
+
+function waiting(pod: KubeObject): string | undefined {
+  const { initContainerStatuses = [], containerStatuses = [] } = statusOf(pod);
+  for (const { name, state } of [...initContainerStatuses, ...containerStatuses]) {
+    const { reason, message } = state?.waiting ?? {};
+    if (!reason || NORMAL_WAITS.has(reason)) continue;
+    const where = `container ${name} of pod ${pod.metadata.name}: ${reason}`;
+    // The message of a crash loop has its growing back-off: it would change the status at every restart.
+    if (reason === 'CrashLoopBackOff') return `${where}: kubectl logs ${pod.metadata.name} -c ${name} --previous`;
+    const detail = message ? ` (${message.slice(0, TEXT_MAX)})` : '';
+    return `${where}${detail}${WAITING[reason] ? `: ${WAITING[reason]}` : ''}`;
+  }
+  return undefined;
+}
+
+function creating(pod: KubeObject, now: Date): string | undefined {
+  const { conditions = [] } = statusOf(pod);
+  const since = conditions.find(({ type }) => type === 'PodScheduled')?.lastTransitionTime;
+  if (!isCreating(pod) || !since || now.getTime() - Date.parse(since) < CREATING_MS) return undefined;
+  return `pod ${pod.metadata.name} has a node, which does not get it ready: a volume that does not mount, a ConfigMap or Secret volume that is not there, or the network; kubectl describe pod ${pod.metadata.name} tells`;
+}
+
+function withHint(text: string, hints: Hints): string {
+  const hint = hints.find(([pattern]) => pattern.test(text))?.[1];
+  const shown = text.slice(0, TEXT_MAX).replace(/[.\s]+$/, '');
+  return hint ? `${shown}. Way out: ${hint}` : shown;
+}
+
+/** What a PodDisruptionBudget keeps from happening, or undefined: `kubectl drain` then waits without a word. */
+export function evictionProblem(budget: KubeObject | undefined): string | undefined {
+  const {
+    disruptionsAllowed,
+    currentHealthy = 0,
+    desiredHealthy = 0,
+    expectedPods = 0,
+  } = (budget?.status ?? {}) as BudgetStatus;
+  if (!budget || disruptionsAllowed !== 0 || expectedPods === 0) return undefined;
+  const why =
+    currentHealthy < desiredHealthy
+      ? `${currentHealthy} of ${expectedPods} pods are healthy, and ${desiredHealthy} must stay`
+      : 'disruptionBudget.maxUnavailable allows none';
+  return `evictions (kubectl drain, a node upgrade) wait: ${why}`;
+}
+
+interface BudgetStatus {
+  disruptionsAllowed?: number;
+  currentHealthy?: number;
+  desiredHealthy?: number;
+  expectedPods?: number;
+}

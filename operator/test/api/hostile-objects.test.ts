@@ -1,0 +1,153 @@
+/** Objects that somebody writes who means no good, or does not know: the operator stays up, and does its work for all others. */
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import net from 'node:net';
+import { eventually } from '../support/eventually.ts';
+import { OperatorProcess } from '../support/operator-process.ts';
+import { podTemplate, sharedServer, World } from '../support/world.ts';
+
+let world: World;
+let sequence = 0;
+const open: (Server | net.Socket)[] = [];
+
+beforeEach(async () => {
+  sequence += 1;
+  world = await World.create(sharedServer(), `hostile-objects-${sequence}`);
+});
+
+afterEach(async () => {
+  await OperatorProcess.killAll();
+  for (const one of open.splice(0)) {
+    if (one instanceof net.Socket) one.destroy();
+    else one.close();
+  }
+});
+
+/** The operator still does what it is there for. */
+async function expectToWork(operator: OperatorProcess, name = 'honest'): Promise<void> {
+  await world.createRenderService(name);
+  await world.untilApplied(name);
+  expect(operator.hasEnded).toBe(false);
+}
+
+/** Waits for the message of Stalled. */
+function stalledMessage(name: string, reason: string): Promise<string> {
+  return eventually(`${name} is Stalled`, async () => {
+    const condition = await world.condition(name, 'Stalled');
+    expect(condition).toMatchObject({ status: 'True', reason });
+    return condition.message;
+  });
+}
+
+test('a pod that has our label and another controller is neither counted nor asked', async () => {
+  const address = '127.53.99.1';
+  let asked = 0;
+  const stats = createServer((_request, response) => {
+    asked += 1;
+    response.end();
+  });
+  open.push(stats);
+  await new Promise<void>((resolve) => stats.listen(8999, address, resolve));
+  const labels = { 'corelane.dev/renderservice': 'honest', app: 'foreign' };
+  await world.admin.post(world.path('Pod'), {
+    metadata: { name: 'foreign', labels },
+    spec: podTemplate({ name: 'worker-0' }).spec,
+  });
+  const status = {
+    phase: 'Running',
+    podIP: address,
+    podIPs: [{ ip: address }],
+    conditions: [{ type: 'Ready', status: 'True' }],
+    containerStatuses: [{ name: 'worker-0', image: 'x', imageID: '', ready: true, restartCount: 0, state: {} }],
+  };
+  await world.admin.patch(`${world.path('Pod', 'foreign')}/status`, { status });
+  const operator = await world.startOperator();
+  await world.createRenderService('honest', { replicas: 1 });
+  await world.untilApplied('honest');
+  const own = await eventually('the pod of the RenderService is there', async () => {
+    const found = (await world.list('Pod')).find(({ metadata }) => metadata.name.startsWith('honest-'));
+    expect(found).toBeDefined();
+    return found?.metadata.name as string;
+  });
+  const noOnes = '127.53.99.2';
+  const running = { ...status, podIP: noOnes, podIPs: [{ ip: noOnes }] };
+  await world.admin.patch(`${world.path('Pod', own)}/status`, { status: running });
+  // The sampler has made a round: it has tried the pod whose address nobody has.
+  await eventually('a round of the sampler', async () => {
+    expect(await operator.sum('corelane_operator_pod_samples_total')).toBeGreaterThan(0);
+  });
+  expect(asked).toBe(0);
+  // One of the two pods has told of a worker.
+  expect((await world.get('RenderService', 'honest')).status.workers).toMatchObject({ total: 1 });
+});
+
+test('a template of which 64 copies would fill the memory is Stalled with its size and the bound, and nobody dies of it', async () => {
+  const operator = await world.startOperator();
+  const large = podTemplate({ env: [{ name: 'LARGE', value: 'x'.repeat(1_350_000) }] });
+  await world.createRenderService('large', { workersPerPod: 64, template: large });
+  expect(await stalledMessage('large', 'InvalidSpec')).toMatch(
+    /^spec\.template: makes a Deployment of at least 864\d\d kB, and the API server stores 1400 kB: each of 64 workers has a copy of its container \(1351 kB\)\. Keep large values in a ConfigMap/,
+  );
+  await expectToWork(operator);
+});
+
+test('what is too large only as the API server stores it is said once, and not tried for ever', async () => {
+  const operator = await world.startOperator();
+  // Field ownership, one entry for each variable, makes more of it than it is.
+  const env = Array.from({ length: 1_000 }, (_unused, n) => ({ name: `V${n}`, value: 'x' }));
+  await world.createRenderService('grows', { workersPerPod: 38, template: podTemplate({ env }) });
+  expect(await stalledMessage('grows', 'Rejected')).toMatch(/the API server refuses Deployment "grows": .*larg/);
+  await expectToWork(operator);
+});
+
+/** The chart's memory limit of the operator. */
+const MEMORY_LIMIT_KB = 320 * 1024;
+
+/** The most memory that a process has had so far. */
+function peakKb({ pid }: OperatorProcess): number {
+  return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+}
+
+test('300 MB of somebody else with our label do not fill the memory', async () => {
+  const data = { large: 'x'.repeat(1_000_000) };
+  const labels = { 'corelane.dev/renderservice': 'honest' };
+  const names = Array.from({ length: 300 }, (_unused, n) => `foreign-${n}`);
+  for (let from = 0; from < names.length; from += 10) {
+    const some = names.slice(from, from + 10);
+    await Promise.all(
+      some.map((name) => world.admin.post(world.path('ConfigMap'), { metadata: { name, labels }, data })),
+    );
+  }
+  const operator = await world.startOperator();
+  await expectToWork(operator);
+  expect(peakKb(operator)).toBeLessThan(MEMORY_LIMIT_KB);
+  await world.admin.delete(world.path('ConfigMap'));
+}, 120_000);
+
+test('a Lease that somebody has written for thirty years is taken over within a minute or so', async () => {
+  await world.admin.post(world.path('Lease'), {
+    metadata: { name: 'corelane' },
+    spec: { holderIdentity: 'nobody', leaseDurationSeconds: 1_000_000_000, renewTime: '2026-01-01T00:00:00.000000Z' },
+  });
+  const operator = await OperatorProcess.start(world.settings('operator-0'));
+  await operator.untilLeading(75_000);
+}, 90_000);
+
+test('whoever takes all connections of the metrics takes none of the probes', async () => {
+  const operator = await world.startOperator();
+  for (let n = 0; n < 300; n += 1) {
+    const socket = net.connect(operator.metricsPort, '127.0.0.1');
+    socket.on('error', () => {});
+    open.push(socket);
+  }
+  await eventually('all are taken', async () => {
+    expect(
+      await operator.metrics().then(
+        () => 'answered',
+        () => 'refused',
+      ),
+    ).toBe('refused');
+  });
+  expect(await operator.status('/livez')).toBe(200);
+  expect(await operator.status('/readyz')).toBe(200);
+});

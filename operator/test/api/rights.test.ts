@@ -1,0 +1,93 @@
+/** What the operator may do: enough for everything that it does, nothing beyond, and in its namespaces only. */
+import { type PolicyRule, rules } from '../../src/kube/rbac.ts';
+import { ApiServer } from '../support/api-server.ts';
+import { eventually } from '../support/eventually.ts';
+import { CONTROLLERS } from '../support/global-setup.ts';
+import { OperatorProcess } from '../support/operator-process.ts';
+import { podTemplate, sharedServer, World } from '../support/world.ts';
+
+afterEach(() => OperatorProcess.killAll());
+
+const NOT_SEEN = [
+  // No request asks for it: an admission plugin does, where the owner of an object is set (rbac.ts).
+  'corelane.dev/renderservices/finalizers update',
+  // Only where a write of the number of pods meets another one (unit/autoscaler).
+  'corelane.dev/renderservices get',
+];
+
+function allowed(list: PolicyRule[]): string[] {
+  return list.flatMap(({ apiGroups, resources, verbs }) =>
+    apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => `${group}/${resource} ${verb}`))),
+  );
+}
+
+test('every right is used, and no other one is asked for', async () => {
+  const server = await ApiServer.start('rights', { controllers: CONTROLLERS, audit: true });
+  try {
+    const world = await World.create(server, 'rights');
+    const operator = await world.startOperator();
+    const scaling = { minReplicas: 2, maxReplicas: 4 };
+    await world.createRenderService('shop', { replicas: 0 });
+    await world.createRenderService('scaled', { replicas: 1, scaling });
+    await world.untilApplied('shop');
+    // Somebody adds fields: they are taken away by a whole update.
+    const add = (kind: 'Service' | 'Deployment' | 'PodDisruptionBudget' | 'NetworkPolicy', spec: object) =>
+      world.admin.patch(`${world.path(kind, 'shop')}?fieldManager=somebody`, { spec });
+    await add('Service', { externalIPs: ['192.0.2.1'] });
+    await add('Deployment', { paused: true });
+    await add('PodDisruptionBudget', { maxUnavailable: null, minAvailable: 1 });
+    await add('NetworkPolicy', { egress: [{}] });
+    await eventually('they are gone', async () => {
+      expect((await world.get('Service', 'shop')).spec.externalIPs).toBeUndefined();
+      expect((await world.get('Deployment', 'shop')).spec.paused).toBeUndefined();
+      expect((await world.get('PodDisruptionBudget', 'shop')).spec.minAvailable).toBeUndefined();
+      expect((await world.get('NetworkPolicy', 'shop')).spec.egress).toBeUndefined();
+    });
+    // What the plan no longer has goes; a ConfigMap and the account when no ReplicaSet has them any more.
+    for (const maxLength of [11, 12, 13, 14]) {
+      await world.patchSpec('shop', {
+        queue: { maxLength },
+        template: podTemplate({}, { serviceAccountName: 'own' }),
+        disruptionBudget: { enabled: false },
+        networkPolicy: { enabled: false },
+      });
+      await eventually('the Deployment controller has seen it', async () => {
+        const { metadata } = await world.untilApplied('shop');
+        expect(metadata.generation).toBeGreaterThan(1);
+        const { metadata: live, status } = await world.get('Deployment', 'shop');
+        expect(status?.observedGeneration).toBe(live.generation);
+      });
+    }
+    await eventually('the scaled one has grown, and the account has gone', async () => {
+      expect((await world.get('RenderService', 'scaled')).spec.replicas).toBe(2);
+      expect(await world.find('ServiceAccount', 'shop')).toBeUndefined();
+    });
+    const wanted = [...allowed(rules.namespaced), ...allowed(rules.ownNamespace)];
+    await eventually('all rights have been used', async () => {
+      expect([...new Set([...(await server.asked()), ...NOT_SEEN])].sort()).toEqual(wanted.sort());
+    });
+    expect(operator.log).not.toContain('is forbidden');
+  } finally {
+    await OperatorProcess.killAll();
+    await server.remove();
+  }
+}, 180_000);
+
+test('a list of namespaces: it works in these, and has rights nowhere else', async () => {
+  const one = await World.create(sharedServer(), 'rights-one');
+  const two = await one.alsoIn('rights-two');
+  const operator = await OperatorProcess.start({ ...one.settings('operator-0'), namespace: 'rights-one,rights-two' });
+  await operator.untilLeading();
+  for (const world of [one, two]) {
+    await world.createRenderService('shop');
+    await world.untilApplied('shop');
+    await world.admin.delete(world.path('Service', 'shop'));
+    await eventually('it is back', () => world.get('Service', 'shop'));
+  }
+  await two.patchSpec('shop', { disruptionBudget: { enabled: false } });
+  await eventually('its budget is gone, and the other one is not', async () => {
+    expect(await two.find('PodDisruptionBudget', 'shop')).toBeUndefined();
+    expect(await one.find('PodDisruptionBudget', 'shop')).toBeDefined();
+  });
+  expect(operator.log).not.toContain('is forbidden');
+});

@@ -1,0 +1,138 @@
+/** Ordinary trouble: pods that ended, others who write our objects, a start that fails. What the operator then does is right, and it says why. */
+import { createServer } from 'node:http';
+import { KubeConfig } from '@kubernetes/client-node';
+import { apply } from '../../src/kube/apply.ts';
+import { PooledKubeConfig } from '../../src/kube/config.ts';
+import { Informer } from '../../src/kube/informer.ts';
+import { kinds } from '../../src/kube/kinds.ts';
+import { Rest } from '../../src/kube/rest.ts';
+import { eventually } from '../support/eventually.ts';
+import { OperatorProcess } from '../support/operator-process.ts';
+import { podTemplate, sharedServer, World } from '../support/world.ts';
+
+let world: World;
+let operator: OperatorProcess;
+
+beforeAll(async () => {
+  world = await World.create(sharedServer(), 'under-pressure');
+  operator = await world.startOperator();
+});
+
+afterAll(() => OperatorProcess.killAll());
+
+test('pods that have ended, by an eviction or a shut-down of their node, are no pods', async () => {
+  await world.createRenderService('evicted', { replicas: 2 });
+  const pods = await eventually('two pods', async () => {
+    const found = (await world.list('Pod')).filter(({ metadata }) => metadata.name.startsWith('evicted-'));
+    expect(found).toHaveLength(2);
+    return found;
+  });
+  await world.makePodsReady('evicted');
+  await eventually('four workers', async () => {
+    expect((await world.get('RenderService', 'evicted')).status?.workers?.total).toBe(4);
+  });
+  const status = { phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.' };
+  await world.admin.patch(`${world.path('Pod', pods[0]?.metadata.name)}/status`, { status });
+  await eventually('another pod is made in its place', async () => {
+    const found = (await world.list('Pod')).filter(({ metadata }) => metadata.name.startsWith('evicted-'));
+    expect(found).toHaveLength(3);
+  });
+  await world.makePodsReady('evicted');
+  await eventually('four workers, not six', async () => {
+    const { workers } = (await world.get('RenderService', 'evicted')).status;
+    expect(workers).toMatchObject({ total: 4, ready: 4 });
+  });
+});
+
+test('another controller that sets a field of ours again and again is told by name, and not fought at full speed', async () => {
+  await world.createRenderService('fought');
+  await world.untilApplied('fought');
+  const repairs = () => operator.sum('corelane_operator_writes_total', ({ what }) => what === 'Service foreign-fields');
+  const before = await repairs();
+  const service = world.path('Service', 'fought');
+  for (let round = 0; round < 100; round += 1) {
+    await world.admin.patch(`${service}?fieldManager=kube-vip`, {
+      spec: { sessionAffinity: 'None', externalIPs: ['192.0.2.7'] },
+    });
+    const condition = await world.condition('fought', 'ObjectsInSync');
+    if (condition) break;
+    await eventually('it is taken back, or held', async () => {
+      const { spec } = await world.get('Service', 'fought');
+      const held = await world.condition('fought', 'ObjectsInSync');
+      expect(spec.externalIPs === undefined || held !== undefined).toBe(true);
+    });
+  }
+  await eventually('it is told', async () => {
+    expect(await world.condition('fought', 'ObjectsInSync')).toMatchObject({
+      status: 'False',
+      reason: 'Contended',
+      message: expect.stringMatching(
+        /^Service "fought": "kube-vip" sets spec\.externalIPs.*, again and again, and Corelane takes it back/,
+      ),
+    });
+  });
+  expect((await repairs()) - before).toBe(30);
+  expect(await world.condition('fought', 'Ready')).toBeDefined();
+  const notes = (await world.events('fought')).filter(({ reason }) => reason === 'Contended');
+  expect(notes).toHaveLength(1);
+});
+
+test('an object that somebody makes in the last moment is not taken over', async () => {
+  const config = new PooledKubeConfig();
+  const { clusters, users, contexts, currentContext } = kubeConfig();
+  config.loadFromOptions({ clusters, users, contexts, currentContext });
+  const rest = new Rest(config);
+  const informer = new Informer({ rest, kind: kinds.service, namespace: world.namespace, onError: () => {} });
+  const foreign = { metadata: { name: 'late' }, spec: { selector: { app: 'mine' }, ports: [{ port: 8080 }] } };
+  await world.admin.post(world.path('Service'), foreign);
+  const ours = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'late', namespace: world.namespace },
+    spec: { selector: { app: 'ours' }, ports: [{ port: 80 }] },
+  };
+  await expect(apply(rest, informer, ours)).rejects.toMatchObject({ status: 409 });
+  expect((await world.get('Service', 'late')).spec.selector).toEqual({ app: 'mine' });
+  await config.close();
+});
+
+function kubeConfig(): KubeConfig {
+  const config = new KubeConfig();
+  config.loadFromFile(sharedServer().adminKubeconfig);
+  return config;
+}
+
+test('the account of before goes when no pod can have it any more', async () => {
+  await world.createRenderService('moved', { replicas: 0 });
+  await world.untilApplied('moved');
+  expect(await world.find('ServiceAccount', 'moved')).toBeDefined();
+  for (const image of [1, 2, 3, 4]) {
+    await world.patchSpec('moved', {
+      template: podTemplate({ image: `corelane.test/app:${image}` }, { serviceAccountName: 'own' }),
+    });
+    await eventually('a ReplicaSet of this template', async () => {
+      const { status, metadata, spec } = await world.get('Deployment', 'moved');
+      expect(spec.template.spec.containers[0].image).toBe(`corelane.test/app:${image}`);
+      expect(status?.observedGeneration).toBe(metadata.generation);
+    });
+    // Two old ReplicaSets are kept, and could be gone back to.
+    if (image === 1) expect(await world.find('ServiceAccount', 'moved')).toBeDefined();
+  }
+  await eventually('it is gone', async () => {
+    expect(await world.find('ServiceAccount', 'moved')).toBeUndefined();
+  });
+});
+
+test('a start that another one may get right ends with 1, a wrong environment with 78', async () => {
+  const taken = createServer();
+  await new Promise<void>((resolve) => taken.listen(0, resolve));
+  const { port } = taken.address() as { port: number };
+  const settings = world.settings('operator-of-trouble');
+  const unlucky = await OperatorProcess.spawn(settings, { CORELANE_METRICS_PORT: String(port) });
+  const ended = await unlucky.exitCode(20_000).finally(() => taken.close());
+  expect(ended).toBe(1);
+  expect(unlucky.log).toContain('EADDRINUSE');
+  const wrong = await OperatorProcess.spawn(settings, { CORELANE_CONCURRENCY: '0' });
+  expect(await wrong.exitCode(20_000)).toBe(78);
+  expect(wrong.log).toContain('CORELANE_CONCURRENCY');
+});

@@ -1,0 +1,226 @@
+/**
+ * Worlds in which pods are missing or do not run, and what `Ready` says of each: the reason, and the way out. docs/why-no-pods.md is made of
+ * them (UPDATE_GOLDEN=1). The refusals are the API server's own; there is no scheduler and no kubelet here, so the tests say in their place
+ * what those said on a node (e2e/stories/why-no-pods.test.ts asks them).
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Json } from '../support/api-client.ts';
+import { repository } from '../support/api-server.ts';
+import { eventually } from '../support/eventually.ts';
+import { OperatorProcess } from '../support/operator-process.ts';
+import { podTemplate, sharedServer, World } from '../support/world.ts';
+
+const GOLDEN = join(repository, 'docs/why-no-pods.md');
+
+interface Bad {
+  what: string;
+  /** Of the RenderService. */
+  spec?: object;
+  /** Made before it; a path below /api or /apis, and what is posted there. */
+  before?: (world: World) => Promise<unknown>;
+  /** What a kubelet or the scheduler says of its pods. */
+  pod?: object;
+}
+
+const waiting = (reason: string, message?: string) => ({
+  phase: 'Pending',
+  conditions: [{ type: 'PodScheduled', status: 'True' }],
+  containerStatuses: [
+    {
+      name: 'worker-0',
+      image: 'x',
+      imageID: '',
+      ready: false,
+      restartCount: 0,
+      state: { waiting: { reason, message } },
+    },
+  ],
+});
+const unschedulable = (message: string) => ({
+  phase: 'Pending',
+  conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }],
+});
+
+/** A rule of somebody else about pods of one namespace. */
+async function policy(world: World): Promise<void> {
+  const root = '/apis/admissionregistration.k8s.io/v1';
+  const name = `labels-${world.namespace}`;
+  await world.admin.post(`${root}/validatingadmissionpolicies`, {
+    metadata: { name },
+    spec: {
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
+      },
+      validations: [{ expression: "'team' in object.metadata.labels", message: 'pods here carry the label "team"' }],
+    },
+  });
+  await world.admin.post(`${root}/validatingadmissionpolicybindings`, {
+    metadata: { name },
+    spec: {
+      policyName: name,
+      validationActions: ['Deny'],
+      matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': world.namespace } } },
+    },
+  });
+  const pod = { metadata: { name: 'probe' }, spec: podTemplate().spec };
+  await eventually('the rule is in force', async () => {
+    await expect(world.admin.post(`${world.path('Pod')}?dryRun=All`, pod)).rejects.toThrow('team');
+  });
+}
+
+async function quota(world: World): Promise<void> {
+  const hard = { pods: '0' };
+  const path = `/api/v1/namespaces/${world.namespace}/resourcequotas`;
+  await world.admin.post(path, { metadata: { name: 'small' }, spec: { hard } });
+  // Its controller, which is not here, would count.
+  await world.admin.patch(`${path}/small/status`, { status: { hard, used: { pods: '0' } } });
+}
+
+async function webhook(world: World): Promise<void> {
+  await world.admin.post('/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', {
+    metadata: { name: `gone-${world.namespace}` },
+    webhooks: [
+      {
+        name: 'gone.example.com',
+        clientConfig: { url: 'https://127.0.0.1:1/' },
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': world.namespace } },
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
+        sideEffects: 'None',
+        admissionReviewVersions: ['v1'],
+      },
+    ],
+  });
+}
+
+const podSecurity = (world: World) =>
+  world.admin.patch(`/api/v1/namespaces/${world.namespace}`, {
+    metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+  });
+const limitRange = (world: World) =>
+  world.admin.post(`/api/v1/namespaces/${world.namespace}/limitranges`, {
+    metadata: { name: 'small' },
+    spec: { limits: [{ type: 'Container', max: { memory: '100Mi' } }] },
+  });
+
+const inPod = (fields: object) => ({ template: podTemplate({}, fields) });
+
+const WORLDS: Bad[] = [
+  { what: 'a ResourceQuota that is used up', before: quota },
+  { what: 'a namespace whose Pod Security is "restricted"', before: podSecurity },
+  {
+    what: 'a LimitRange',
+    before: limitRange,
+    spec: { template: podTemplate({ resources: { limits: { memory: '1Gi' } } }) },
+  },
+  { what: 'an admission policy of somebody else', before: policy },
+  { what: 'a webhook of somebody else that is away', before: webhook },
+  { what: 'a priority class that is not there', spec: inPod({ priorityClassName: 'gone' }) },
+  { what: 'a runtime class that is not there', spec: inPod({ runtimeClassName: 'gone' }) },
+  {
+    what: 'too little CPU',
+    pod: unschedulable(
+      '0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.',
+    ),
+  },
+  {
+    what: 'no node with such a label',
+    pod: unschedulable("0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."),
+  },
+  {
+    what: 'nodes with a taint',
+    pod: unschedulable('0/3 nodes are available: 3 node(s) had untolerated taint {gpu: true}.'),
+  },
+  { what: 'a claim that is not there', pod: unschedulable('persistentvolumeclaim "cache" not found') },
+  {
+    what: 'a claim without a volume',
+    pod: unschedulable('0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims.'),
+  },
+  {
+    what: 'an image that is not there',
+    pod: waiting('ErrImagePull', 'failed to pull and unpack image "docker.io/example/app:1": not found'),
+  },
+  { what: 'the same, a while later', pod: waiting('ImagePullBackOff', 'Back-off pulling image "example/app:1"') },
+  {
+    what: 'an image without a name',
+    pod: waiting('InvalidImageName', 'Failed to apply default image tag "App:1": couldn\'t parse image name'),
+  },
+  {
+    what: 'an image that may not be pulled',
+    pod: waiting('ErrImageNeverPull', 'Container image "app:1" is not present with pull policy of Never'),
+  },
+  { what: 'a Secret that is not there', pod: waiting('CreateContainerConfigError', 'secret "api" not found') },
+  {
+    what: 'a command that is not there',
+    pod: waiting('RunContainerError', 'exec: "server": executable file not found in $PATH'),
+  },
+  { what: 'a program that ends at once', pod: waiting('CrashLoopBackOff', 'back-off 40s restarting failed container') },
+  {
+    what: 'a volume that does not mount',
+    pod: {
+      ...waiting('ContainerCreating'),
+      conditions: [
+        { type: 'PodScheduled', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' },
+        { type: 'PodReadyToStartContainers', status: 'False' },
+      ],
+    },
+  },
+];
+
+const rows: string[] = [];
+
+afterEach(() => OperatorProcess.killAll());
+
+async function message(world: World): Promise<string> {
+  return eventually('Ready has a reason', async () => {
+    const { Ready, Stalled } = Object.fromEntries(
+      ((await world.get('RenderService', 'shop')).status?.conditions ?? []).map((one: Json) => [one.type, one]),
+    );
+    expect(Ready).toMatchObject({ status: 'False', reason: 'PodsNotReady', message: expect.stringContaining('; ') });
+    expect(Stalled.message).toBe('the operator has done its part; Ready tells what the pods lack');
+    return Ready.message as string;
+  });
+}
+
+/** Without what is another one each time. */
+function stable(text: string): string {
+  return text
+    .replace(/^.*? exist; /, '')
+    .replaceAll(/shop-[0-9a-f]{6,10}-(?:[a-z0-9]{5})?/g, 'shop-...')
+    .replaceAll(/-why-no-pods-[0-9]+/g, '')
+    .replaceAll(/dial tcp [0-9.:]+: /g, '')
+    .replaceAll('|', '\\|');
+}
+
+test.each(WORLDS.map((one, index) => ({ ...one, index })))('$what', async ({ what, spec, before, pod, index }) => {
+  const world = await World.create(sharedServer(), `why-no-pods-${index}`);
+  await before?.(world);
+  await world.startOperator();
+  await world.createRenderService('shop', { replicas: 1, ...spec });
+  if (pod) {
+    const name = await eventually('a pod', async () => {
+      const [found] = await world.list('Pod');
+      expect(found).toBeDefined();
+      return found?.metadata.name as string;
+    });
+    await world.admin.patch(`${world.path('Pod', name)}/status`, { status: pod });
+  }
+  rows.push(`| ${what} | ${stable(await message(world))} |`);
+  if (!process.env.UPDATE_GOLDEN) expect(readFileSync(GOLDEN, 'utf8')).toContain(`${rows.at(-1)}\n`);
+});
+
+test('docs/why-no-pods.md has nothing else', () => {
+  const page = `# Why are there no pods?
+
+\`kubectl describe rsvc NAME\` tells: the message of the condition \`Ready\` has the reason, in the words of whoever says so, and the way out. Mistakes that the API server
+refuses at once are in [bad-resources.md](bad-resources.md). This page is made by a test, from these worlds; each message begins with how many pods there are.
+
+| world | what Ready says |
+|---|---|
+${rows.join('\n')}
+
+A PodDisruptionBudget that allows no eviction is told there, too, also while all pods are ready: \`kubectl drain\` would wait without a word.
+`;
+  if (process.env.UPDATE_GOLDEN) writeFileSync(GOLDEN, page);
+  else expect(readFileSync(GOLDEN, 'utf8')).toBe(page);
+});
