@@ -5,7 +5,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { CpuProfile } from '../../operator/src/cli/flame-graph.ts';
+import type { CpuProfile } from '../../operator/cli/flame-graph.ts';
 import { apply, eventually, get, KUBECONFIG, kubectl } from '../support/cluster.ts';
 import { imageNames, installOperator } from '../support/operator.ts';
 import { type LivePod, podsOf, untilReady } from '../support/renderservice.ts';

@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COLORS, chart } from '../../operator/src/simulate/chart.ts';
+import { COLORS, chart } from '../../operator/simulate/chart.ts';
 import { apply, eventually, get, kubectl } from '../support/cluster.ts';
 import { type LoadResult, startLoad } from '../support/load.ts';
 import { imageNames, installOperator } from '../support/operator.ts';

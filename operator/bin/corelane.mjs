@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const main = new URL('../src/cli/main.ts', import.meta.url);
+const main = new URL('../cli/main.ts', import.meta.url);
 if (process.features.typescript) {
   const { main: run } = await import(main);
   process.exitCode = await run(process.argv.slice(2));

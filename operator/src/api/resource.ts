@@ -2,8 +2,9 @@
 import { z } from 'zod';
 import type { Condition } from './conditions.ts';
 import { API_VERSION, KIND, NAME_LENGTH_MAX } from './names.ts';
-import { type RenderServiceSpec, renderServiceSpec } from './spec.ts';
+import type { RenderServiceSpec } from './spec.ts';
 import { templateTooLarge } from './template-size.ts';
+import { renderServiceSpec } from './validated-spec.ts';
 
 const condition = z.strictObject({
   type: z

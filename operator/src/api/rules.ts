@@ -18,16 +18,8 @@ import {
 import { DURATION_PATTERN, durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import { scalingRules } from './scaling-rules.ts';
 import type { RenderServiceSpec } from './spec.ts';
+import type { SpecRule } from './spec-rule.ts';
 import { workerTemplate } from './worker-template.ts';
-
-/** One rule: `cel` and `holds` say the same thing. */
-export interface SpecRule {
-  /** Field that the error points at. */
-  path: string[];
-  message: string;
-  cel: string;
-  holds(spec: RenderServiceSpec): boolean;
-}
 
 const CONTAINERS = 'self.template.spec.containers';
 const INIT_CONTAINERS = 'self.template.spec.initContainers';

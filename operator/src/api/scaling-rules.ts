@@ -1,7 +1,7 @@
 /** Rules between fields of `spec.scaling`; see rules.ts. */
-import type { SpecRule } from './rules.ts';
 import type { Thresholds } from './scaling.ts';
 import type { RenderServiceSpec } from './spec.ts';
+import type { SpecRule } from './spec-rule.ts';
 
 type Signal = 'cpu' | 'occupancy';
 

@@ -6,7 +6,6 @@ import type { V1PodTemplateSpec } from '@kubernetes/client-node';
 import { z } from 'zod';
 import { WORKERS_PER_POD_MAX } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
-import { specRules } from './rules.ts';
 import { cidr, duration, intOrPercent, quantity, requestTarget, size, urlPath } from './scalars.ts';
 import { scaling } from './scaling.ts';
 
@@ -411,7 +410,7 @@ const disruptionBudget = z
   .describe('PodDisruptionBudget of the fleet.');
 
 /** Shape of the spec without the rules between fields. The order is the order of the reference. */
-const specShape = z.strictObject({
+export const specShape = z.strictObject({
   workersPerPod: z
     .int()
     .min(1)
@@ -473,22 +472,3 @@ const specShape = z.strictObject({
 export type RenderServiceSpec = z.output<typeof specShape>;
 /** Spec as a user may write it. */
 export type RenderServiceSpecInput = z.input<typeof specShape>;
-
-/** The spec with all rules between fields, in zod for the operator and as CEL for the API server. */
-export const renderServiceSpec = specShape
-  .superRefine((spec, ctx) => {
-    // A rule reads fields that their own checks have let through; on others it would throw.
-    if (ctx.issues.length > 0) return;
-    for (const rule of specRules) {
-      const broken = !rule.holds(spec as RenderServiceSpec);
-      if (broken) ctx.addIssue({ code: 'custom', path: rule.path, message: rule.message });
-    }
-  })
-  .meta({
-    'x-kubernetes-validations': specRules.map(({ cel, message, path }) => ({
-      rule: cel,
-      message,
-      fieldPath: `.${path.join('.')}`,
-    })),
-    description: 'Desired state.',
-  });

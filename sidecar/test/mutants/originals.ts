@@ -1,7 +1,7 @@
 /** The files of the data plane as they are, for mutants to change. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { renderServiceSpec } from '../../../operator/src/api/spec.ts';
+import { renderServiceSpec } from '../../../operator/src/api/validated-spec.ts';
 import { renderConfig } from '../../../operator/src/render/index.ts';
 import { type Mutant, type MutantFile, mutated } from './mutants.ts';
 

@@ -1,6 +1,7 @@
 /** Rules about the worker runtime and the watchdog, as the operator checks them. */
 import type { V1Container } from '@kubernetes/client-node';
-import { type RenderServiceSpecInput, renderServiceSpec } from '../../../src/api/spec.ts';
+import type { RenderServiceSpecInput } from '../../../src/api/spec.ts';
+import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 
 function problems(input: Partial<RenderServiceSpecInput>, worker: Partial<V1Container> = {}, init: V1Container[] = []) {
   const template = { spec: { containers: [{ name: 'worker', image: 'a', ...worker }], initContainers: init } };

@@ -1,5 +1,5 @@
 /** The flame graph of a CPU profile: times add up, and nothing of the profile becomes markup. */
-import { type CpuProfile, flameGraph, frames, summary } from '../../../src/cli/flame-graph.ts';
+import { type CpuProfile, flameGraph, frames, summary } from '../../../cli/flame-graph.ts';
 
 const frame = (functionName: string, url = '/app/a.js') => ({ functionName, url, lineNumber: 4 });
 const profile: CpuProfile = {

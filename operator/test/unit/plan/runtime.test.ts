@@ -1,6 +1,7 @@
 /** How the worker runtime gets into a pod, and how it does not when it is switched off. */
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
-import { type RenderServiceSpecInput, renderServiceSpec } from '../../../src/api/spec.ts';
+import type { RenderServiceSpecInput } from '../../../src/api/spec.ts';
+import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { stallTimeoutMs } from '../../../src/api/watchdog.ts';
 import { podTemplate } from '../../../src/plan/pod-template.ts';
 

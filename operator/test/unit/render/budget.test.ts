@@ -1,6 +1,7 @@
 /** Whatever the limits are: the worst that nginx admits fits into them, and idle clients are many by default. */
 import { quantityOf, sizeBytes } from '../../../src/api/scalars.ts';
-import { type RenderServiceSpecInput, renderServiceSpec } from '../../../src/api/spec.ts';
+import type { RenderServiceSpecInput } from '../../../src/api/spec.ts';
+import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { budget } from '../../../src/render/budget.ts';
 import { dataPlaneModel } from '../../../src/render/model.ts';
 

@@ -1,7 +1,7 @@
 /** Whole configuration files for input specs. `UPDATE_GOLDEN=1` rewrites them; the sidecar tests feed them to the real parsers. */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { renderServiceSpec } from '../../../src/api/spec.ts';
+import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { renderConfig } from '../../../src/render/index.ts';
 
 const GOLDEN = new URL('golden/', import.meta.url);

@@ -1,4 +1,5 @@
-import { type RenderServiceSpec, type RenderServiceSpecInput, renderServiceSpec } from '../../../src/api/spec.ts';
+import type { RenderServiceSpec, RenderServiceSpecInput } from '../../../src/api/spec.ts';
+import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { renderHaproxy } from '../../../src/render/haproxy.ts';
 import { renderConfig } from '../../../src/render/index.ts';
 import { dataPlaneModel } from '../../../src/render/model.ts';

@@ -1,6 +1,6 @@
 /** The queueing model against numbers from textbooks, and against the simulator. */
-import { plan } from '../../../src/simulate/plan.ts';
-import { erlangC, latencyExceeds, latencyQuantile, workersFor } from '../../../src/simulate/queueing.ts';
+import { plan } from '../../../simulate/plan.ts';
+import { erlangC, latencyExceeds, latencyQuantile, workersFor } from '../../../simulate/queueing.ts';
 
 test.each([
   [1, 0.5, 0.5], // one server: the chance to wait is its utilisation

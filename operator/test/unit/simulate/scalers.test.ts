@@ -1,7 +1,7 @@
 /** The peers' algorithms with worked numbers. */
-import { hpa } from '../../../src/simulate/scalers/hpa.ts';
-import { kpa } from '../../../src/simulate/scalers/kpa.ts';
-import type { PodView, View } from '../../../src/simulate/scalers/scaler.ts';
+import { hpa } from '../../../simulate/scalers/hpa.ts';
+import { kpa } from '../../../simulate/scalers/kpa.ts';
+import type { PodView, View } from '../../../simulate/scalers/scaler.ts';
 
 function pods(cpus: number[], starting = 0): PodView[] {
   const ready = cpus.map((cpu, index) => ({ name: `p${index}`, readyForS: 600, ageS: 620, cpu, takenS: 1 }));

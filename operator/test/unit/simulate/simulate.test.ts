@@ -1,14 +1,15 @@
 /** The simulator: repeatable, true to queueing theory, and what the default policy makes of a flash crowd. */
+
+import { compare, type Scenario } from '../../../simulate/compare.ts';
+import { EndHeap } from '../../../simulate/heap.ts';
+import { erlangC } from '../../../simulate/queueing.ts';
+import { Random } from '../../../simulate/random.ts';
+import { json, markdown, summaryLine, svg, textTable } from '../../../simulate/report.ts';
+import { countFlaps, run } from '../../../simulate/run.ts';
+import { fixed } from '../../../simulate/scalers/others.ts';
+import { generatedDay, parseTrace, peakBetween, rateAt, steepestRise } from '../../../simulate/trace.ts';
 import { type ScalingSpec, scaling } from '../../../src/api/scaling.ts';
 import { policyOf } from '../../../src/autoscale/policy.ts';
-import { compare, type Scenario } from '../../../src/simulate/compare.ts';
-import { EndHeap } from '../../../src/simulate/heap.ts';
-import { erlangC } from '../../../src/simulate/queueing.ts';
-import { Random } from '../../../src/simulate/random.ts';
-import { json, markdown, summaryLine, svg, textTable } from '../../../src/simulate/report.ts';
-import { countFlaps, run } from '../../../src/simulate/run.ts';
-import { fixed } from '../../../src/simulate/scalers/others.ts';
-import { generatedDay, parseTrace, peakBetween, rateAt, steepestRise } from '../../../src/simulate/trace.ts';
 
 const model = {
   ...{ workersPerPod: 4, renderMeanS: 0.08, renderCv: 1, startS: 20, warmFactor: 3, warmS: 20, warmCpu: 0.5 },

@@ -1,6 +1,6 @@
 /** The policies side by side through the same day. */
-import { type ScalingSpec, scaling } from '../api/scaling.ts';
-import { type Policy, policyOf } from '../autoscale/policy.ts';
+import { type ScalingSpec, scaling } from '../src/api/scaling.ts';
+import { type Policy, policyOf } from '../src/autoscale/policy.ts';
 import type { FleetModel } from './fleet.ts';
 import { type Objective, workersFor } from './queueing.ts';
 import { type Result, run } from './run.ts';

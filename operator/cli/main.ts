@@ -1,19 +1,6 @@
 /** `npx corelane COMMAND`: finds the command, prints what went wrong, gives the exit code. */
+import type { Command } from './command.ts';
 import { TryAgainError, UsageError } from './usage.ts';
-
-/** A sub-command: one file each. */
-export interface Command {
-  /** One line for the list of commands. */
-  summary: string;
-  /** Text of `corelane COMMAND --help`. */
-  help: string;
-  /**
-   * @param args what stands behind the command's name
-   * @returns exit code
-   * @throws UsageError for arguments that cannot be used
-   */
-  run(args: string[]): number | Promise<number>;
-}
 
 /** Commands by name. Each is loaded only when it is used: some bring the Kubernetes client along (0.6 s). */
 const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {

@@ -1,7 +1,7 @@
 /** The operator's own recommender, the very function that runs in the cluster. */
-import { type Memory, measure, type PodReading, type Sample } from '../../autoscale/measure.ts';
-import type { Policy } from '../../autoscale/policy.ts';
-import { recommend, type State } from '../../autoscale/recommend.ts';
+import { type Memory, measure, type PodReading, type Sample } from '../../src/autoscale/measure.ts';
+import type { Policy } from '../../src/autoscale/policy.ts';
+import { recommend, type State } from '../../src/autoscale/recommend.ts';
 import type { PodView, Scaler, View } from './scaler.ts';
 
 export function corelane(name: string, policy: Policy, workersPerPod: number): Scaler {

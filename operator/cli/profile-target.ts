@@ -1,6 +1,6 @@
 /** Which worker `corelane profile` means; an error says what is in the way, and the way out. */
 import { ApiException, CoreV1Api, CustomObjectsApi, KubeConfig, type V1Pod } from '@kubernetes/client-node';
-import { GROUP, KIND, LABEL_RENDER_SERVICE, PLURAL, VERSION } from '../api/names.ts';
+import { GROUP, KIND, LABEL_RENDER_SERVICE, PLURAL, VERSION } from '../src/api/names.ts';
 
 export interface Target {
   namespace: string;

@@ -3,13 +3,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseAllDocuments } from 'yaml';
-import { durationMs } from '../api/scalars.ts';
-import { type ScalingSpec, scaling } from '../api/scaling.ts';
-import { policyOf } from '../autoscale/policy.ts';
 import { compare, type Scenario } from '../simulate/compare.ts';
 import { json, markdown, scenarioText, summaryLine, svg, textTable, verdicts } from '../simulate/report.ts';
 import { generatedDay, parseTrace } from '../simulate/trace.ts';
-import type { Command } from './main.ts';
+import { durationMs } from '../src/api/scalars.ts';
+import { type ScalingSpec, scaling } from '../src/api/scaling.ts';
+import { policyOf } from '../src/autoscale/policy.ts';
+import type { Command } from './command.ts';
 import { numberOf, objectiveOf, secondsOf, wholeOf } from './options.ts';
 import { UsageError } from './usage.ts';
 

@@ -1,7 +1,7 @@
 /** `corelane plan`: how many workers, pods and cores a load takes. */
 import { parseArgs } from 'node:util';
 import { type Plan, plan } from '../simulate/plan.ts';
-import type { Command } from './main.ts';
+import type { Command } from './command.ts';
 import { numberOf, objectiveOf, secondsOf, wholeOf } from './options.ts';
 import { UsageError } from './usage.ts';
 
