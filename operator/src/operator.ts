@@ -3,16 +3,16 @@ import type { Logger } from 'pino';
 import { Autoscaler } from './controller/autoscaler.ts';
 import { Cluster } from './controller/cluster.ts';
 import { PeersKeys } from './controller/peers-keys.ts';
-import { PodSampler } from './controller/pod-sampler.ts';
 import { WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
-import { poisonEvent, stuckWorkerEvents } from './controller/stuck-workers.ts';
 import type { PooledKubeConfig } from './kube/config.ts';
 import { type EventDraft, EventRecorder } from './kube/events.ts';
 import { LeaderElection } from './kube/lease.ts';
 import { type RequestObserver, Rest } from './kube/rest.ts';
 import type { KubeObject } from './kube/types.ts';
 import type { Metrics } from './metrics.ts';
+import { poisonEvent, stuckWorkerEvents } from './pods/events.ts';
+import { PodSampler } from './pods/sampler.ts';
 import type { Settings } from './settings.ts';
 
 /** Everything is looked at again after this time: a safety net, watches do the work. */

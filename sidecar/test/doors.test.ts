@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { samplePod } from '../../operator/src/controller/pod-sample.ts';
+import { samplePod } from '../../operator/src/pods/sample.ts';
 import { docker, logs, NODE_IMAGE, start } from './docker.ts';
 import { Fleet } from './fleet.ts';
 import { type Pod, until } from './pod.ts';

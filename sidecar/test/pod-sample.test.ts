@@ -1,6 +1,6 @@
 /** What the operator reads of a pod: the figures of HAProxy, and of the supervisor of a worker that had trouble. */
 import { PORTS } from '../../operator/src/api/names.ts';
-import { type PodSample, type Stall, samplePod } from '../../operator/src/controller/pod-sample.ts';
+import { type PodSample, type Stall, samplePod } from '../../operator/src/pods/sample.ts';
 import { Pod, until } from './pod.ts';
 
 let pod: Pod;

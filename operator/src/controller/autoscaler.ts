@@ -17,13 +17,13 @@ import { type Policy, policyOf } from '../autoscale/policy.ts';
 import { type Pause, type Recommendation, recommend, type State } from '../autoscale/recommend.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import { kinds, objectPath } from '../kube/kinds.ts';
-import { listPodMetrics, type PodMetrics } from '../kube/pod-metrics.ts';
 import { ApiError, MERGE_PATCH } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { selectorText } from '../plan/index.ts';
+import { listPodMetrics, type PodMetrics } from '../pods/metrics.ts';
+import { podReading } from '../pods/reading.ts';
+import type { PodSample } from '../pods/sample.ts';
 import type { Cluster } from './cluster.ts';
-import { podReading } from './fleet-reading.ts';
-import type { PodSample } from './pod-sample.ts';
 
 /** RenderServices that are looked at at a time. */
 const CONCURRENCY = 8;

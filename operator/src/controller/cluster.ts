@@ -7,7 +7,7 @@ import { Informer, type InformerOptions } from '../kube/informer.ts';
 import { type Kind, kinds } from '../kube/kinds.ts';
 import type { Rest } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { hasEnded, type PodStatus } from './pods.ts';
+import { hasEnded, type PodStatus } from '../pods/status.ts';
 
 /** Kinds of which a RenderService owns objects that the operator writes. */
 const OWNED_KINDS = [

@@ -6,10 +6,10 @@ import { MERGE_PATCH } from '../kube/rest.ts';
 import { isSubset } from '../kube/subset.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { selectorText } from '../plan/index.ts';
+import type { Fleet } from '../pods/fleet.ts';
+import { evictionProblem, podProblem, refusalOf } from '../pods/problems.ts';
+import { countWorkers } from '../pods/status.ts';
 import type { Cluster } from './cluster.ts';
-import type { Fleet } from './fleet.ts';
-import { evictionProblem, podProblem, refusalOf } from './pod-problems.ts';
-import { countWorkers } from './pods.ts';
 
 interface DeploymentStatus {
   observedGeneration?: number;

@@ -1,11 +1,11 @@
 /** The scaling loop's calls, counted; what it does on a real API server is in test/api/scaling.test.ts. */
 import { Autoscaler } from '../../src/controller/autoscaler.ts';
 import type { Cluster } from '../../src/controller/cluster.ts';
-import { podReading } from '../../src/controller/fleet-reading.ts';
-import type { PodSample } from '../../src/controller/pod-sample.ts';
 import { EventRecorder } from '../../src/kube/events.ts';
 import { ApiError, type RequestOptions } from '../../src/kube/rest.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
+import { podReading } from '../../src/pods/reading.ts';
+import type { PodSample } from '../../src/pods/sample.ts';
 
 interface Call {
   method: string;

@@ -1,10 +1,10 @@
 /** What status says about the workers, out of the pods' samples. */
 import type { RenderServiceResource, RenderServiceStatus } from '../../src/api/resource.ts';
-import { observeFleet } from '../../src/controller/fleet.ts';
-import type { PodSample } from '../../src/controller/pod-sample.ts';
-import type { PodSampler } from '../../src/controller/pod-sampler.ts';
 import { computeStatus, differsInFiguresOnly, isUnchanged } from '../../src/controller/status.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
+import { observeFleet } from '../../src/pods/fleet.ts';
+import type { PodSample } from '../../src/pods/sample.ts';
+import type { PodSampler } from '../../src/pods/sampler.ts';
 
 const containerStatuses = [0, 1].map((index) => ({ name: `worker-${index}`, ready: true }));
 const conditions = [{ type: 'Ready', status: 'True' }];

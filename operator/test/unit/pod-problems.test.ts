@@ -1,6 +1,7 @@
 /** What keeps evictions waiting; pods that are missing are in api/why-no-pods.test.ts. */
-import { evictionProblem, podProblem } from '../../src/controller/pod-problems.ts';
+
 import type { KubeObject } from '../../src/kube/types.ts';
+import { evictionProblem, podProblem } from '../../src/pods/problems.ts';
 
 const budget = (status: object) => ({ status }) as unknown as KubeObject;
 

@@ -1,7 +1,8 @@
 /** When pods are asked for their figures, and what is kept of the answers. sidecar/test/pod-sample has the answers. */
-import { PodSampler } from '../../src/controller/pod-sampler.ts';
-import { poisonEvent, stuckWorkerEvents } from '../../src/controller/stuck-workers.ts';
+
 import type { KubeObject } from '../../src/kube/types.ts';
+import { poisonEvent, stuckWorkerEvents } from '../../src/pods/events.ts';
+import { PodSampler } from '../../src/pods/sampler.ts';
 
 function pod(index: number, status: object = { phase: 'Running', podIP: `10.0.0.${index}` }, metadata: object = {}) {
   const name = `pod-${index}`;

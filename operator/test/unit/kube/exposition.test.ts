@@ -1,5 +1,5 @@
 /** Reading a page that a pod has written, whoever wrote the pod. */
-import { Exposition } from '../../../src/kube/exposition.ts';
+import { Exposition } from '../../../src/pods/exposition.ts';
 
 const LINE = 'haproxy_server_status{proxy="workers",server="worker-0",state="UP"} 1\n';
 

@@ -1,7 +1,7 @@
 /** What a pod tells about itself on port 8999: HAProxy's figures, and its supervisors' where a worker had trouble. */
 import { z } from 'zod';
 import { WORKER_CONTAINER } from '../api/names.ts';
-import { Exposition, type Labels } from '../kube/exposition.ts';
+import { Exposition, type Labels } from './exposition.ts';
 
 const WORKER_PREFIX = `${WORKER_CONTAINER}-`;
 

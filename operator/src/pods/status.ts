@@ -1,4 +1,4 @@
-/** What the pods of a RenderService tell: how many workers run. pod-problems.ts tells what keeps a pod from running. */
+/** What the pods of a RenderService tell: how many workers run. problems.ts tells what keeps a pod from running. */
 import type { KubeObject } from '../kube/types.ts';
 
 interface ContainerStatus {

@@ -6,10 +6,10 @@
  * started, one that cannot be reached). A new sample enqueues the pod's RenderService only if it differs from the last one.
  */
 import { PORTS } from '../api/names.ts';
-import { getFromPod } from '../kube/pod-http.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { type PodSample, type Stall, samplePod } from './pod-sample.ts';
-import { podAddress, workersOf } from './pods.ts';
+import { getFromPod } from './http.ts';
+import { type PodSample, type Stall, samplePod } from './sample.ts';
+import { podAddress, workersOf } from './status.ts';
 
 const ROUND_MS = 15_000;
 /** Pods that are asked at the same time: 250 that stop answering at once (a zone), 2 s each, hold up the others for 8 s, once. */

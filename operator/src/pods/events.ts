@@ -1,7 +1,7 @@
 /** Events about workers that were stuck, from what their supervisors have noted. */
 import type { EventDraft } from '../kube/events.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { Stall } from './pod-sample.ts';
+import type { Stall } from './sample.ts';
 
 /** Of one pod and one round; a render that is always stuck would make one every few seconds in every worker. */
 const EVENTS_MAX = 5;

@@ -3,7 +3,7 @@
  * would look for with `kubectl describe` of the ReplicaSet and of its pods. docs/why-no-pods.md shows them.
  */
 import type { KubeObject } from '../kube/types.ts';
-import { type PodStatus, statusOf } from './pods.ts';
+import { type PodStatus, statusOf } from './status.ts';
 
 /** Text, and what helps. The first that matches counts. */
 type Hints = [pattern: RegExp, wayOut: string][];

@@ -2,8 +2,8 @@
 import { type ConditionDraft, capacityAvailable, workersHealthy } from '../api/conditions.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { PodSample, WorkerSample } from './pod-sample.ts';
-import type { PodSampler } from './pod-sampler.ts';
+import type { PodSample, WorkerSample } from './sample.ts';
+import type { PodSampler } from './sampler.ts';
 
 /** Figures that change all the time and mean nothing on their own: not worth a write each. */
 export interface FleetFigures {

@@ -1,6 +1,6 @@
 /** What metrics.k8s.io tells about pods: one list call for all pods of a selector. */
 import { parseQuantity } from '../api/scalars.ts';
-import type { Rest } from './rest.ts';
+import type { Rest } from '../kube/rest.ts';
 
 /** CPU of one pod's containers, in cores, and when it was taken. */
 export interface PodMetrics {

@@ -1,9 +1,9 @@
 /** A fleet as the recommender wants to see it: pods from the cache, CPU from the Metrics API, the rest from the pods. */
 import type { PodReading } from '../autoscale/measure.ts';
-import type { PodMetrics } from '../kube/pod-metrics.ts';
 import type { KubeObject } from '../kube/types.ts';
-import type { PodSample } from './pod-sample.ts';
-import type { PodStatus } from './pods.ts';
+import type { PodMetrics } from './metrics.ts';
+import type { PodSample } from './sample.ts';
+import type { PodStatus } from './status.ts';
 
 export interface ReadingSources {
   /** Undefined when the Metrics API was not asked or has not answered. */
