@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { Autoscaler } from '../operator/src/controller/autoscaler.ts';
-import type { Cluster } from '../operator/src/controller/cluster.ts';
+import type { Caches } from '../operator/src/controller/caches.ts';
 import { PooledKubeConfig } from '../operator/src/kube/config.ts';
 import { EventRecorder } from '../operator/src/kube/events.ts';
 import { Rest } from '../operator/src/kube/rest.ts';
@@ -60,7 +60,7 @@ function serve(): void {
 }
 
 /** The caches of an operator with this fleet. */
-function cluster(rest: Rest): Cluster {
+function caches(rest: Rest): Caches {
   const container = { name: 'worker', image: 'x:1' };
   const spec = {
     replicas: PODS,
@@ -92,7 +92,7 @@ function cluster(rest: Rest): Cluster {
     rest,
     renderServices,
     podsOf: (_namespace: string, name: string) => pods.get(name) ?? [],
-  } as unknown as Cluster;
+  } as unknown as Caches;
 }
 
 async function measure(port: number): Promise<void> {
@@ -108,7 +108,7 @@ async function measure(port: number): Promise<void> {
   });
   const nothing = () => {};
   const autoscaler = new Autoscaler({
-    cluster: cluster(rest),
+    caches: caches(rest),
     sampleOf: () => undefined,
     events: new EventRecorder({ rest, instance: 'bench', onError: nothing }),
     ...{ periodMs: 15_000, onChange: nothing, onDecision: nothing },

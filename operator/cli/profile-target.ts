@@ -1,6 +1,6 @@
 /** Which worker `corelane profile` means; an error says what is in the way, and the way out. */
 import { ApiException, CoreV1Api, CustomObjectsApi, KubeConfig, type V1Pod } from '@kubernetes/client-node';
-import { GROUP, KIND, LABEL_RENDER_SERVICE, PLURAL, VERSION } from '../src/api/names.ts';
+import { GROUP, isWorkerName, KIND, LABEL_RENDER_SERVICE, PLURAL, VERSION } from '../src/api/names.ts';
 
 export interface Target {
   namespace: string;
@@ -48,7 +48,7 @@ export async function findTarget(config: KubeConfig, { namespace, name, pod, wor
   const chosen = found.metadata?.name as string;
   const phase = found.status?.phase;
   if (phase !== 'Running') throw new Error(`pod ${chosen} is ${phase}, not Running`);
-  const workers = found.spec?.containers.filter((container) => /^worker-[0-9]+$/.test(container.name)).length ?? 0;
+  const workers = found.spec?.containers.filter((container) => isWorkerName(container.name)).length ?? 0;
   if (worker >= workers)
     throw new Error(
       workers === 1

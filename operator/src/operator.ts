@@ -1,7 +1,7 @@
 /** The operator as a whole: caches, leader election, queue. `main.ts` gives it an environment and signals. */
 import type { Logger } from 'pino';
 import { Autoscaler } from './controller/autoscaler.ts';
-import { Cluster } from './controller/cluster.ts';
+import { Caches } from './controller/caches.ts';
 import { PeersKeys } from './controller/peers-keys.ts';
 import { WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
@@ -27,7 +27,7 @@ export interface OperatorOptions {
 
 export class Operator {
   readonly #options: OperatorOptions;
-  readonly #cluster: Cluster;
+  readonly #caches: Caches;
   readonly #events: EventRecorder;
   readonly #stop = new AbortController();
   readonly #election: LeaderElection;
@@ -44,12 +44,12 @@ export class Operator {
       metrics.requestSeconds.observe({ method, code }, seconds);
     // Asked at every write: a process that was stopped for a while (SIGSTOP, a frozen machine) wakes up in mid-reconcile.
     const mayWrite = () => this.#election.isCurrent;
-    this.#cluster = new Cluster(new Rest(config, observe, mayWrite), settings.CORELANE_NAMESPACES, (kind, error) => {
+    this.#caches = new Caches(new Rest(config, observe, mayWrite), settings.CORELANE_NAMESPACES, (kind, error) => {
       metrics.watchErrors.inc({ kind: kind.kind });
       log.warn({ kind: kind.kind, err: error }, 'list or watch failed; trying again');
     });
     this.#events = new EventRecorder({
-      rest: this.#cluster.rest,
+      rest: this.#caches.rest,
       instance: settings.CORELANE_POD_NAME,
       onError: (key, error) => log.warn({ key, err: error }, 'event not recorded'),
       onDropped: (key, event) => {
@@ -58,9 +58,9 @@ export class Operator {
       },
     });
     this.#sampler = new PodSampler({
-      pods: () => this.#cluster.pods.list().filter((pod) => this.#cluster.ownerOf(pod)),
+      pods: () => this.#caches.pods.list().filter((pod) => this.#caches.ownerOf(pod)),
       onChange: (pod) => {
-        const owner = this.#cluster.ownerOf(pod);
+        const owner = this.#caches.ownerOf(pod);
         if (owner) this.#queue?.add(`${owner.metadata.namespace}/${owner.metadata.name}`);
       },
       onResult: (result) => metrics.podSamples.inc({ result }),
@@ -68,7 +68,7 @@ export class Operator {
       onPoison: (pod, refused) => void this.#report(pod, [poisonEvent(pod, refused)], 'URL in quarantine'),
     });
     this.#autoscaler = new Autoscaler({
-      cluster: this.#cluster,
+      caches: this.#caches,
       sampleOf: (pod) => this.#sampler.of(pod),
       events: this.#events,
       periodMs: settings.CORELANE_SCALING_PERIOD_SECONDS * 1000,
@@ -105,8 +105,8 @@ export class Operator {
    */
   async run(): Promise<'stopped' | 'lost'> {
     const { log, metrics } = this.#options;
-    this.#cluster.onChange((key) => this.#queue?.add(key));
-    await Promise.race([this.#cluster.start(), aborted(this.#stop.signal)]);
+    this.#caches.onChange((key) => this.#queue?.add(key));
+    await Promise.race([this.#caches.start(), aborted(this.#stop.signal)]);
     this.#synced = true;
     log.info('caches are filled; waiting for the lead');
     if (await this.#election.acquire()) {
@@ -122,7 +122,7 @@ export class Operator {
     await this.#queue?.stop();
     // Only now: nobody else may write before the last reconcile here is done.
     if (result === 'stopped') await this.#election.release();
-    await this.#cluster.stop();
+    await this.#caches.stop();
     return result;
   }
 
@@ -133,7 +133,7 @@ export class Operator {
 
   /** Makes events of a pod those of its RenderService. */
   async #report(pod: KubeObject, events: EventDraft[], what: string): Promise<void> {
-    const owner = this.#cluster.ownerOf(pod);
+    const owner = this.#caches.ownerOf(pod);
     if (!owner) return;
     for (const event of events) {
       const key = `${owner.metadata.namespace}/${owner.metadata.name}`;
@@ -149,7 +149,7 @@ export class Operator {
       log.info({ what, key }, 'written');
     };
     const peersKeys = new PeersKeys({
-      rest: this.#cluster.rest,
+      rest: this.#caches.rest,
       onCreated: (key) => onWrite('Secret missing', key),
       onFailed: async ({ metadata }, message) => {
         log.warn({ key: `${metadata.namespace}/${metadata.name}`, message }, 'no key for the peers; trying again');
@@ -158,7 +158,7 @@ export class Operator {
       },
     });
     const reconciler = new Reconciler({
-      cluster: this.#cluster,
+      caches: this.#caches,
       peersKeys,
       sampler: this.#sampler,
       scalingOf: (uid) => this.#autoscaler.viewOf(uid),
@@ -184,8 +184,8 @@ export class Operator {
     );
     this.#queue = queue;
     const enqueueAll = () => {
-      peersKeys.keepOnly(new Set(this.#cluster.renderServices.list().map(({ metadata }) => metadata.uid)));
-      for (const { metadata } of this.#cluster.renderServices.list())
+      peersKeys.keepOnly(new Set(this.#caches.renderServices.list().map(({ metadata }) => metadata.uid)));
+      for (const { metadata } of this.#caches.renderServices.list())
         queue.add(`${metadata.namespace}/${metadata.name}`);
     };
     enqueueAll();

@@ -65,3 +65,8 @@ export const NAME_LENGTH_MAX = 50;
 export function workerName(index: number): string {
   return `${WORKER_CONTAINER}-${index}`;
 }
+
+/** Whether a container of this name is a worker. */
+export function isWorkerName(name: string): boolean {
+  return /^worker-[0-9]+$/.test(name);
+}

@@ -3,37 +3,31 @@
  * number into spec.replicas through the scale subresource; from there on it goes the way of `kubectl scale`. Only the
  * leader runs it. Docs: docs/scaling.md and docs/adr/0010-who-writes-replicas.md.
  */
-import { type ConditionDraft, scalingActive } from '../api/conditions.ts';
-import { ANNOTATION_SCALING_PAUSED, MANAGER } from '../api/names.ts';
 import {
   parseRenderService,
   type RenderService,
   type RenderServiceResource,
-  type ResourceMetadata,
   type ScalingDecision,
 } from '../api/resource.ts';
 import { type Memory, measure, type Sample } from '../autoscale/measure.ts';
 import { type Policy, policyOf } from '../autoscale/policy.ts';
-import { type Pause, type Recommendation, recommend, type State } from '../autoscale/recommend.ts';
+import { type Recommendation, recommend, type State } from '../autoscale/recommend.ts';
 import type { EventRecorder } from '../kube/events.ts';
-import { kinds, objectPath } from '../kube/kinds.ts';
-import { ApiError, MERGE_PATCH } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { selectorText } from '../plan/index.ts';
 import { listPodMetrics, type PodMetrics } from '../pods/metrics.ts';
 import { podReading } from '../pods/reading.ts';
 import type { PodSample } from '../pods/sample.ts';
-import type { Cluster } from './cluster.ts';
+import type { Caches } from './caches.ts';
+import { isRefusal, readRenderService, replicasOf, writeReplicas } from './replicas.ts';
+import { metricsProblem, nextView, pauseOf, type ScalingView } from './scaling-status.ts';
 
 /** RenderServices that are looked at at a time. */
 const CONCURRENCY = 8;
 /** Samples are kept for as long as the longest window, and a little. */
 const KEPT_SLACK_MS = 60_000;
-/** Status shows the utilisation, but not every tremble of it: each change is a write. */
-const SHOWN_STEP_PERCENT = 5;
-
 export interface AutoscalerOptions {
-  cluster: Cluster;
+  caches: Caches;
   sampleOf: (pod: KubeObject) => PodSample | undefined;
   events: EventRecorder;
   periodMs: number;
@@ -43,13 +37,6 @@ export interface AutoscalerOptions {
   onUtilization: (key: string, ratio: number | undefined) => void;
   /** Something failed that the next round may get right. */
   onError: (key: string, error: unknown) => void;
-}
-
-/** What the status of a RenderService says about scaling. */
-export interface ScalingView {
-  condition: ConditionDraft;
-  utilizationPercent?: number | undefined;
-  lastDecision?: ScalingDecision | undefined;
 }
 
 interface Entry {
@@ -104,7 +91,7 @@ export class Autoscaler {
 
   /** Looks at every RenderService once, and forgets those that no longer scale. */
   async round(): Promise<void> {
-    const scaled = this.#options.cluster.renderServices.list().filter(isScaled);
+    const scaled = this.#options.caches.renderServices.list().filter(isScaled);
     const uids = new Set(scaled.map(({ metadata }) => metadata.uid));
     for (const [uid, { key }] of this.#entries) {
       if (uids.has(uid)) continue;
@@ -126,12 +113,12 @@ export class Autoscaler {
   }
 
   async #look(listed: RenderServiceResource): Promise<void> {
-    const { cluster, events, onChange, onUtilization } = this.#options;
+    const { caches, events, onChange, onUtilization } = this.#options;
     const entry = this.#entryOf(listed);
     const late = await this.#settle(entry, listed);
     // A write that the watch has not brought yet counts.
     const { namespace, name } = listed.metadata;
-    const resource = cluster.renderServices.get(namespace, name) ?? listed;
+    const resource = caches.renderServices.get(namespace, name) ?? listed;
     const parsed = parseRenderService(resource);
     if (!parsed.ok || !parsed.renderService.spec.scaling) return; // the reconciler says what is wrong
     const { renderService } = parsed;
@@ -170,7 +157,7 @@ export class Autoscaler {
     if (signal !== 'cpu') return {};
     try {
       const { namespace } = renderService.metadata;
-      return { pods: await listPodMetrics(this.#options.cluster.rest, namespace, selectorText(renderService)) };
+      return { pods: await listPodMetrics(this.#options.caches.rest, namespace, selectorText(renderService)) };
     } catch (error) {
       return { error: metricsProblem(error) };
     }
@@ -183,10 +170,10 @@ export class Autoscaler {
     metrics: MetricsResult['pods'],
     now: number,
   ): void {
-    const { cluster, sampleOf } = this.#options;
+    const { caches, sampleOf } = this.#options;
     const { namespace, name } = renderService.metadata;
     const sources = { metrics, sampleOf, concurrency: renderService.spec.concurrency, wallMs: Date.now() };
-    const readings = cluster.podsOf(namespace, name).map((pod) => podReading(pod, sources));
+    const readings = caches.podsOf(namespace, name).map((pod) => podReading(pod, sources));
     const { sample, memory } = measure(readings, policy, now, entry.memory);
     const measured = `${policy.signal} ${policy.statistic}`;
     if (entry.measured !== measured) entry.samples = [];
@@ -208,7 +195,7 @@ export class Autoscaler {
     const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
     const decision: ScalingDecision = { time, from, to: replicas, reason, message };
     try {
-      const wrote = await writeReplicas(this.#options.cluster, resource, from, replicas);
+      const wrote = await writeReplicas(this.#options.caches, resource, from, replicas);
       if (!wrote) return undefined; // somebody else was faster; the next round begins from there
     } catch (error) {
       if (!isRefusal(error)) entry.unanswered = decision;
@@ -221,11 +208,11 @@ export class Autoscaler {
   async #settle(entry: Entry, { metadata }: RenderServiceResource): Promise<ScalingDecision | undefined> {
     const { unanswered } = entry;
     if (!unanswered) return undefined;
-    const { cluster } = this.#options;
-    const fresh = await readRenderService(cluster, metadata);
+    const { caches } = this.#options;
+    const fresh = await readRenderService(caches, metadata);
     entry.unanswered = undefined;
     if (fresh.metadata.uid !== metadata.uid || replicasOf(fresh) !== unanswered.to) return undefined;
-    cluster.renderServices.remember(fresh);
+    caches.renderServices.remember(fresh);
     return this.#decided(entry, unanswered, performance.now());
   }
 
@@ -250,54 +237,6 @@ function keyOf({ metadata }: RenderServiceResource): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-/**
- * Sets spec.replicas unless it is no longer `from`: a `kubectl scale` in between wins.
- * @returns whether it wrote
- */
-async function writeReplicas(
-  cluster: Cluster,
-  { metadata }: RenderServiceResource,
-  from: number,
-  replicas: number,
-): Promise<boolean> {
-  const write = (resourceVersion: string) =>
-    cluster.rest.request('PATCH', `${renderServicePath(metadata)}/scale`, {
-      query: { fieldManager: MANAGER },
-      contentType: MERGE_PATCH,
-      // The resource version makes a change in between a conflict.
-      body: { metadata: { resourceVersion }, spec: { replicas } },
-    });
-  try {
-    await write(metadata.resourceVersion);
-    return true;
-  } catch (error) {
-    if (!(error instanceof ApiError && error.status === 409)) throw error;
-  }
-  // Mostly it was but the status that has changed.
-  const fresh = await readRenderService(cluster, metadata);
-  const isSame = fresh.metadata.uid === metadata.uid && replicasOf(fresh) === from;
-  if (isSame) await write(fresh.metadata.resourceVersion);
-  return isSame;
-}
-
-function renderServicePath({ namespace, name }: ResourceMetadata): string {
-  return objectPath(kinds.renderService, namespace, name);
-}
-
-/** The resource as the API server has it now. */
-function readRenderService({ rest }: Cluster, metadata: ResourceMetadata): Promise<KubeObject & RenderServiceResource> {
-  return rest.request('GET', renderServicePath(metadata));
-}
-
-function replicasOf({ spec }: RenderServiceResource): number | undefined {
-  return (spec as { replicas?: number }).replicas;
-}
-
-/** Whether the API server has said that it did not do it; with 5xx it may have (etcd was out of time, say). */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ApiError && error.status < 500;
-}
-
 /** Cooldowns go on over a restart of the operator: the last decision stands in the status. */
 function stateBefore({ status }: RenderServiceResource): State {
   const last = status?.scaling?.lastDecision;
@@ -305,71 +244,4 @@ function stateBefore({ status }: RenderServiceResource): State {
   const agoMs = Math.max(0, Date.now() - Date.parse(last.time));
   const atMs = performance.now() - agoMs;
   return last.to > last.from ? { lastUpMs: atMs } : { lastDownMs: atMs };
-}
-
-function annotationOf({ metadata }: RenderServiceResource): string | undefined {
-  const value = metadata.annotations?.[ANNOTATION_SCALING_PAUSED];
-  return value === 'false' || value === '' ? undefined : value;
-}
-
-/** A value that is none of the three pauses both ways: whoever wrote it wanted something to stop. */
-function pauseOf(resource: RenderServiceResource): Pause | undefined {
-  const value = annotationOf(resource);
-  return value === undefined || value === 'up' || value === 'down' ? value : 'both';
-}
-
-function metricsProblem(error: unknown): string {
-  const status = error instanceof ApiError ? error.status : 0;
-  if (status === 404) return 'the cluster has no Metrics API (metrics.k8s.io); install metrics-server';
-  if (status === 403) return 'the operator may not list pods in metrics.k8s.io; is its Role the one of this version?';
-  const detail = error instanceof ApiError ? `: ${error.message.slice(0, 200)}` : '';
-  return `the Metrics API (metrics.k8s.io) does not answer${detail}`;
-}
-
-/** Fixed sentences: numbers in a condition would be a write in every round. */
-function conditionOf(
-  resource: RenderServiceResource,
-  policy: Policy,
-  { reason }: Recommendation,
-  metricsError: string | undefined,
-): ConditionDraft {
-  const annotation = annotationOf(resource);
-  if (reason === 'ScaledToZero') {
-    return scalingActive('ScaledToZero', 'spec.replicas is 0; scaling is off until somebody sets another number');
-  }
-  if (annotation !== undefined && pauseOf(resource) === 'both') {
-    const hint = annotation === 'true' ? '' : ' (it should be "true", "up" or "down")';
-    return scalingActive('Paused', `annotation ${ANNOTATION_SCALING_PAUSED} is "${annotation.slice(0, 64)}"${hint}`);
-  }
-  if (metricsError !== undefined) return scalingActive('NoMetrics', `${metricsError}; the number of pods is held`);
-  if (reason === 'NoMetrics') {
-    return scalingActive('NoMetrics', 'no worker has been measured yet; the number of pods is held');
-  }
-  if (reason === 'FillingWindow') {
-    return scalingActive('FillingWindow', 'the number of pods is held until a window is full');
-  }
-  if (reason === 'AtMaximum') {
-    return scalingActive('AtMaximum', `more pods are wanted, but ${policy.maxReplicas} is the maximum`);
-  }
-  const paused = annotation === undefined ? '' : `; paused ${annotation}`;
-  return scalingActive('Measuring', `decides on ${policy.signal === 'cpu' ? 'per-core CPU' : 'busy slots'}${paused}`);
-}
-
-function nextView(
-  before: ScalingView | undefined,
-  resource: RenderServiceResource,
-  policy: Policy,
-  recommendation: Recommendation,
-  metricsError: string | undefined,
-  decision: ScalingDecision | undefined,
-): ScalingView {
-  const { utilization } = recommendation;
-  const shown = before?.utilizationPercent ?? resource.status?.scaling?.utilizationPercent;
-  const exact = utilization === undefined ? undefined : Math.round(100 * utilization);
-  const hasMoved = shown === undefined || exact === undefined || Math.abs(exact - shown) >= SHOWN_STEP_PERCENT;
-  return {
-    condition: conditionOf(resource, policy, recommendation, metricsError),
-    utilizationPercent: hasMoved || decision ? exact : shown,
-    lastDecision: decision ?? before?.lastDecision ?? resource.status?.scaling?.lastDecision,
-  };
 }

@@ -4,20 +4,20 @@ import { objectPath } from '../kube/kinds.ts';
 import { isNotFound } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { PlannedObject } from '../plan/index.ts';
-import type { Cluster } from './cluster.ts';
+import type { Caches } from './caches.ts';
 
 /**
  * Owned objects beyond the plan. What pods of an older template need (a ConfigMap, the ServiceAccount) stays as long as a ReplicaSet could start
  * some, and until the Deployment controller has seen the newest template: before that it may still make a ReplicaSet of an earlier one.
  */
-export function superfluous(cluster: Cluster, renderService: RenderService, planned: PlannedObject[]): KubeObject[] {
+export function superfluous(caches: Caches, renderService: RenderService, planned: PlannedObject[]): KubeObject[] {
   const { namespace, name, uid } = renderService.metadata;
   const wanted = new Set(planned.map(({ kind, metadata }) => `${kind}/${metadata.name}`));
-  const { metadata, status } = (cluster.owned('Deployment').get(namespace, name) ?? {}) as Partial<KubeObject>;
+  const { metadata, status } = (caches.owned('Deployment').get(namespace, name) ?? {}) as Partial<KubeObject>;
   const settled = (status as { observedGeneration?: number } | undefined)?.observedGeneration === metadata?.generation;
-  const needed = neededBy(cluster.replicaSets.list(namespace));
+  const needed = neededBy(caches.replicaSets.list(namespace));
   return ['ConfigMap', 'ServiceAccount', 'PodDisruptionBudget', 'NetworkPolicy']
-    .flatMap((kind) => cluster.owned(kind).list(namespace))
+    .flatMap((kind) => caches.owned(kind).list(namespace))
     .filter((object) => object.metadata.ownerReferences?.some((reference) => reference.uid === uid))
     .filter(({ metadata }) => !metadata.deletionTimestamp)
     .filter(({ kind, metadata }) => !wanted.has(`${kind}/${metadata.name}`))
@@ -25,18 +25,18 @@ export function superfluous(cluster: Cluster, renderService: RenderService, plan
 }
 
 /** Deletes them, each only if it is still the very object that was seen. */
-export async function prune(cluster: Cluster, objects: KubeObject[]): Promise<void> {
+export async function prune(caches: Caches, objects: KubeObject[]): Promise<void> {
   if (objects.length === 0) return;
   // The cache of ReplicaSets may lag behind that of Deployments, and a pod without its ConfigMap does not start: the API server is asked.
   const needed = objects.some(isForPods)
-    ? neededBy(await cluster.replicaSets.listNow(objects[0]?.metadata.namespace ?? ''))
+    ? neededBy(await caches.replicaSets.listNow(objects[0]?.metadata.namespace ?? ''))
     : new Set<string>();
   for (const object of objects.filter((one) => !needed.has(keyOf(one)))) {
     const { kind, metadata } = object;
-    const informer = cluster.owned(kind);
+    const informer = caches.owned(kind);
     const { namespace = '', name, uid } = metadata;
     try {
-      await cluster.rest.request('DELETE', objectPath(informer.kind, namespace, name), {
+      await caches.rest.request('DELETE', objectPath(informer.kind, namespace, name), {
         body: { preconditions: { uid } },
       });
     } catch (error) {

@@ -18,13 +18,12 @@ import { observeFleet } from '../pods/fleet.ts';
 import { CREATING_MS, isCreating } from '../pods/problems.ts';
 import type { PodSampler } from '../pods/sampler.ts';
 import { hasPeers } from '../render/model.ts';
-import type { ScalingView } from './autoscaler.ts';
-import type { Cluster } from './cluster.ts';
+import type { Caches } from './caches.ts';
 import { Contention } from './contention.ts';
 import type { PeersKeys } from './peers-keys.ts';
 import { prune, superfluous } from './prune.ts';
 import type { Outcome } from './queue.ts';
-import { scalingCondition, scalingStatus } from './scaling-status.ts';
+import { type ScalingView, scalingCondition, scalingStatus } from './scaling-status.ts';
 import {
   availablePods,
   computeStatus,
@@ -46,7 +45,7 @@ const CONTENDED_MS = 60_000;
 const QUIET_FAILURES = 6;
 
 export interface ReconcilerOptions {
-  cluster: Cluster;
+  caches: Caches;
   sidecar: SidecarImage;
   access: OperatorAccess;
   sampler: PodSampler;
@@ -84,8 +83,8 @@ export class Reconciler {
    */
   async reconcile(key: string, failures = 0): Promise<Outcome> {
     const [namespace = '', name = ''] = key.split('/');
-    const { cluster } = this.#options;
-    const resource = cluster.renderServices.get(namespace, name);
+    const { caches } = this.#options;
+    const resource = caches.renderServices.get(namespace, name);
     // Deletion needs no work: the garbage collector follows the owner references.
     if (resource === undefined || resource.metadata.deletionTimestamp) {
       this.#figuresAtMs.delete(key);
@@ -94,8 +93,8 @@ export class Reconciler {
     }
     try {
       const applied = await this.#applyAll(resource, failures);
-      const pods = cluster.podsOf(namespace, name);
-      const budget = cluster.owned('PodDisruptionBudget').get(namespace, name);
+      const pods = caches.podsOf(namespace, name);
+      const budget = caches.owned('PodDisruptionBudget').get(namespace, name);
       const outcome = await this.#finish(
         resource,
         applied.deployment,
@@ -120,7 +119,7 @@ export class Reconciler {
   }
 
   #ownDeployment({ metadata: { namespace, name, uid } }: RenderServiceResource): KubeObject | undefined {
-    const live = this.#options.cluster.owned('Deployment').get(namespace, name);
+    const live = this.#options.caches.owned('Deployment').get(namespace, name);
     return live?.metadata.ownerReferences?.some((reference) => reference.uid === uid) ? live : undefined;
   }
 
@@ -128,7 +127,7 @@ export class Reconciler {
     resource: RenderServiceResource,
     failures: number,
   ): Promise<{ renderService: RenderService; deployment: KubeObject; keyAfterMs?: number | undefined }> {
-    const { cluster, peersKeys, sidecar, access } = this.#options;
+    const { caches, peersKeys, sidecar, access } = this.#options;
     const parsed = parseRenderService(resource);
     if (!parsed.ok) {
       throw new StalledError('InvalidSpec', parsed.errors.map(({ path, message }) => `${path}: ${message}`).join('; '));
@@ -139,20 +138,20 @@ export class Reconciler {
     const live = await Promise.all(planned.map((desired) => this.#readOwned(desired)));
     const { namespace, name } = resource.metadata;
     const keyAfterMs = hasPeers(renderService.spec)
-      ? await peersKeys.ensure(renderService, cluster.podsOf(namespace, name))
+      ? await peersKeys.ensure(renderService, caches.podsOf(namespace, name))
       : undefined;
     let deployment: KubeObject | undefined;
     for (const [index, desired] of planned.entries()) {
       const result = await this.#applyOne(`${namespace}/${name}`, desired, live[index], failures);
       if (desired.kind === 'Deployment') deployment = result;
     }
-    await prune(cluster, superfluous(cluster, renderService, planned));
+    await prune(caches, superfluous(caches, renderService, planned));
     return { renderService, deployment: deployment as KubeObject, keyAfterMs };
   }
 
   async #readOwned(desired: PlannedObject): Promise<KubeObject | undefined> {
-    const { cluster } = this.#options;
-    const live = await readLive(cluster.rest, cluster.owned(desired.kind), desired as KubeObject);
+    const { caches } = this.#options;
+    const live = await readLive(caches.rest, caches.owned(desired.kind), desired as KubeObject);
     try {
       if (live) assertOwned(live, desired as KubeObject);
     } catch (error) {
@@ -168,14 +167,14 @@ export class Reconciler {
     live: KubeObject | undefined,
     failures: number,
   ): Promise<KubeObject> {
-    const { cluster, onWrite } = this.#options;
+    const { caches, onWrite } = this.#options;
     const object = desired as KubeObject;
     const todo = difference(live, object);
     if (live && todo === 'none') return live;
     const isRepair = todo === 'edited' || todo === 'foreign-fields';
     if (live && isRepair && !this.#contention.mayRepair(key, live)) return live;
     try {
-      const result = await apply(cluster.rest, cluster.owned(desired.kind), object, live);
+      const result = await apply(caches.rest, caches.owned(desired.kind), object, live);
       onWrite(`${desired.kind} ${todo}`, `${desired.metadata.namespace}/${desired.metadata.name}`);
       return result;
     } catch (error) {
@@ -201,10 +200,10 @@ export class Reconciler {
     deployment: KubeObject | undefined,
     rollout: ConditionDraft[],
   ): Promise<Outcome> {
-    const { cluster, sampler, events, now, onWrite, scalingOf } = this.#options;
+    const { caches, sampler, events, now, onWrite, scalingOf } = this.#options;
     const { namespace, name } = resource.metadata;
     const key = `${namespace}/${name}`;
-    const pods = cluster.podsOf(namespace, name);
+    const pods = caches.podsOf(namespace, name);
     const parsed = parseRenderService(resource);
     const capacity = resource.status?.conditions?.find(({ type }) => type === 'CapacityAvailable');
     const wasFull = capacity?.status === 'False';
@@ -229,7 +228,7 @@ export class Reconciler {
       if (waitMs > 0) return { requeueAfterMs: waitMs };
       this.#figuresAtMs.set(key, performance.now());
     }
-    const wrote = await writeStatus(cluster, resource, status);
+    const wrote = await writeStatus(caches, resource, status);
     if (!wrote) return {};
     onWrite('status', key);
     const news = [transitionEvent(resource, drafts), capacityEvent(resource, drafts, now())];

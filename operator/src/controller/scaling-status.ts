@@ -1,7 +1,20 @@
-/** What the status of a RenderService says about scaling. */
-import type { ConditionDraft } from '../api/conditions.ts';
-import type { RenderServiceResource, RenderServiceStatus } from '../api/resource.ts';
-import type { ScalingView } from './autoscaler.ts';
+/** What the status of a RenderService says about scaling: figures, the last decision, and a sentence. */
+import { type ConditionDraft, scalingActive } from '../api/conditions.ts';
+import { ANNOTATION_SCALING_PAUSED } from '../api/names.ts';
+import type { RenderServiceResource, RenderServiceStatus, ScalingDecision } from '../api/resource.ts';
+import type { Policy } from '../autoscale/policy.ts';
+import type { Pause, Recommendation } from '../autoscale/recommend.ts';
+import { ApiError } from '../kube/rest.ts';
+
+/** Status shows the utilisation, but not every tremble of it: each change is a write. */
+const SHOWN_STEP_PERCENT = 5;
+
+/** What a round has found out. */
+export interface ScalingView {
+  condition: ConditionDraft;
+  utilizationPercent?: number | undefined;
+  lastDecision?: ScalingDecision | undefined;
+}
 
 /** A leader that has not looked yet leaves what there is; without `scaling` nothing is left. */
 export function scalingStatus(
@@ -25,4 +38,73 @@ export function scalingCondition(resource: RenderServiceResource, view: ScalingV
 
 function hasScaling({ spec }: RenderServiceResource): boolean {
   return Boolean((spec as { scaling?: unknown } | undefined)?.scaling);
+}
+
+function annotationOf({ metadata }: RenderServiceResource): string | undefined {
+  const value = metadata.annotations?.[ANNOTATION_SCALING_PAUSED];
+  return value === 'false' || value === '' ? undefined : value;
+}
+
+/** A value that is none of the three pauses both ways: whoever wrote it wanted something to stop. */
+export function pauseOf(resource: RenderServiceResource): Pause | undefined {
+  const value = annotationOf(resource);
+  return value === undefined || value === 'up' || value === 'down' ? value : 'both';
+}
+
+/** Why there are no figures, with the way out. */
+export function metricsProblem(error: unknown): string {
+  const status = error instanceof ApiError ? error.status : 0;
+  if (status === 404) return 'the cluster has no Metrics API (metrics.k8s.io); install metrics-server';
+  if (status === 403) return 'the operator may not list pods in metrics.k8s.io; is its Role the one of this version?';
+  const detail = error instanceof ApiError ? `: ${error.message.slice(0, 200)}` : '';
+  return `the Metrics API (metrics.k8s.io) does not answer${detail}`;
+}
+
+/** Fixed sentences: numbers in a condition would be a write in every round. */
+function conditionOf(
+  resource: RenderServiceResource,
+  policy: Policy,
+  { reason }: Recommendation,
+  metricsError: string | undefined,
+): ConditionDraft {
+  const annotation = annotationOf(resource);
+  if (reason === 'ScaledToZero') {
+    return scalingActive('ScaledToZero', 'spec.replicas is 0; scaling is off until somebody sets another number');
+  }
+  if (annotation !== undefined && pauseOf(resource) === 'both') {
+    const hint = annotation === 'true' ? '' : ' (it should be "true", "up" or "down")';
+    return scalingActive('Paused', `annotation ${ANNOTATION_SCALING_PAUSED} is "${annotation.slice(0, 64)}"${hint}`);
+  }
+  if (metricsError !== undefined) return scalingActive('NoMetrics', `${metricsError}; the number of pods is held`);
+  if (reason === 'NoMetrics') {
+    return scalingActive('NoMetrics', 'no worker has been measured yet; the number of pods is held');
+  }
+  if (reason === 'FillingWindow') {
+    return scalingActive('FillingWindow', 'the number of pods is held until a window is full');
+  }
+  if (reason === 'AtMaximum') {
+    return scalingActive('AtMaximum', `more pods are wanted, but ${policy.maxReplicas} is the maximum`);
+  }
+  const paused = annotation === undefined ? '' : `; paused ${annotation}`;
+  return scalingActive('Measuring', `decides on ${policy.signal === 'cpu' ? 'per-core CPU' : 'busy slots'}${paused}`);
+}
+
+/** The view after a round; `before` is that of the round before. */
+export function nextView(
+  before: ScalingView | undefined,
+  resource: RenderServiceResource,
+  policy: Policy,
+  recommendation: Recommendation,
+  metricsError: string | undefined,
+  decision: ScalingDecision | undefined,
+): ScalingView {
+  const { utilization } = recommendation;
+  const shown = before?.utilizationPercent ?? resource.status?.scaling?.utilizationPercent;
+  const exact = utilization === undefined ? undefined : Math.round(100 * utilization);
+  const hasMoved = shown === undefined || exact === undefined || Math.abs(exact - shown) >= SHOWN_STEP_PERCENT;
+  return {
+    condition: conditionOf(resource, policy, recommendation, metricsError),
+    utilizationPercent: hasMoved || decision ? exact : shown,
+    lastDecision: decision ?? before?.lastDecision ?? resource.status?.scaling?.lastDecision,
+  };
 }

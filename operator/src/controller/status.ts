@@ -9,7 +9,7 @@ import { selectorText } from '../plan/index.ts';
 import type { Fleet } from '../pods/fleet.ts';
 import { evictionProblem, podProblem, refusalOf } from '../pods/problems.ts';
 import { countWorkers } from '../pods/status.ts';
-import type { Cluster } from './cluster.ts';
+import type { Caches } from './caches.ts';
 
 interface DeploymentStatus {
   observedGeneration?: number;
@@ -113,7 +113,7 @@ export function isUnchanged(status: RenderServiceStatus, { status: before = {} }
 
 /** Writes the status if it differs from what the resource has. Returns whether it wrote. */
 export async function writeStatus(
-  cluster: Cluster,
+  caches: Caches,
   resource: RenderServiceResource,
   status: RenderServiceStatus,
 ): Promise<boolean> {
@@ -124,10 +124,10 @@ export async function writeStatus(
   // null removes a figure that is no longer known.
   const figures = { queue: status.queue ?? null, workers: { ...status.workers, busy: status.workers?.busy ?? null } };
   const body = { metadata: { uid }, status: { ...status, ...figures } };
-  const result = await cluster.rest.request<KubeObject & RenderServiceResource>('PATCH', path, {
+  const result = await caches.rest.request<KubeObject & RenderServiceResource>('PATCH', path, {
     contentType: MERGE_PATCH,
     body,
   });
-  cluster.renderServices.remember(result);
+  caches.renderServices.remember(result);
   return true;
 }

@@ -1,4 +1,5 @@
 /** What the pods of a RenderService tell: how many workers run. problems.ts tells what keeps a pod from running. */
+import { isWorkerName } from '../api/names.ts';
 import type { KubeObject } from '../kube/types.ts';
 
 interface ContainerStatus {
@@ -41,7 +42,7 @@ export function workersOf({ workerCores }: KubeObject): string[] {
 export function countWorkers(pods: KubeObject[]): { total: number; ready: number } {
   const counts = pods.map((pod) => {
     const { conditions = [], containerStatuses = [] } = statusOf(pod);
-    const workers = containerStatuses.filter(({ name }) => /^worker-[0-9]+$/.test(name));
+    const workers = containerStatuses.filter(({ name }) => isWorkerName(name));
     const isReady = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
     return { total: workers.length, ready: isReady ? workers.filter((worker) => worker.ready).length : 0 };
   });

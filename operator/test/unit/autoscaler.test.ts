@@ -1,6 +1,6 @@
 /** The scaling loop's calls, counted; what it does on a real API server is in test/api/scaling.test.ts. */
 import { Autoscaler } from '../../src/controller/autoscaler.ts';
-import type { Cluster } from '../../src/controller/cluster.ts';
+import type { Caches } from '../../src/controller/caches.ts';
 import { EventRecorder } from '../../src/kube/events.ts';
 import { ApiError, type RequestOptions } from '../../src/kube/rest.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
@@ -55,12 +55,12 @@ function loop(services: ReturnType<typeof service>[], answer: (call: Call) => un
     get: (_ns: string, name: string) => services.find(({ metadata }) => metadata.name === name),
   };
   const podsOf = (_ns: string, name: string) => [0, 1, 2, 3].map((index) => pod(`${name}-${index}`));
-  const cluster = { rest: { request }, renderServices, podsOf } as unknown as Cluster;
+  const caches = { rest: { request }, renderServices, podsOf } as unknown as Caches;
   const autoscaler = new Autoscaler({
-    cluster,
+    caches,
     sampleOf: () => undefined,
     events: new EventRecorder({
-      rest: cluster.rest,
+      rest: caches.rest,
       instance: 'test',
       onError: (_key, error) => eventErrors.push(error),
     }),

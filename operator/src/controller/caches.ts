@@ -1,13 +1,13 @@
-/** The operator's view of the cluster: a client and one cache per kind. */
-import { ANNOTATION_CONFIG, KIND, LABEL_RENDER_SERVICE } from '../api/names.ts';
+/** What the operator knows of the cluster: one cache per kind, and the client that fills them. */
+import { LABEL_RENDER_SERVICE } from '../api/names.ts';
 import type { RenderServiceResource } from '../api/resource.ts';
-import { parseQuantity } from '../api/scalars.ts';
 import { type Cache, NamespacesCache } from '../kube/cache.ts';
 import { Informer, type InformerOptions } from '../kube/informer.ts';
 import { type Kind, kinds } from '../kube/kinds.ts';
 import type { Rest } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { hasEnded, type PodStatus } from '../pods/status.ts';
+import { hasEnded } from '../pods/status.ts';
+import { reducePod, reduceReplicaSet, withoutForeignContent, withoutManagedFields } from './cached-parts.ts';
 
 /** Kinds of which a RenderService owns objects that the operator writes. */
 const OWNED_KINDS = [
@@ -19,7 +19,7 @@ const OWNED_KINDS = [
   kinds.deployment,
 ] as const;
 
-export class Cluster {
+export class Caches {
   readonly rest: Rest;
   readonly renderServices: Cache<KubeObject & RenderServiceResource>;
   readonly pods: Cache;
@@ -100,72 +100,4 @@ function controllerOf<T extends KubeObject>({ metadata }: KubeObject, cache: Cac
   if (reference?.kind !== cache.kind.kind) return undefined;
   const found = cache.get(metadata.namespace ?? '', reference.name);
   return found?.metadata.uid === reference.uid ? found : undefined;
-}
-
-function withoutManagedFields(object: KubeObject): KubeObject {
-  const { managedFields: _unused, ...metadata } = object.metadata;
-  return { ...object, metadata };
-}
-
-/** Of an object that is no RenderService's only whose it is: anybody may put our label on a megabyte. */
-function withoutForeignContent(object: KubeObject): KubeObject {
-  const { apiVersion, kind, metadata } = object;
-  if (metadata.ownerReferences?.some((owner) => owner.controller && owner.kind === KIND)) return object;
-  const { name, namespace, uid, resourceVersion, labels, ownerReferences } = metadata;
-  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion, labels, ownerReferences } };
-}
-
-/** Of a pod only what status needs: a fleet of 10,000 pods must fit into the operator's memory. */
-function reducePod({ apiVersion, kind, metadata, spec, status }: KubeObject): KubeObject {
-  const { name, namespace, uid, resourceVersion, labels, ownerReferences, deletionTimestamp } = metadata;
-  const { phase, podIP, conditions, initContainerStatuses, containerStatuses } = (status ?? {}) as PodStatus;
-  const reduce = (containers: PodStatus['containerStatuses']) =>
-    containers?.map(({ name: container, ready, state }) => ({
-      name: container,
-      ready,
-      ...(state?.waiting && { state: { waiting: state.waiting } }),
-      ...(state?.running?.startedAt && { state: { running: { startedAt: state.running.startedAt } } }),
-    }));
-  return {
-    apiVersion,
-    kind,
-    metadata: { name, namespace, uid, resourceVersion, labels, ownerReferences, deletionTimestamp },
-    status: {
-      phase,
-      podIP,
-      conditions,
-      initContainerStatuses: reduce(initContainerStatuses),
-      containerStatuses: reduce(containerStatuses),
-    },
-    workerCores: workerCores(spec as PodSpec | undefined),
-  };
-}
-
-interface PodSpec {
-  containers?: { name: string; resources?: { requests?: { cpu?: string } } }[];
-}
-
-/** CPU request of each worker container: what its usage is measured against. */
-function workerCores(spec: PodSpec | undefined): Record<string, number> {
-  const workers = (spec?.containers ?? []).filter(({ name }) => /^worker-[0-9]+$/.test(name));
-  return Object.fromEntries(
-    workers.map(({ name, resources }) => [name, parseQuantity(resources?.requests?.cpu ?? '') ?? 0] as const),
-  );
-}
-
-/** Of a ReplicaSet only which ConfigMap its pods mount, and whose account they have. */
-function reduceReplicaSet({ apiVersion, kind, metadata, spec }: KubeObject): KubeObject {
-  const { name, namespace, uid, resourceVersion, labels, ownerReferences } = metadata;
-  const { template } = spec as {
-    template?: { metadata?: { annotations?: Record<string, string> }; spec?: { serviceAccountName?: string } };
-  };
-  const config = template?.metadata?.annotations?.[ANNOTATION_CONFIG];
-  const account = template?.spec?.serviceAccountName;
-  return {
-    apiVersion,
-    kind,
-    metadata: { name, namespace, uid, resourceVersion, labels, ownerReferences },
-    ...(config !== undefined && { config }),
-    ...(account !== undefined && { account }),
-  };
 }
