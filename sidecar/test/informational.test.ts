@@ -12,18 +12,21 @@ const statuses = async (paths: string[]) => {
   return answers.map(({ status, headers }) => [status, headers['x-corelane-error']].join(' ').trim());
 };
 
-test.each([100, 101, 102, 103])(
-  'a page that is answered %d and nothing else is a 502 at once, and others do not notice',
-  async (odd) => {
-    const honest = Array.from({ length: 20 }, (_unused, n) => `/?id=honest-${odd}-${n}&ms=5`);
-    const oddOnes = Array.from({ length: 6 }, (_unused, n) => `/?id=odd-${odd}-${n}&status=${odd}`);
-    const begin = performance.now();
-    const [ours, others] = await Promise.all([statuses(honest), statuses(oddOnes)]);
-    expect(ours).toEqual(Array(20).fill('200'));
-    expect(others).toEqual(Array(6).fill('502 worker-died'));
-    expect(performance.now() - begin).toBeLessThan(8_000);
-  },
-);
+// HAProxy refuses a 101 that nobody has asked for; after any other it waits for the page, and then the connection ends.
+test.each([
+  [100, 'worker-died'],
+  [101, 'bad-response'],
+  [102, 'worker-died'],
+  [103, 'worker-died'],
+])('a page that is answered %d and nothing else is a 502 at once, and others do not notice', async (odd, reason) => {
+  const honest = Array.from({ length: 20 }, (_unused, n) => `/?id=honest-${odd}-${n}&ms=5`);
+  const oddOnes = Array.from({ length: 6 }, (_unused, n) => `/?id=odd-${odd}-${n}&status=${odd}`);
+  const begin = performance.now();
+  const [ours, others] = await Promise.all([statuses(honest), statuses(oddOnes)]);
+  expect(ours).toEqual(Array(20).fill('200'));
+  expect(others).toEqual(Array(6).fill(`502 ${reason}`));
+  expect(performance.now() - begin).toBeLessThan(8_000);
+});
 
 test.each([1, 20])('%d early hints before a page: it arrives, and so does the next one', async (hints) => {
   const ids = Array.from({ length: 20 }, (_unused, n) => `hints-${hints}-${n}`);
