@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { Autoscaler } from './controller/autoscaler.ts';
 import { Caches } from './controller/caches.ts';
 import { PeersKeys } from './controller/peers-keys.ts';
-import { WorkQueue } from './controller/queue.ts';
+import { type Outcome, WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
 import type { PooledKubeConfig } from './kube/config.ts';
 import { type EventDraft, EventRecorder } from './kube/events.ts';
@@ -33,13 +33,15 @@ export class Operator {
   readonly #election: LeaderElection;
   readonly #sampler: PodSampler;
   readonly #autoscaler: Autoscaler;
-  #queue: WorkQueue | undefined;
+  readonly #peersKeys: PeersKeys;
+  readonly #reconciler: Reconciler;
+  readonly #queue: WorkQueue;
   #synced = false;
 
   constructor(options: OperatorOptions) {
     const { config, settings, metrics, log } = options;
     this.#options = options;
-    metrics.trackQueueDepth(() => this.#queue?.depth ?? 0);
+    metrics.trackQueueDepth(() => this.#queue.depth);
     const observe: RequestObserver = (method, _path, code, seconds) =>
       metrics.requestSeconds.observe({ method, code }, seconds);
     // Asked at every write: a process that was stopped for a while (SIGSTOP, a frozen machine) wakes up in mid-reconcile.
@@ -57,11 +59,16 @@ export class Operator {
         log.info({ key, ...event }, 'too many events; this one is in the log only');
       },
     });
+    this.#queue = new WorkQueue(
+      (key, failures) => this.#reconcile(key, failures),
+      settings.CORELANE_CONCURRENCY,
+      (key, error, retryMs) => log.warn({ key, err: error, retryMs }, 'reconcile failed; trying again'),
+    );
     this.#sampler = new PodSampler({
       pods: () => this.#caches.pods.list().filter((pod) => this.#caches.ownerOf(pod)),
       onChange: (pod) => {
         const owner = this.#caches.ownerOf(pod);
-        if (owner) this.#queue?.add(`${owner.metadata.namespace}/${owner.metadata.name}`);
+        if (owner) this.#queue.add(`${owner.metadata.namespace}/${owner.metadata.name}`);
       },
       onResult: (result) => metrics.podSamples.inc({ result }),
       onStalls: (pod, stalls) => void this.#report(pod, stuckWorkerEvents(pod, stalls), 'worker was stuck'),
@@ -72,7 +79,7 @@ export class Operator {
       sampleOf: (pod) => this.#sampler.of(pod),
       events: this.#events,
       periodMs: settings.CORELANE_SCALING_PERIOD_SECONDS * 1000,
-      onChange: (key) => this.#queue?.add(key),
+      onChange: (key) => this.#queue.add(key),
       onDecision: (key, { from, to, reason, message }) => {
         const direction = to > from ? 'up' : 'down';
         metrics.scalingDecisions.inc({ ...labelsOf(key), direction, reason });
@@ -83,6 +90,30 @@ export class Operator {
         else metrics.scalingUtilization.set(labelsOf(key), ratio);
       },
       onError: (key, error) => log.warn({ key, err: error }, 'scaling failed; trying again in the next round'),
+    });
+    const onWrite = (what: string, key: string) => {
+      metrics.writes.inc({ what });
+      log.info({ what, key }, 'written');
+    };
+    this.#peersKeys = new PeersKeys({
+      rest: this.#caches.rest,
+      onCreated: (key) => onWrite('Secret missing', key),
+      onFailed: async ({ metadata }, message) => {
+        log.warn({ key: `${metadata.namespace}/${metadata.name}`, message }, 'no key for the peers; trying again');
+        const note = `pods work alone, because the Secret with their key cannot be created: ${message}`;
+        await this.#events.record(metadata, { type: 'Warning', reason: 'NoPeersKey', action: 'Reconcile', note });
+      },
+    });
+    this.#reconciler = new Reconciler({
+      caches: this.#caches,
+      peersKeys: this.#peersKeys,
+      sampler: this.#sampler,
+      scalingOf: (uid) => this.#autoscaler.viewOf(uid),
+      sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
+      access: { namespace: settings.CORELANE_POD_NAMESPACE, monitoring: settings.CORELANE_MONITORING },
+      events: this.#events,
+      now: () => new Date(),
+      onWrite,
     });
     this.#election = new LeaderElection({
       rest: new Rest(config, observe),
@@ -105,7 +136,7 @@ export class Operator {
    */
   async run(): Promise<'stopped' | 'lost'> {
     const { log, metrics } = this.#options;
-    this.#caches.onChange((key) => this.#queue?.add(key));
+    this.#caches.onChange((key) => this.#queue.add(key));
     await Promise.race([this.#caches.start(), aborted(this.#stop.signal)]);
     this.#synced = true;
     log.info('caches are filled; waiting for the lead');
@@ -119,10 +150,10 @@ export class Operator {
     const result = this.#stop.signal.aborted ? 'stopped' : 'lost';
     this.#sampler.stop();
     await this.#autoscaler.stop();
-    await this.#queue?.stop();
+    await this.#queue.stop();
     // Only now: nobody else may write before the last reconcile here is done.
     if (result === 'stopped') await this.#election.release();
-    await this.#caches.stop();
+    this.#caches.stop();
     return result;
   }
 
@@ -143,56 +174,29 @@ export class Operator {
   }
 
   #lead(): void {
-    const { settings, metrics, log } = this.#options;
-    const onWrite = (what: string, key: string) => {
-      metrics.writes.inc({ what });
-      log.info({ what, key }, 'written');
-    };
-    const peersKeys = new PeersKeys({
-      rest: this.#caches.rest,
-      onCreated: (key) => onWrite('Secret missing', key),
-      onFailed: async ({ metadata }, message) => {
-        log.warn({ key: `${metadata.namespace}/${metadata.name}`, message }, 'no key for the peers; trying again');
-        const note = `pods work alone, because the Secret with their key cannot be created: ${message}`;
-        await this.#events.record(metadata, { type: 'Warning', reason: 'NoPeersKey', action: 'Reconcile', note });
-      },
-    });
-    const reconciler = new Reconciler({
-      caches: this.#caches,
-      peersKeys,
-      sampler: this.#sampler,
-      scalingOf: (uid) => this.#autoscaler.viewOf(uid),
-      sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
-      access: { namespace: settings.CORELANE_POD_NAMESPACE, monitoring: settings.CORELANE_MONITORING },
-      events: this.#events,
-      now: () => new Date(),
-      onWrite,
-    });
-    const work = async (key: string, failures: number) => {
-      const end = metrics.reconcileSeconds.startTimer();
-      try {
-        const outcome = await reconciler.reconcile(key, failures);
-        end({ result: outcome.isStalled ? 'stalled' : 'done' });
-        return outcome;
-      } catch (error) {
-        end({ result: 'error' });
-        throw error;
-      }
-    };
-    const queue = new WorkQueue(work, settings.CORELANE_CONCURRENCY, (key, error, retryMs) =>
-      log.warn({ key, err: error, retryMs }, 'reconcile failed; trying again'),
-    );
-    this.#queue = queue;
+    const keys = () => this.#caches.renderServices.list();
     const enqueueAll = () => {
-      peersKeys.keepOnly(new Set(this.#caches.renderServices.list().map(({ metadata }) => metadata.uid)));
-      for (const { metadata } of this.#caches.renderServices.list())
-        queue.add(`${metadata.namespace}/${metadata.name}`);
+      this.#peersKeys.keepOnly(new Set(keys().map(({ metadata }) => metadata.uid)));
+      for (const { metadata } of keys()) this.#queue.add(`${metadata.namespace}/${metadata.name}`);
     };
+    this.#queue.start();
     enqueueAll();
     this.#sampler.start();
     this.#autoscaler.start();
     // A process that has lost the lead must end, and a timer would keep it.
     setInterval(enqueueAll, RESYNC_MS).unref();
+  }
+
+  async #reconcile(key: string, failures: number): Promise<Outcome> {
+    const end = this.#options.metrics.reconcileSeconds.startTimer();
+    try {
+      const outcome = await this.#reconciler.reconcile(key, failures);
+      end({ result: outcome.isStalled ? 'stalled' : 'done' });
+      return outcome;
+    } catch (error) {
+      end({ result: 'error' });
+      throw error;
+    }
   }
 }
 

@@ -85,8 +85,8 @@ export class Caches {
     await Promise.all(this.#all().map((informer) => informer.start()));
   }
 
-  async stop(): Promise<void> {
-    await Promise.all(this.#all().map((informer) => informer.stop()));
+  stop(): void {
+    for (const cache of this.#all()) cache.stop();
   }
 
   #all(): Pick<Cache, 'onChange' | 'start' | 'stop'>[] {

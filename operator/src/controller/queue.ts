@@ -3,6 +3,7 @@
  *   - a key waits at most once (`dirty`), however often it is added;
  *   - a key is worked on by at most one worker (`processing`); added meanwhile, it waits again when that is done;
  *   - a failed key comes back after a delay that doubles from 50 ms to 5 min, alone: others are not held up.
+ * It takes keys from `start` to `stop` only: who starts it adds all there are.
  */
 const RETRY_MIN_MS = 50;
 const RETRY_MAX_MS = 300_000;
@@ -25,7 +26,7 @@ export class WorkQueue {
   readonly #processing = new Map<string, Promise<void>>();
   readonly #failures = new Map<string, number>();
   readonly #timers = new Map<string, { timer: NodeJS.Timeout; dueMs: number }>();
-  #stopped = false;
+  #isTaking = false;
 
   constructor(work: Work, concurrency: number, onError: (key: string, error: unknown, retryMs: number) => void) {
     this.#work = work;
@@ -38,8 +39,12 @@ export class WorkQueue {
     return this.#dirty.size + this.#processing.size;
   }
 
+  start(): void {
+    this.#isTaking = true;
+  }
+
   add(key: string): void {
-    if (this.#stopped) return;
+    if (!this.#isTaking) return;
     this.#dirty.add(key);
     this.#dispatch();
   }
@@ -48,7 +53,7 @@ export class WorkQueue {
   addAfter(key: string, delayMs: number): void {
     const dueMs = performance.now() + delayMs;
     const pending = this.#timers.get(key);
-    if (this.#stopped || (pending && pending.dueMs <= dueMs)) return;
+    if (!this.#isTaking || (pending && pending.dueMs <= dueMs)) return;
     clearTimeout(pending?.timer);
     const timer = setTimeout(() => {
       this.#timers.delete(key);
@@ -59,7 +64,7 @@ export class WorkQueue {
 
   /** Takes nothing more and resolves when what is being worked on is done. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#isTaking = false;
     this.#dirty.clear();
     for (const { timer } of this.#timers.values()) clearTimeout(timer);
     this.#timers.clear();

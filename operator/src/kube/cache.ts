@@ -30,8 +30,8 @@ export class NamespacesCache<T extends KubeObject> implements Cache<T> {
     await Promise.all([...this.#byNamespace.values()].map((cache) => cache.start()));
   }
 
-  async stop(): Promise<void> {
-    await Promise.all([...this.#byNamespace.values()].map((cache) => cache.stop()));
+  stop(): void {
+    for (const cache of this.#byNamespace.values()) cache.stop();
   }
 
   get(namespace: string, name: string): T | undefined {
@@ -51,7 +51,7 @@ export class NamespacesCache<T extends KubeObject> implements Cache<T> {
     this.#byNamespace.get(namespace)?.forget(namespace, name);
   }
 
-  async listNow(namespace: string): Promise<KubeObject[]> {
+  async listNow(namespace: string): Promise<T[]> {
     return (await this.#byNamespace.get(namespace)?.listNow(namespace)) ?? [];
   }
 }

@@ -1,4 +1,5 @@
 /** Address, credentials and connection pool for one request, as the library's KubeConfig says. */
+import { HttpMethod, RequestContext } from '@kubernetes/client-node';
 import type { Dispatcher } from 'undici';
 import type { PooledKubeConfig } from './config.ts';
 
@@ -7,8 +8,6 @@ export interface PreparedRequest {
   headers: Record<string, string>;
   dispatcher: Dispatcher;
 }
-
-type Context = Parameters<PooledKubeConfig['applySecurityAuthentication']>[0];
 
 /** @throws Error when the kubeconfig names no cluster */
 export async function requestContext(
@@ -20,16 +19,7 @@ export async function requestContext(
   if (!cluster) throw new Error('the kubeconfig names no current cluster');
   const url = new URL(cluster.server + path);
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-  const headers: Record<string, string> = {};
-  let dispatcher: Dispatcher | undefined;
-  // The part of the library's RequestContext that authentication touches.
-  await config.applySecurityAuthentication({
-    setHeaderParam: (name: string, value: string) => {
-      headers[name] = value;
-    },
-    setDispatcher: (value: Dispatcher) => {
-      dispatcher = value;
-    },
-  } as unknown as Context);
-  return { url, headers, dispatcher: dispatcher as Dispatcher };
+  const context = new RequestContext(url.toString(), HttpMethod.GET);
+  await config.applySecurityAuthentication(context);
+  return { url, headers: context.getHeaders(), dispatcher: context.getDispatcher() as unknown as Dispatcher };
 }

@@ -1,21 +1,21 @@
 /**
- * A cache of one kind, kept by list and watch. The library's ListWatch does the work; this adds what it lacks
- * (client-node 2.0.1): it stops for good at any error but 410 and time-out, a handler that throws ends the process,
- * `stop()` during its back-off opens one more watch, and nothing tells when the first list is in.
+ * A cache of one kind, kept by list and watch, after client-go's reflector: list, watch from there on, go on from the last resource
+ * version when a watch ends, list anew when the history from there is gone.
  */
-import { type KubernetesObject, ListWatch, Watch } from '@kubernetes/client-node';
+import { setTimeout } from 'node:timers/promises';
 import { collectionPath, type Kind } from './kinds.ts';
-import { type Rest, TooLongError } from './rest.ts';
-import type { KubeList, KubeObject } from './types.ts';
+import { list } from './list.ts';
+import { ObjectStore } from './object-store.ts';
+import { ApiError, type Rest } from './rest.ts';
+import type { KubeObject } from './types.ts';
+import { type WatchEvent, watch } from './watch.ts';
 
 const RETRY_MIN_MS = 200;
 const RETRY_MAX_MS = 15_000;
+/** A watch that ends sooner was none: what follows it waits, or a broken API server would be asked without end. */
+const WATCH_MIN_MS = 1_000;
 /** A watch that is this far behind is broken; believing a write for longer could hide a deletion for ever. */
 const WRITTEN_MS = 30_000;
-/** A list is split so that 10,000 pods do not become one answer of 100 MB. */
-const PAGE_SIZE = 500;
-/** Of one page: 500 ordinary pods are 5 MB. Objects of 1 MB, of whoever has put our label on them, come by a few at a time. */
-const PAGE_BYTES_MAX = 8 * 1024 ** 2;
 
 export interface InformerOptions {
   rest: Rest;
@@ -33,49 +33,39 @@ export type ChangeHandler = (object: KubeObject) => void;
 export class Informer<T extends KubeObject = KubeObject> {
   readonly kind: Kind;
   readonly #options: InformerOptions;
-  readonly #cache: ListWatch<KubernetesObject>;
+  readonly #store = new ObjectStore<T>();
   /** Objects that a write has returned and the watch has not yet. */
   readonly #written = new Map<string, { object: T; untilMs: number }>();
+  readonly #handlers: ChangeHandler[] = [];
   readonly #firstList = Promise.withResolvers<void>();
-  #stopped = false;
+  readonly #stop = new AbortController();
+  /** What has been seen, or undefined when all of it is to be listed. */
+  #version: string | undefined;
   #retryMs = RETRY_MIN_MS;
-  #retryTimer: NodeJS.Timeout | undefined;
 
   constructor(options: InformerOptions) {
     this.#options = options;
     this.kind = options.kind;
-    const path = `${collectionPath(options.kind, options.namespace)}?allowWatchBookmarks=true`;
-    this.#cache = new ListWatch(path, this.#watch(), () => this.#list() as never, false, options.labelSelector);
-    this.#cache.on('error', (error) => this.#retry(error));
-    this.#cache.on('delete', (object) => this.#written.delete(keyOf(asKube(object))));
   }
 
   /** Calls `handler` for every object that is added, changed or deleted. It should only enqueue. */
   onChange(handler: ChangeHandler): void {
-    this.#cache.on('change', (object) => {
-      try {
-        handler(asKube(object));
-      } catch (error) {
-        this.#options.onError(this.kind, error);
-      }
-    });
+    this.#handlers.push(handler);
   }
 
   /** Resolves when the first list is in the cache. */
   async start(): Promise<void> {
-    void this.#cache.start();
+    void this.#run();
     await this.#firstList.promise;
   }
 
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    clearTimeout(this.#retryTimer);
-    await this.#cache.stop();
+  stop(): void {
+    this.#stop.abort();
   }
 
   /** The object as last seen or written, whichever is newer. */
   get(namespace: string, name: string): T | undefined {
-    const cached = this.#cache.get(name, namespace) as unknown as T | undefined;
+    const cached = this.#store.get(namespace, name);
     const key = `${namespace}/${name}`;
     const written = this.#written.get(key);
     if (written === undefined) return cached;
@@ -87,7 +77,7 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   /** All objects seen, of one namespace or of all. */
   list(namespace?: string): T[] {
-    return this.#cache.list(namespace) as unknown as T[];
+    return this.#store.list(namespace);
   }
 
   /** Remembers what a write returned until the watch has it, so that a reconcile in between does not act on old state. */
@@ -101,77 +91,84 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   /** All objects of a namespace as the API server has them now, reduced like those in the cache. */
-  async listNow(namespace: string): Promise<KubeObject[]> {
+  async listNow(namespace: string): Promise<T[]> {
     return (await this.#list(namespace)).items;
   }
 
-  async #list(namespace = this.#options.namespace): Promise<KubeList> {
-    const { rest, kind, labelSelector } = this.#options;
-    const items: KubeObject[] = [];
-    let page: KubeList | undefined;
-    let limit = PAGE_SIZE;
-    do {
-      const query = {
-        limit: String(limit),
-        ...(labelSelector !== undefined && { labelSelector }),
-        ...(page?.metadata.continue && { continue: page.metadata.continue }),
-      };
+  /** Lists and watches until `stop`. */
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const startedMs = performance.now();
+      await this.#listAndWatch().catch((error) => {
+        if (signal.aborted) return;
+        if (isGone(error)) this.#version = undefined;
+        else this.#options.onError(this.kind, error);
+      });
+      if (performance.now() - startedMs > WATCH_MIN_MS) continue;
+      // Jitter of 50 %: after an API-server restart not all informers should come back in the same instant.
+      await setTimeout(this.#retryMs * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
+      this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
+    }
+  }
+
+  /** Resolves when the API server has ended the watch. */
+  async #listAndWatch(): Promise<void> {
+    this.#version ??= await this.#relist();
+    for await (const event of this.#watch(this.#version)) {
+      this.#version = event.object.metadata.resourceVersion;
+      this.#retryMs = RETRY_MIN_MS;
+      if (event.type !== 'BOOKMARK') this.#see(event);
+    }
+  }
+
+  #watch(resourceVersion: string): AsyncIterable<WatchEvent> {
+    const { rest, kind, namespace, labelSelector } = this.#options;
+    const query = { resourceVersion, ...(labelSelector !== undefined && { labelSelector }) };
+    return watch(rest, collectionPath(kind, namespace), query, this.#stop.signal);
+  }
+
+  /** Fills the cache anew, tells what has changed, and returns the resource version of the list. */
+  async #relist(): Promise<string> {
+    const { items, version } = await this.#list();
+    const changed = this.#store.replace(items);
+    for (const object of changed) this.#tell(object);
+    this.#firstList.resolve();
+    return version;
+  }
+
+  #see({ type, object }: WatchEvent): void {
+    const seen = this.#reduce(object);
+    if (type === 'DELETED') {
+      this.#store.delete(seen);
+      this.#written.delete(keyOf(seen));
+    } else this.#store.set(seen);
+    this.#tell(seen);
+  }
+
+  #tell(object: KubeObject): void {
+    for (const handler of this.#handlers) {
       try {
-        const options = { query, bytesMax: PAGE_BYTES_MAX };
-        page = await rest.request<KubeList>('GET', collectionPath(kind, namespace), options);
+        handler(object);
       } catch (error) {
-        if (!(error instanceof TooLongError) || limit === 1) throw error;
-        limit = Math.ceil(limit / 8);
-        continue;
+        this.#options.onError(this.kind, error);
       }
-      limit = Math.min(PAGE_SIZE, 2 * limit);
-      // Items of a list carry neither apiVersion nor kind.
-      items.push(...page.items.map((item) => this.#reduce({ ...item, apiVersion: kind.apiVersion, kind: kind.kind })));
-    } while (!page || page.metadata.continue);
-    return { ...page, items };
+    }
   }
 
-  #reduce(object: KubeObject): KubeObject {
-    return this.#options.reduce ? this.#options.reduce(object) : object;
+  #list(namespace = this.#options.namespace): Promise<{ items: T[]; version: string }> {
+    const { rest, kind, labelSelector } = this.#options;
+    return list(rest, kind, namespace, labelSelector, (object) => this.#reduce(object));
   }
 
-  /** The library's watch, with objects reduced on the way; that it is called at all means that the list is in. */
-  #watch(): Watch {
-    const watch = new Watch(this.#options.rest.config);
-    const original = watch.watch.bind(watch);
-    watch.watch = (path, query, callback, done) => {
-      if (this.#stopped) return Promise.resolve(new AbortController());
-      this.#firstList.resolve();
-      return original(
-        path,
-        query,
-        (phase, object, event) => {
-          this.#retryMs = RETRY_MIN_MS;
-          callback(phase, isData(phase) ? this.#reduce(object as KubeObject) : object, event);
-        },
-        done,
-      );
-    };
-    return watch;
-  }
-
-  #retry(error: unknown): void {
-    if (this.#stopped) return;
-    this.#options.onError(this.kind, error);
-    // Jitter of 50 %: after an API-server restart not all informers should come back in the same instant.
-    const delayMs = this.#retryMs * (0.5 + Math.random());
-    this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
-    this.#retryTimer = setTimeout(() => void this.#cache.start(), delayMs);
+  #reduce(object: KubeObject): T {
+    return (this.#options.reduce ? this.#options.reduce(object) : object) as T;
   }
 }
 
-function isData(phase: string): boolean {
-  return phase === 'ADDED' || phase === 'MODIFIED' || phase === 'DELETED';
-}
-
-/** The library's type has dates where JSON has strings. */
-function asKube(object: KubernetesObject): KubeObject {
-  return object as unknown as KubeObject;
+/** The history from a resource version on is gone: compacted away, or of another API server. */
+function isGone(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 410;
 }
 
 function keyOf({ metadata }: KubeObject): string {

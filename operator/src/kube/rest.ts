@@ -105,6 +105,19 @@ export class Rest {
       this.#observe(method, path, code, (performance.now() - started) / 1000);
     }
   }
+
+  /**
+   * The body of a GET as it comes, without an end in time; for watches.
+   * @throws ApiError for an answer other than 2xx, TypeError when there is none
+   */
+  async stream(path: string, query: Record<string, string>, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    const { url, headers, dispatcher } = await requestContext(this.config, path, query);
+    const response = await fetch(url, { headers: { ...headers, accept: 'application/json' }, dispatcher, signal });
+    if (!response.ok || !response.body) {
+      throw apiError(response.status, (await readText(response.body, BYTES_MAX)) ?? '');
+    }
+    return response.body;
+  }
 }
 
 /** All of a body, or undefined as soon as it is longer than `bytesMax`; its connection is closed then. */

@@ -18,6 +18,7 @@ function controlled(concurrency = 1) {
     return gate.promise.finally(() => running.delete(key));
   };
   const queue = new WorkQueue(work, concurrency, (key, _error, retryMs) => failures.push({ key, retryMs }));
+  queue.start();
   /** Ends the work on a key and lets the queue act on it. */
   const finish = async (key: string, outcome: Outcome | Error = {}) => {
     if (outcome instanceof Error) running.get(key)?.reject(outcome);
@@ -140,6 +141,7 @@ test('work that throws before its first await counts as failed', async () => {
     1,
     (key) => failures.push(key),
   );
+  queue.start();
   queue.add('a');
   await jest.advanceTimersByTimeAsync(0);
   expect(failures).toEqual(['a']);
@@ -163,4 +165,19 @@ test('stop waits for what is worked on, and begins nothing more', async () => {
   await jest.advanceTimersByTimeAsync(1_000_000);
   expect(started).toEqual(['a']);
   expect(jest.getTimerCount()).toBe(0);
+});
+
+test('nothing is taken before the start', async () => {
+  const started: string[] = [];
+  const work = async (key: string) => {
+    started.push(key);
+    return {};
+  };
+  const queue = new WorkQueue(work, 1, () => {});
+  queue.add('a');
+  queue.start();
+  queue.add('b');
+  await jest.advanceTimersByTimeAsync(0);
+  expect(started).toEqual(['b']);
+  await queue.stop();
 });
