@@ -72,7 +72,7 @@ e2e: build cluster ## the stories on the kind cluster
 
 bench-drain: build cluster ## the drain and the fault story in full, 100,000 requests (about 25 min)
 	@BENCH=full e2e/ci/test.sh e2e -- --testPathPatterns 'stories/(drain|faults)' || failed=1; \
-	 $(NODE) e2e/bench/drain.ts && exit $${failed:-0}
+	 $(NODE) bench/drain.ts && exit $${failed:-0}
 
 simulate: setup ## a simulated day: the scaling policy beside HPA, Knative, fixed fleets and an oracle (about 20 s)
 	@$(NODE) operator/bin/corelane.mjs simulate --out docs/benchmarks

@@ -12,7 +12,7 @@ import { CLIENTS_GROUP, COUNT_MAX, clients, WORKERS } from './scenarios.ts';
 
 const STEPS = 'b20,w30,b20';
 const RENDER_MS = 70;
-export const MIXED_CLIENTS = [13, 20, 30];
+const MIXED_CLIENTS = [13, 20, 30];
 /** Some 3,000 requests: fewer make a 99th percentile of a handful. */
 const SECONDS = 20;
 /** A server's first hundred requests are slow, and a container that has just been started has work to do beside them. */

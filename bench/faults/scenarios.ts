@@ -29,13 +29,13 @@ export interface Scenario {
 
 /** The group that is counted. */
 export const CLIENTS_GROUP = 'client';
-export const RUNAWAY_GROUP = 'runaway';
+const RUNAWAY_GROUP = 'runaway';
 export const SLOW_GROUP = 'slow';
 
 const RENDER: PlannedRequest = { path: `/?id={id}&steps=b${RENDER_MS}` };
 
 /** As many requests as there are workers, so that each goes to a random one where there are several targets. */
-export function spread(system: System, request: PlannedRequest, random = createRandom(1)): PlannedRequest[] {
+function spread(system: System, request: PlannedRequest, random = createRandom(1)): PlannedRequest[] {
   return Array.from({ length: 1_000 }, () => ({ ...request, target: pick(random, system.targets.length) }));
 }
 

@@ -73,7 +73,7 @@ export function frames(profile: CpuProfile): Frame {
 }
 
 /** Functions by the time in themselves, wherever they were called from, and the time of the whole profile. */
-export function hottest(profile: CpuProfile): { functions: OwnTime[]; busyUs: number; totalUs: number } {
+function hottest(profile: CpuProfile): { functions: OwnTime[]; busyUs: number; totalUs: number } {
   const byPlace = new Map<string, OwnTime>();
   const ownUs = ownTimes(profile);
   let [busyUs, totalUs] = [0, 0];

@@ -23,7 +23,7 @@ export interface Scenario {
 const ORACLE_AHEAD_S = 180;
 
 /** Pods that hold the objective at a rate, by the queueing model. */
-export function podsFor({ model, objective }: Pick<Scenario, 'model' | 'objective'>, rps: number): number | undefined {
+function podsFor({ model, objective }: Pick<Scenario, 'model' | 'objective'>, rps: number): number | undefined {
   const load = { rps, renderMeanS: model.renderMeanS, renderCv: model.renderCv };
   const workers = workersFor(load, objective);
   return workers && Math.ceil(workers / model.workersPerPod);
@@ -98,7 +98,7 @@ function limits({ minReplicas, maxReplicas }: Policy) {
   return { minReplicas, maxReplicas };
 }
 
-export function policyName({ signal, up, down }: Policy): string {
+function policyName({ signal, up, down }: Policy): string {
   const first = up.steps[0];
   const what = signal === 'cpu' ? 'CPU' : 'occupancy';
   return `Corelane, ${what} ${Math.round((first?.above ?? 0) * 100)}/${Math.round(down.below * 100)}`;

@@ -30,7 +30,7 @@ export function erlangC(servers: number, offered: number): number {
 }
 
 /** Chance that a render alone takes longer than `limitS`. */
-export function renderExceeds({ renderMeanS, renderCv }: Load, limitS: number): number {
+function renderExceeds({ renderMeanS, renderCv }: Load, limitS: number): number {
   if (limitS <= 0) return 1;
   if (renderCv === 0) return renderMeanS > limitS ? 1 : 0;
   const { mu, sigma } = lognormal(renderMeanS, renderCv);

@@ -23,7 +23,7 @@ export interface FlashCrowd {
 const FLASH_RAMP_STEPS = 2;
 
 /** When and how the generated day's flash crowd comes. */
-export const DAY_FLASH: FlashCrowd = { at: 14 * 60, factor: 3, minutes: 15 };
+const DAY_FLASH: FlashCrowd = { at: 14 * 60, factor: 3, minutes: 15 };
 
 /**
  * A day of a shop: little at night, a peak at noon, a larger one at 20:30, and a flash crowd at 14:00; a little noise.

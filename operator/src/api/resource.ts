@@ -75,8 +75,8 @@ export type RenderServiceStatus = Omit<z.output<typeof renderServiceStatus>, 'co
 };
 
 /** Rules on the whole resource: only here is the name in reach. */
-export const nameMessage = `must have at most ${NAME_LENGTH_MAX} characters, begin with a letter and have only a-z, 0-9 and "-": it becomes the name of a Service`;
-export const NAME_PATTERN = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+const nameMessage = `must have at most ${NAME_LENGTH_MAX} characters, begin with a letter and have only a-z, 0-9 and "-": it becomes the name of a Service`;
+const NAME_PATTERN = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
 export const resourceRules = [
   {
     rule: `self.metadata.name.size() <= ${NAME_LENGTH_MAX} && self.metadata.name.matches('${NAME_PATTERN.source}')`,

@@ -4,7 +4,7 @@ import type { RenderServiceSpec } from './spec.ts';
 import { workerTemplate } from './worker-template.ts';
 
 /** What etcd takes as one object by default (--max-request-bytes), less some room for what we and the API server add. */
-export const DEPLOYMENT_BYTES_MAX = 1_400_000;
+const DEPLOYMENT_BYTES_MAX = 1_400_000;
 
 /** A sentence with the size, the bound and the way out if the pods' template is too large to be stored; else undefined. */
 export function templateTooLarge({ template, workersPerPod }: RenderServiceSpec): string | undefined {

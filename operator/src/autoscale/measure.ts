@@ -52,7 +52,7 @@ export interface PodMemory {
 export type Memory = ReadonlyMap<string, PodMemory>;
 
 /** Metrics that have not moved for this long say nothing: metrics-server makes new ones every 15 to 60 s. */
-export const STALE_MS = 120_000;
+const STALE_MS = 120_000;
 
 /** One look as a sample, and the memory for the next look. */
 export function measure(

@@ -8,7 +8,7 @@ import type { Sample } from './measure.ts';
 import type { Policy } from './policy.ts';
 
 /** Two rounds may fail before a window has a hole. */
-export const GAP_MAX_MS = 50_000;
+const GAP_MAX_MS = 50_000;
 /** Rounds are not exact: the sample that opens a window may be a little younger than the window is long. */
 const SLACK_MS = 3_000;
 

@@ -3,26 +3,13 @@
  * is covered without being named here.
  */
 import { resourceSchema, type Schema } from '../../gen/crd.ts';
+import { Random as Fractions } from '../../simulate/random.ts';
 import type { RenderServiceResource } from '../../src/api/resource.ts';
 
 const SPEC_SCHEMA = resourceSchema().properties?.spec as Schema;
 
-/** Repeatable random numbers (mulberry32). */
-export class Random {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** From 0 up to, not including, 1. */
-  fraction(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let bits = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
-    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61);
-    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
-  }
-
+/** Repeatable choices. */
+class Random extends Fractions {
   /** From `min` to `max`, both included. */
   whole(min: number, max: number): number {
     return min + Math.floor(this.fraction() * (max - min + 1));

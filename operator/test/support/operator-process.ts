@@ -8,7 +8,7 @@ import { eventually } from './eventually.ts';
 import { onFailure } from './on-failure.ts';
 
 /** Image of the proxies in everything that test operators write; no kubelet ever pulls it. */
-export const SIDECAR_IMAGE = 'corelane.test/sidecar:1';
+const SIDECAR_IMAGE = 'corelane.test/sidecar:1';
 /** Lines of log that a failed test shows. */
 const LOG_LINES = 60;
 /** The operator gives up a call after 15 s, so a stop that takes longer than this hangs. */

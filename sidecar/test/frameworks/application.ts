@@ -59,7 +59,7 @@ async function build(folder: string): Promise<void> {
 }
 
 /** Fails if npm has installed a package past the lock file: that would be one without a hash that somebody has seen. */
-export function onlyWhatIsLocked(folder: string): void {
+function onlyWhatIsLocked(folder: string): void {
   const packages = (path: string): Record<string, { version?: string; integrity?: string }> =>
     JSON.parse(readFileSync(join(folder, path), 'utf8')).packages;
   const locked = packages('package-lock.json');

@@ -4,9 +4,9 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BENCH_FOLDER, type PhaseOutcome, type StoryOutcome } from '../support/outcome.ts';
-import { ROOT } from '../support/shell.ts';
-import { plot } from './plot.ts';
+import { BENCH_FOLDER, type PhaseOutcome, type StoryOutcome } from '../e2e/support/outcome.ts';
+import { ROOT } from '../e2e/support/shell.ts';
+import { plot } from './drain/plot.ts';
 
 const FOLDER = join(ROOT, 'docs/benchmarks');
 const stories = ['drain', 'faults'].map(
