@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { prepare, runSidecar } from './docker.ts';
 import { ENTRANCE } from './parsers.ts';
 
-const GOLDEN = fileURLToPath(new URL('../../operator/test/unit/render/golden', import.meta.url));
+const GOLDEN = fileURLToPath(new URL('../../operator/test/unit/render/golden/', import.meta.url));
 const names = readdirSync(GOLDEN)
   .filter((file) => file.endsWith('.yaml'))
   .map((file) => file.slice(0, -'.yaml'.length));

@@ -18,7 +18,7 @@ import { cases } from './cases.ts';
 import { type Broken, type Honest, HostileFleet, type Outcome, wrongAnswers } from './fleet.ts';
 
 const run = promisify(execFile);
-const RESULTS = fileURLToPath(new URL('../../../docs/benchmarks', import.meta.url));
+const RESULTS = fileURLToPath(new URL('../../../docs/benchmarks/', import.meta.url));
 const HONEST_PER_SECOND = 40;
 /** Nobody attacks: before each attack, and after the last one. */
 const PAUSE_SECONDS = 5;
