@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { GROUP, KIND, PLURAL, VERSION } from '../src/api/names.ts';
 import { renderServiceStatus, resourceRules } from '../src/api/resource.ts';
-import { POD_TEMPLATE_MARK } from '../src/api/spec.ts';
+import { POD_TEMPLATE_MARK } from '../src/api/spec/pod-template.ts';
 import { renderServiceSpec } from '../src/api/validated-spec.ts';
 
 /** A node of an OpenAPI v3 schema. */

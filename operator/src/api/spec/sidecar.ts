@@ -1,0 +1,51 @@
+/** Fields on what is added to the pods: the Service in front, the proxies' resources. */
+import { z } from 'zod';
+import { quantity } from '../scalars.ts';
+
+export const service = z
+  .strictObject({
+    type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']).default('ClusterIP').describe('Type of the Service.'),
+    port: z.int().min(1).max(65_535).default(80).describe('Port of the Service.'),
+    annotations: z
+      .record(z.string().max(317), z.string().max(4096))
+      .optional()
+      .describe('Annotations of the Service, for cloud load balancers for example.'),
+  })
+  .prefault({})
+  .describe('The Service in front of all pods.');
+
+/** Resources of a container that Corelane adds. There is no CPU limit on purpose: throttling a proxy sets p95. */
+function proxyResources(cpu: string, memory: string, memoryLimit: string) {
+  return {
+    cpu: quantity()
+      .default(cpu)
+      .describe(
+        'CPU request, which is also its share where all CPUs are busy (sidecar/README.md has figures). There is no CPU limit: throttling a proxy delays every request.',
+      ),
+    memory: quantity().default(memory).describe('Memory request.'),
+    memoryLimit: quantity()
+      .default(memoryLimit)
+      .describe('Memory limit. How many connections and requests the proxy takes follows from it (docs/edge.md).'),
+  };
+}
+
+export const sidecar = z
+  .strictObject({
+    nginx: z
+      .strictObject({
+        ...proxyResources('50m', '32Mi', '512Mi'),
+        ephemeralStorageLimit: quantity()
+          .default('16Gi')
+          .describe(
+            'Most that bodies and responses may take of the disk, and the ephemeral-storage limit of the container. What could exceed it is refused before (docs/edge.md).',
+          ),
+      })
+      .prefault({})
+      .describe('Resources of the nginx container.'),
+    haproxy: z
+      .strictObject(proxyResources('50m', '48Mi', '256Mi'))
+      .prefault({})
+      .describe('Resources of the HAProxy container.'),
+  })
+  .prefault({})
+  .describe('The two proxy containers that Corelane adds to each pod.');
