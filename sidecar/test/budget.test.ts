@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { budget } from '../../operator/src/render/budget.ts';
+import { budget } from '../../operator/src/render/model/budget.ts';
 import { docker, logs } from './docker.ts';
 import { Pod, until } from './pod.ts';
 import { rawConnection } from './raw.ts';

@@ -37,6 +37,8 @@ export const RUNTIME_MOUNT_PATH = '/corelane';
 /** Where HAProxy finds the key of its RenderService, and the name of the file and of the Secret's key. */
 export const PEERS_KEY_MOUNT_PATH = '/etc/corelane-peers';
 export const PEERS_KEY = 'key';
+/** What the proxies of a pod share: their sockets, and the mark of a drain. */
+export const RUN_MOUNT_PATH = '/run/corelane';
 /** Prefix of the volumes that Corelane adds to a pod. */
 export const VOLUME_PREFIX = 'corelane-';
 

@@ -17,7 +17,7 @@ import { desiredObjects, type OperatorAccess, type PlannedObject, type SidecarIm
 import { observeFleet } from '../pods/fleet.ts';
 import { CREATING_MS, isCreating } from '../pods/problems.ts';
 import type { PodSampler } from '../pods/sampler.ts';
-import { hasPeers } from '../render/model.ts';
+import { hasPeers } from '../render/model/pooling.ts';
 import type { Caches } from './caches.ts';
 import { Contention } from './contention.ts';
 import type { PeersKeys } from './peers-keys.ts';

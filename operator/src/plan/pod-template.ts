@@ -5,7 +5,7 @@ import { ANNOTATION_CONFIG, LABEL_INSTANCE, LABEL_MANAGED_BY, LABEL_NAME, MANAGE
 import type { RenderService } from '../api/resource.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { workerTemplate } from '../api/worker-template.ts';
-import { hasPeers } from '../render/model.ts';
+import { hasPeers } from '../render/model/pooling.ts';
 import { peersHost, peersName, selectorLabels } from './objects.ts';
 import { proxyContainers, proxyVolumes, type SidecarImage } from './proxies.ts';
 import { runtimeContainers, runtimeVolumes } from './runtime.ts';

@@ -1,9 +1,16 @@
 /** The nginx and HAProxy containers and their volumes. The contract with the image is in sidecar/README.md. */
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import { HAPROXY_CONTAINER, NGINX_CONTAINER, PEERS_KEY_MOUNT_PATH, PORTS, VOLUME_PREFIX } from '../api/names.ts';
+import {
+  HAPROXY_CONTAINER,
+  NGINX_CONTAINER,
+  PEERS_KEY_MOUNT_PATH,
+  PORTS,
+  RUN_MOUNT_PATH,
+  VOLUME_PREFIX,
+} from '../api/names.ts';
 import { quantityOf } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
-import { hasPeers } from '../render/model.ts';
+import { hasPeers } from '../render/model/pooling.ts';
 
 /** Image of both proxies, the same for all RenderServices of an operator. */
 export interface SidecarImage {
@@ -132,7 +139,7 @@ function common(
     securityContext: SECURITY_CONTEXT,
     volumeMounts: [
       { name: CONFIG_VOLUME, mountPath: '/etc/corelane', readOnly: true },
-      { name: RUN_VOLUME, mountPath: '/run/corelane' },
+      { name: RUN_VOLUME, mountPath: RUN_MOUNT_PATH },
       ...(name === NGINX_CONTAINER ? [{ name: TEMP_VOLUME, mountPath: '/tmp' }] : []),
       ...mounts,
       NO_TOKEN_MOUNT,

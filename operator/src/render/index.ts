@@ -1,8 +1,8 @@
 /** Configuration of the data plane, rendered from a spec. Pure: no I/O, no clock, no environment. */
 import type { RenderServiceSpec } from '../api/spec.ts';
-import { renderHaproxy } from './haproxy.ts';
-import { dataPlaneModel } from './model.ts';
-import { renderNginx } from './nginx.ts';
+import { renderHaproxy } from './haproxy/index.ts';
+import { dataPlaneModel } from './model/index.ts';
+import { renderNginx } from './nginx/index.ts';
 
 /** The files of the ConfigMap at /etc/corelane. */
 export interface DataPlaneConfig {

@@ -22,3 +22,11 @@ export function whole(value: number, what: string): string {
     throw new RangeError(`${what} must be a whole number from 0: ${value}`);
   return String(value);
 }
+
+/**
+ * A whole number of milliseconds, as both proxies read it.
+ * @throws RangeError as `whole` does.
+ */
+export function ms(value: number, what: string): string {
+  return `${whole(value, what)}ms`;
+}

@@ -2,8 +2,8 @@
 import { quantityOf, sizeBytes } from '../../../src/api/scalars.ts';
 import type { RenderServiceSpecInput } from '../../../src/api/spec.ts';
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
-import { budget } from '../../../src/render/budget.ts';
-import { dataPlaneModel } from '../../../src/render/model.ts';
+import { budget } from '../../../src/render/model/budget.ts';
+import { dataPlaneModel } from '../../../src/render/model/index.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 const specOf = (input: Partial<RenderServiceSpecInput>) => renderServiceSpec.parse({ template, ...input });
@@ -35,8 +35,9 @@ test.each(specs)('a limit of $memoryLimit holds heads and buffers of $memory', (
 test.each(['64Mi', '128Mi', '256Mi', '1Gi'])(
   'strangers at 9001 leave nginx its part of a HAProxy of %s',
   (memoryLimit) => {
-    const { peers, limits } = dataPlaneModel(specOf({ sidecar: { haproxy: { memory: '64Mi', memoryLimit } } }));
-    expect(peers.connectionsMax).toBeGreaterThan(100);
-    expect(3 * peers.connectionsMax).toBeLessThanOrEqual(limits.haproxyFiles / 2);
+    const { pooling, limits } = dataPlaneModel(specOf({ sidecar: { haproxy: { memory: '64Mi', memoryLimit } } }));
+    const connectionsMax = pooling?.connectionsMax ?? Number.NaN;
+    expect(connectionsMax).toBeGreaterThan(100);
+    expect(3 * connectionsMax).toBeLessThanOrEqual(limits.haproxyFiles / 2);
   },
 );

@@ -1,8 +1,8 @@
 import type { RenderServiceSpec, RenderServiceSpecInput } from '../../../src/api/spec.ts';
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
-import { renderHaproxy } from '../../../src/render/haproxy.ts';
+import { renderHaproxy } from '../../../src/render/haproxy/index.ts';
 import { renderConfig } from '../../../src/render/index.ts';
-import { dataPlaneModel } from '../../../src/render/model.ts';
+import { dataPlaneModel } from '../../../src/render/model/index.ts';
 import { whole, word } from '../../../src/render/safe.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };

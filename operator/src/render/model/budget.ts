@@ -1,9 +1,9 @@
 /**
- * What nginx and HAProxy may have at a time, so that the worst that clients can do to each of it fits into the memory limits and into
- * nginx' disk. docs/edge.md has the figures.
+ * What nginx and HAProxy may have at a time, so that the worst that clients can do to each of it fits into the memory
+ * limits and into nginx' disk. docs/edge.md has the figures.
  */
-import { quantityOf, sizeBytes } from '../api/scalars.ts';
-import type { RenderServiceSpec } from '../api/spec.ts';
+import { quantityOf, sizeBytes } from '../../api/scalars.ts';
+import type { RenderServiceSpec } from '../../api/spec.ts';
 
 const KIB = 1024;
 const MIB = 1024 ** 2;
@@ -19,8 +19,9 @@ const CONNECTIONS_SHARE = 0.75;
 /** Of a request beside what it buffers: the head of the response, the connection to HAProxy, pools. */
 const REQUEST_BYTES = 24 * KIB;
 /**
- * What the kernel keeps of a response for a client that does not read; it takes twice as much, and counts it as the container's (cgroup v2). Without
- * a bound that is megabytes. A client that is 100 ms away still gets more than 1 MB a second.
+ * What the kernel keeps of a response for a client that does not read; it takes twice as much, and counts it as the
+ * container's (cgroup v2). Without a bound that is megabytes. A client that is 100 ms away still gets more than 1 MB
+ * a second.
  */
 const SEND_BUFFER_BYTES = 64 * KIB;
 /** Part of nginx' disk that is for bodies; the rest is for responses. */

@@ -1,0 +1,111 @@
+/**
+ * Frontend `slots` and backend `workers`, the second stage: slots of a worker, which only the end of a render frees
+ * (single flight).
+ */
+import { RUN_MOUNT_PATH } from '../../api/names.ts';
+import { given, type Lines, section, when, words } from '../directives.ts';
+import type { DataPlaneModel, WorkerModel } from '../model/index.ts';
+import { ms, whole, word } from '../safe.ts';
+import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, REQUEST } from './connections.ts';
+import { saysWhoDied } from './deaths.ts';
+import { COUNTS_URLS } from './quarantine.ts';
+import { tooLateReplies } from './replies.ts';
+import { serverAt } from './servers.ts';
+
+/** Names the worker whose response it is, and its time. Whoever stands between has passed on what it got. */
+export const NAMES_WORKER = [
+  'http-after-response set-header X-Corelane-Render-Ms %Tr if { srv_name -m beg worker- }',
+  'http-after-response set-header X-Corelane-Worker %[srv_name] if { srv_name -m beg worker- }',
+];
+
+/** The frontend, which knows the worker that a response is from. */
+export function slots(model: DataPlaneModel): string[] {
+  return section(
+    'frontend slots',
+    `bind unix@${RUN_MOUNT_PATH}/slots.sock mode 600 backlog 4096`,
+    KEEPS_CLIENTS,
+    given(model.quarantine, () => COUNTS_URLS),
+    tooLateReplies(model),
+    saysWhoDied(model),
+    '# The waiting room has set its own.',
+    'http-after-response set-header X-Corelane-Queue-Ms %Tw if !{ srv_name waiting-room }',
+    NAMES_WORKER,
+    AUTHENTICATES,
+    'default_backend workers',
+  );
+}
+
+/** The backend, which gives each worker as many requests as it may have. */
+export function workers(model: DataPlaneModel): string[] {
+  const { balance, connectRetries, isSupervised, timeouts, workers } = model;
+  const concurrency = whole(model.concurrency, 'concurrency');
+  return section(
+    'backend workers',
+    `balance ${word(balance, 'balance')}`,
+    when(isSupervised, KEEPS_SERVERS, keepsIfGuarded(workers)),
+    '# All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.',
+    `retries ${whole(connectRetries, 'retries')}`,
+    words(
+      `http-request set-timeout server ${ms(timeouts.workerAfterWaitingMs, 'timeouts.render')}`,
+      'if { nbsrv(workers-up) eq 0 }',
+    ),
+    '# Only the proxies may say who made an error, and that a request has waited.',
+    'http-response del-header X-Corelane- -m beg if !{ srv_name waiting-room }',
+    '# No worker is up: the request waits instead of failing. Stands before default-server, because its health check',
+    '# would travel through the waiting room into a worker.',
+    `server waiting-room unix@${RUN_MOUNT_PATH}/waiting-room.sock backup ${KEPT_NEVER}`,
+    '# A refused connection takes a worker out at once (observe), a dead one is seen again within 100 ms.',
+    words(
+      `default-server maxconn ${concurrency} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1`,
+      'observe layer4 error-limit 1 on-error mark-down',
+    ),
+    // Of an agent HAProxy believes nothing but words: one that is not there (an image without Node.js) or late (no CPU)
+    // changes nothing. A supervisor answers when there is news, or after 0.9 s.
+    when(
+      isSupervised,
+      '# The worker\'s supervisor says "down" before a kill; where there is none, only the check above counts. It is told how',
+      '# many requests its worker may have: the gate in the worker holds back any more.',
+      `default-server agent-check agent-inter 100ms agent-send "corelane-agent ${concurrency}\\n"`,
+      '# Idle connections are given up after some times this, long before the gate lets Node.js close them.',
+      'default-server pool-purge-delay 1s',
+    ),
+    workers.map((worker, index) => workerServer(worker, index, model)),
+  );
+}
+
+/**
+ * HAProxy keeps connections by backend, and not by server. A request cannot know which worker it will get, so none is
+ * kept as long as one is up that may not have it. What became another protocol (101) is kept by nobody, whatever it
+ * says.
+ */
+function keepsIfGuarded(workers: WorkerModel[]): Lines {
+  const upgrade = '{ req.hdr(Upgrade) -m found }';
+  return [
+    `acl all_guarded nbsrv(workers-guarded) ge ${whole(workers.length, 'workersPerPod')}`,
+    workers.map(({ name }) => {
+      const server = word(name, 'worker name');
+      return words(
+        'http-request set-var(txn.unguarded) bool(true)',
+        `if !all_guarded { srv_is_up(workers-up/${server}) } !{ srv_is_up(workers-guarded/${server}) }`,
+      );
+    }),
+    'http-request set-var(txn.unguarded) bool(true) if { var(txn.fresh) -m found }',
+    `http-request set-header Connection close if { var(txn.unguarded) -m bool } !${upgrade}`,
+    `http-request set-header Connection "upgrade, close" if { var(txn.unguarded) -m bool } ${upgrade}`,
+  ];
+}
+
+/**
+ * Notes whom HAProxy gives a request to, in the moment in which it does: a kept connection that ends without an
+ * answer leaves no other trace. The name of the connection (pool-conn-name), for which this is meant, is always the
+ * same, or one that no idle connection has: then the request gets a new one. Not in default-server, from which
+ * HAProxy 3.0 does not copy it.
+ */
+function workerServer(worker: WorkerModel, index: number, { isSupervised, quarantine }: DataPlaneModel): string {
+  const request = quarantine ? `${REQUEST},concat(/,txn.fresh)` : REQUEST;
+  return words(
+    serverAt(worker, worker.port),
+    isSupervised && `agent-port ${whole(worker.runtimePort, 'runtime port')}`,
+    isSupervised && `pool-conn-name ${request},lua.corelane_sent(${index})`,
+  );
+}

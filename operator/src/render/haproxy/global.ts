@@ -1,0 +1,85 @@
+/** Section `global`: limits of the process, and the Lua that it loads. */
+import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, RUN_MOUNT_PATH } from '../../api/names.ts';
+import { given, type Lines, section, when } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import type { Pooling } from '../model/pooling.ts';
+import type { Quarantine } from '../model/quarantine.ts';
+import { ms, whole } from '../safe.ts';
+
+/** The key of the RenderService, as the pod mounts it. */
+const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
+
+/** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
+export function global(model: DataPlaneModel): string[] {
+  const { doors, drain, firstRuntimePort, isSupervised, limits, pooling, quarantine, queue, workers } = model;
+  const firstPort = whole(firstRuntimePort, 'runtime port');
+  return section(
+    'global',
+    '# One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.',
+    'nbthread 1',
+    '# HAProxy derives its maxconn (half of this) by itself; where the container may open fewer files it takes those, while',
+    '# a fixed maxconn would keep it from starting. Without a bound it would fill memory where the limit is 10^9.',
+    `fd-hard-limit ${whole(limits.haproxyFiles, 'open files')}`,
+    `hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}`,
+    'log stdout format raw daemon notice',
+    `stats socket ${RUN_MOUNT_PATH}/haproxy.sock mode 600 level admin`,
+    '# The entry point sets it: addresses from which kubelet may come.',
+    'presetenv CORELANE_NODE 127.0.0.1',
+    lua('corelane', [
+      `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
+      `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,
+      `queue-timeout-ms=${whole(queue.timeoutMs, 'queue.timeout')}`,
+      `waiters-max=${whole(doors.waitersMax, 'waiters')}`,
+      `stranger-waiters-max=${whole(doors.strangerWaitersMax, 'waiters')}`,
+    ]),
+    lua('second-tries', [`first-port=${firstPort}`, `places=${whole(model.rememberedMax, 'notes')}`]),
+    given(pooling, (pooling) => asksPeers(pooling, model)),
+    when(
+      isSupervised,
+      lua('worker-metrics', [`workers=${whole(workers.length, 'workersPerPod')}`, `first-port=${firstPort}`]),
+    ),
+    given(quarantine, (quarantine) => quarantineLua(quarantine, model)),
+    '# How Lua asks others: a dead one costs no more than this, once.',
+    'httpclient.timeout.connect 200ms',
+    'httpclient.retries 0',
+    'httpclient.resolvers.disabled on',
+  );
+}
+
+function lua(file: string, settings: string[] = []): string {
+  return [`lua-load /usr/share/corelane/haproxy/${file}.lua`, ...settings].join(' ');
+}
+
+function asksPeers(pooling: Pooling, { ports, queue }: DataPlaneModel): Lines {
+  return [
+    '# The entry point and the pod set these; the defaults let the file be checked elsewhere.',
+    'presetenv CORELANE_NAMESERVER 127.0.0.1',
+    'presetenv CORELANE_PEERS peers.invalid',
+    // The same for old and new pods of this RenderService.
+    when(pooling.acrossRevisions, `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`),
+    when(!pooling.acrossRevisions, 'presetenv CORELANE_REVISION none'),
+    lua('peer-key', [`file=${PEERS_KEY_FILE}`, `overlap-ms=${whole(pooling.keyOverlapMs, 'overlap of keys')}`]),
+    lua('peer-questions'),
+    lua('pooling', [
+      `asks-max=${whole(pooling.asksMax, 'pooling.maxAsks')}`,
+      `queue-length-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
+      `shed=${pooling.shed ? 1 : 0}`,
+      `port=${whole(ports.peers, 'port')}`,
+      `hand-over=${pooling.handsOver ? 1 : 0}`,
+      `revision="\${CORELANE_REVISION}"`,
+    ]),
+  ];
+}
+
+function quarantineLua(quarantine: Quarantine, { firstRuntimePort, queue, workers }: DataPlaneModel): string {
+  return lua('quarantine', [
+    `kills=${whole(quarantine.killsMin, 'watchdog.quarantine.kills')}`,
+    `window-ms=${whole(quarantine.windowMs, 'watchdog.quarantine.window')}`,
+    `duration-ms=${whole(quarantine.durationMs, 'watchdog.quarantine.duration')}`,
+    `stall-ms=${whole(quarantine.stallMs, 'watchdog.stallTimeout')}`,
+    `held-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
+    `held-ms-max=${whole(queue.timeoutMs, 'queue.timeout')}`,
+    `workers=${whole(workers.length, 'workersPerPod')}`,
+    `first-port=${whole(firstRuntimePort, 'runtime port')}`,
+  ]);
+}

@@ -1,0 +1,33 @@
+/** Frontend `health`: kubelet's probes, and the preStop hooks, which wait for the end of the drain. */
+import { section, when, words } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { whole } from '../safe.ts';
+import { door } from './door.ts';
+
+/** The frontend, which answers by itself. */
+export function health({ doors, isSupervised, pooling, ports }: DataPlaneModel): string[] {
+  const reply = (status: number, body: string) =>
+    `http-request return status ${status} content-type text/plain string ${body}`;
+  const noWorker = words('{ nbsrv(workers-up) eq 0 }', isSupervised && '{ nbsrv(workers-alive) eq 0 }');
+  return section(
+    'frontend health',
+    "# The entry point holds this port open: kubelet's probes wait in there while HAProxy is started again.",
+    `# corelane: health-port=${whole(ports.health, 'port')}`,
+    `bind "\${CORELANE_HEALTH}"`,
+    door(doors.health),
+    `${reply(200, 'ok')} if { path /livez }`,
+    `${reply(503, 'draining')} if { path /readyz } { lua.corelane_draining -m bool }`,
+    `http-request lua.wait_for_first_worker if { path /readyz } ${noWorker}`,
+    `${reply(503, 'no-worker')} if { path /readyz } ${noWorker}`,
+    when(pooling?.shed, `${reply(503, 'queue-full')} if { path /readyz } { lua.corelane_shed -m bool }`),
+    `${reply(200, 'ok')} if { path /readyz }`,
+    '# A preStop hook waits here for as long as the drain takes.',
+    'http-request set-var(txn.is_stranger) bool(true) if { path /wait-for-drain } !from_node',
+    'http-request set-timeout client 24h if { path /wait-for-drain }',
+    'http-request lua.wait_for_drain if { path /wait-for-drain }',
+    `${reply(503, 'too-many hdr Retry-After 1')} if { var(txn.crowded) -m bool }`,
+    `${reply(503, 'not-draining')} if { path /wait-for-drain } !{ lua.corelane_draining -m bool }`,
+    `${reply(200, 'drained')} if { path /wait-for-drain }`,
+    reply(404, '"not found"'),
+  );
+}

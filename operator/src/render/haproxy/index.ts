@@ -1,0 +1,47 @@
+/** haproxy.cfg of one pod, section by section. HAProxy 3.0. */
+import { given, paragraphs, text, when } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { workersAlive, workersGuarded, workersUp } from './checks.ts';
+import { defaults } from './defaults.ts';
+import { slots, workers } from './dispatch.ts';
+import { entrance } from './entrance.ts';
+import { global } from './global.ts';
+import { health } from './health.ts';
+import { elsewhere, late, peersEntrance, peersList, RESOLVERS } from './peers.ts';
+import { quarantineBackends } from './quarantine.ts';
+import { queue } from './queue.ts';
+import { STATS_PAGE, statistics, wholePages, workerRuntimes } from './statistics.ts';
+import { waitingRoom } from './waiting-room.ts';
+
+/**
+ * The whole haproxy.cfg.
+ * @throws RangeError when a value of the model cannot stand in the file.
+ */
+export function renderHaproxy(model: DataPlaneModel): string {
+  const { isSupervised, pooling, quarantine } = model;
+  return text(
+    paragraphs(
+      ['# Made by Corelane; changes are overwritten.', global(model)],
+      defaults(model),
+      entrance(model),
+      queue(model),
+      slots(model),
+      workers(model),
+      waitingRoom(model),
+      workersUp(model),
+      when(isSupervised, workersAlive(model)),
+      when(isSupervised, workersGuarded(model)),
+      given(quarantine, quarantineBackends),
+      given(pooling, () => RESOLVERS),
+      given(pooling, (pooling) => peersList(pooling, model)),
+      given(pooling, (pooling) => peersEntrance(pooling, model)),
+      when(pooling?.handsOver, elsewhere(model)),
+      when(pooling?.handsOver, late(model)),
+      health(model),
+      statistics(model),
+      wholePages(model),
+      STATS_PAGE,
+      when(isSupervised, workerRuntimes(model)),
+    ),
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * Limits of the ports that only kubelet, the operator and monitoring have business with, but that the whole cluster
+ * may reach.
+ */
+import type { RenderServiceSpec } from '../../api/spec.ts';
+
+export interface Doors {
+  health: Door;
+  stats: Door;
+  /** Preparations for a stop that may wait at a time: kubelet's hooks, and those of anybody else. */
+  waitersMax: number;
+  strangerWaitersMax: number;
+  /** Pages with all figures that one client, and all together, may have in so many seconds. */
+  wholePages: { eachMax: number; allMax: number; seconds: number };
+}
+
+/** Limits of a port that is not for clients. Strangers are all that do not come from the pod's own node. */
+export interface Door {
+  /** The next one waits in the kernel's queue. */
+  connectionsMax: number;
+  perSecondMax: number;
+  strangers: { eachMax: number; eachPerSecondMax: number; allMax: number };
+}
+
+/**
+ * 8998. The node's connections wait for each other, and each for two seconds at most: 5,000 idle ones hold up a probe,
+ * which has as long, for half a second. One that has sent half a request holds a buffer of 16 KiB: 64 MiB in all. A
+ * request costs some 50 us of HAProxy.
+ */
+const HEALTH_CONNECTIONS_MAX = 4_000;
+const HEALTH_PER_SECOND_MAX = 3_000;
+/** 8999. A narrow page costs some 0.5 ms of HAProxy, a whole one 4 ms [measured]. */
+const STATS_CONNECTIONS_MAX = 500;
+const STATS_PER_SECOND_MAX = 200;
+/** Prometheus asks twice in some seconds, a person's browser once in five. */
+const WHOLE_PAGES: Doors['wholePages'] = { eachMax: 5, allMax: 100, seconds: 10 };
+/**
+ * Beside a hook for each worker. Where kubelet comes from an address that the entry point does not know it is a
+ * stranger.
+ */
+const STRANGER_SLACK = 16;
+const WAITERS_MAX = 256;
+
+/** The limits of both ports for a defaulted spec. */
+export function doors({ workersPerPod }: RenderServiceSpec): Doors {
+  const each = workersPerPod + STRANGER_SLACK;
+  return {
+    health: {
+      connectionsMax: HEALTH_CONNECTIONS_MAX,
+      perSecondMax: HEALTH_PER_SECOND_MAX,
+      strangers: { eachMax: each, eachPerSecondMax: 2 * each, allMax: 4 * each },
+    },
+    stats: {
+      connectionsMax: STATS_CONNECTIONS_MAX,
+      perSecondMax: STATS_PER_SECOND_MAX,
+      // The operator asks for two pages of each worker that has had trouble, one after the other.
+      strangers: { eachMax: STRANGER_SLACK, eachPerSecondMax: STATS_PER_SECOND_MAX, allMax: STATS_CONNECTIONS_MAX / 2 },
+    },
+    waitersMax: WAITERS_MAX,
+    strangerWaitersMax: each,
+    wholePages: WHOLE_PAGES,
+  };
+}

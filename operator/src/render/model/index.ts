@@ -1,0 +1,155 @@
+/**
+ * Every decision about the data plane of one pod, as numbers and yes or no. haproxy/ and nginx/ only write it down.
+ * Times are milliseconds, sizes are bytes; the unit is the end of the name.
+ */
+import { drainAcceptMsMax, drainTimeoutMs } from '../../api/drain.ts';
+import { PORTS, workerName } from '../../api/names.ts';
+import { durationMs, sizeBytes } from '../../api/scalars.ts';
+import type { RenderServiceSpec } from '../../api/spec.ts';
+import { type Budget, budget } from './budget.ts';
+import { type Doors, doors } from './doors.ts';
+import { type Pooling, pooling } from './pooling.ts';
+import { type Quarantine, quarantine } from './quarantine.ts';
+import { type Timeouts, timeouts } from './timeouts.ts';
+
+/** One worker as HAProxy sees it. */
+export interface WorkerModel {
+  name: string;
+  port: number;
+  /** Port of 127.0.0.1 on which the worker's supervisor answers, if workers are supervised. */
+  runtimePort: number;
+}
+
+export interface DataPlaneModel {
+  workers: WorkerModel[];
+  /** Requests that one worker gets at a time. */
+  concurrency: number;
+  /** Requests that all workers together get at a time. */
+  slots: number;
+  balance: RenderServiceSpec['balance'];
+  /**
+   * Tries to connect to a worker, so that the waiting room's turn comes when all have refused and HAProxy knows none
+   * of it.
+   */
+  connectRetries: number;
+  /**
+   * Whether each worker has a supervisor: it says whether a worker is there, why it died, and which requests it had
+   * begun.
+   */
+  isSupervised: boolean;
+  /** Port of the first worker's supervisor; 0 where Lua has none to ask. */
+  firstRuntimePort: number;
+  /** Requests of a worker that Lua remembers: some that have ended may still be asked about. */
+  rememberedMax: number;
+  queue: { lengthMax: number; timeoutMs: number };
+  timeouts: Timeouts;
+  /** Which requests a second worker gets when the first one has died with them. */
+  replay: Replay;
+  /** Whether it matters if a request was begun, and somebody knows: only then is anybody asked. */
+  asksWhetherBegun: boolean;
+  /** Undefined if no URL is ever kept away from the workers. */
+  quarantine?: Quarantine;
+  body: { sizeBytesMax: number; memoryBytes: number };
+  response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
+  /** Address ranges of proxies in front. */
+  trusted: string[];
+  drain: { delayMs: number; acceptMsMax: number; timeoutMs: number };
+  /** Undefined if pods do not even look at each other. */
+  pooling?: Pooling;
+  pingPath: string;
+  /** Whether a request may become a WebSocket. */
+  webSockets: boolean;
+  /** Seconds that a refused client is asked to wait. */
+  retryAfterSeconds: number;
+  ports: { http: number; health: number; stats: number; peers: number };
+  limits: Budget;
+  /** Whether one client may have only so many requests at a time. */
+  limitsClients: boolean;
+  doors: Doors;
+}
+
+interface Replay {
+  /** Whether there are requests that are rendered once, unless nobody has begun them. */
+  someOnlyOnce: boolean;
+  /**
+   * Methods whose requests are rendered again whatever the first worker did with them; undefined if it is not for the
+   * method to say.
+   */
+  methods?: string[];
+}
+
+/** A safe method (RFC 9110) asks for nothing to be changed. TRACE is one too, but nginx refuses it. */
+const REPLAY: Record<RenderServiceSpec['replay'], Replay> = {
+  Safe: { someOnlyOnce: true, methods: ['GET', 'HEAD', 'OPTIONS'] },
+  Always: { someOnlyOnce: false },
+  Never: { someOnlyOnce: true },
+};
+
+/** HAProxy's buffer is 16 KiB, so no response header is larger; nginx answers 502 if its own is smaller. */
+const RESPONSE_BUFFER_BYTES = 16 * 1024;
+/** nginx wants the part that is busy with sending (two buffers) to be less than all but one. */
+const RESPONSE_BUFFERS_MIN = 4;
+const RETRY_AFTER_SECONDS = 1;
+const REMEMBERED_MIN = 256;
+/** HAProxy's own tries, for workers that refuse though they live. */
+const RETRIES = 3;
+
+/** What the proxies of one pod do for a defaulted spec. */
+export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
+  const limits = budget(spec);
+  const isSupervised = spec.runtime.instrument;
+  const replay = REPLAY[spec.replay];
+  const slots = spec.workersPerPod * spec.concurrency;
+  return {
+    workers: workers(spec),
+    concurrency: spec.concurrency,
+    slots,
+    balance: spec.balance,
+    connectRetries: spec.workersPerPod + RETRIES,
+    isSupervised,
+    firstRuntimePort: isSupervised ? PORTS.firstWorkerRuntime : 0,
+    rememberedMax: Math.max(REMEMBERED_MIN, 2 * spec.concurrency),
+    queue: { lengthMax: spec.queue.maxLength, timeoutMs: durationMs(spec.queue.timeout) },
+    timeouts: timeouts(spec),
+    replay,
+    asksWhetherBegun: isSupervised && replay.someOnlyOnce,
+    quarantine: quarantine(spec),
+    body: {
+      sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),
+      memoryBytes: sizeBytes(spec.buffering.request.memory),
+    },
+    response: response(spec, limits),
+    trusted: spec.forwarded.trust,
+    drain: {
+      delayMs: durationMs(spec.drain.delay),
+      acceptMsMax: drainAcceptMsMax(spec.drain),
+      timeoutMs: drainTimeoutMs(spec),
+    },
+    pooling: pooling(spec, slots, limits),
+    pingPath: spec.ping.path,
+    webSockets: spec.webSockets.enabled,
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+    ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
+    limits,
+    limitsClients: limits.perClient !== undefined,
+    doors: doors(spec),
+  };
+}
+
+function workers({ workersPerPod }: RenderServiceSpec): WorkerModel[] {
+  return Array.from({ length: workersPerPod }, (_unused, index) => ({
+    name: workerName(index),
+    port: PORTS.firstWorker + index,
+    runtimePort: PORTS.firstWorkerRuntime + index,
+  }));
+}
+
+function response({ buffering }: RenderServiceSpec, { responseFileBytes }: Budget): DataPlaneModel['response'] {
+  const wanted = Math.ceil(sizeBytes(buffering.response.memory) / RESPONSE_BUFFER_BYTES);
+  return {
+    bufferBytes: RESPONSE_BUFFER_BYTES,
+    buffers: Math.max(RESPONSE_BUFFERS_MIN, wanted),
+    busyBytes: 2 * RESPONSE_BUFFER_BYTES,
+    fileBytesMax: responseFileBytes,
+  };
+}

@@ -1,0 +1,68 @@
+/** What pods have to do with each other. */
+import type { RenderServiceSpec } from '../../api/spec.ts';
+import type { Budget } from './budget.ts';
+
+/** How pods help each other. */
+export interface Pooling {
+  /** Peers that a request without a free slot asks at once. */
+  asksMax: number;
+  /** Peers that a pod knows. */
+  peersMax: number;
+  /** Whether requests may go to workers of other pods. If not, pods ask each other only how full their queues are. */
+  handsOver: boolean;
+  /** Requests that peers may have of this pod at a time; 0 if none is handed over. */
+  borrowedMax: number;
+  /** Whether a pod of another revision may be asked. */
+  acrossRevisions: boolean;
+  /** Whether a pod with a full queue leaves the Service while others have room. */
+  shed: boolean;
+  /** How long the key of before counts when there is another one. */
+  keyOverlapMs: number;
+  /** Connections to the peers' entrance, and of one address among those. */
+  connectionsMax: number;
+  perSourceMax: number;
+}
+
+/** A client that sticks to one pod can keep this many workers of others busy. Each is a server of HAProxy (some kB). */
+const BORROWED_MAX = 32;
+
+/** kubelet writes another key to all pods within two minutes; who has stolen the old one has it for so long. */
+const KEY_OVERLAP_MS = 10 * 60_000;
+
+/**
+ * Of the peers' entrance, so that requests at nginx do not notice strangers there. A fleet's questions take some
+ * hundred.
+ */
+const CONNECTIONS_MIN = 1_024;
+const CONNECTIONS_MAX = 4_096;
+/** And part of all that HAProxy has memory for: the rest is for nginx' requests, each of which takes up to three. */
+const CONNECTIONS_SHARE = 1 / 3;
+/** Connections that a peer has open for questions, at most. */
+const QUESTION_CONNECTIONS_MAX = 64;
+
+/** Whether pods of a defaulted spec ask each other anything. */
+export function hasPeers({ pooling, readiness }: RenderServiceSpec): boolean {
+  return pooling.enabled || readiness.shedWhenFull;
+}
+
+/**
+ * What pods do for each other, for a defaulted spec; undefined if they do not even look at each other.
+ * @param slots requests that all workers of a pod together get at a time
+ */
+export function pooling(spec: RenderServiceSpec, slots: number, { haproxyFiles }: Budget): Pooling | undefined {
+  if (!hasPeers(spec)) return undefined;
+  const { pooling, queue, readiness } = spec;
+  // A peer hands over what it borrows, and what waits for a worker: as many as this pod has slots and places to wait.
+  const wanted = CONNECTIONS_MIN + slots + queue.maxLength;
+  return {
+    asksMax: pooling.maxAsks,
+    peersMax: pooling.maxPeers,
+    handsOver: pooling.enabled,
+    borrowedMax: pooling.enabled ? BORROWED_MAX : 0,
+    acrossRevisions: pooling.acrossRevisions,
+    shed: readiness.shedWhenFull,
+    keyOverlapMs: KEY_OVERLAP_MS,
+    connectionsMax: Math.min(wanted, CONNECTIONS_MAX, Math.floor((haproxyFiles / 2) * CONNECTIONS_SHARE)),
+    perSourceMax: QUESTION_CONNECTIONS_MAX + BORROWED_MAX + slots,
+  };
+}

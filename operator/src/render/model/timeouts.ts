@@ -1,0 +1,49 @@
+/** Who waits how long. Whoever is nearer to the worker gives up first, so that the error says who was late. */
+import { durationMs } from '../../api/scalars.ts';
+import type { RenderServiceSpec } from '../../api/spec.ts';
+
+export interface Timeouts {
+  clientHeaderMs: number;
+  clientBodyMs: number;
+  clientSendMs: number;
+  clientIdleMs: number;
+  /** HAProxy waits this long for a worker that has the request. */
+  workerMs: number;
+  /** The same for a request that arrives while no worker is up: it waits in the waiting room first. */
+  workerAfterWaitingMs: number;
+  /** The first stage of HAProxy waits this long for the second one. */
+  lineMs: number;
+  /** HAProxy waits this long for nginx to take the response. */
+  haproxyClientMs: number;
+  /** nginx waits this long for HAProxy, between two reads and between two writes. */
+  proxyMs: number;
+}
+
+/** A render that ends at its limit is still passed on, and the worker runtime can act before HAProxy gives up. */
+const RENDER_MARGIN_MS = 1_000;
+/** nginx gives up last, so that the error says who was late. */
+const PROXY_SLACK_MS = 5_000;
+
+/** The time limits of a request for a defaulted spec. */
+export function timeouts(spec: RenderServiceSpec): Timeouts {
+  const queueMs = durationMs(spec.queue.timeout);
+  const workerMs = durationMs(spec.timeouts.render) + RENDER_MARGIN_MS;
+  // A request can wait twice: for any worker to come up, then for its turn.
+  const workerAfterWaitingMs = 2 * queueMs + workerMs;
+  const lineMs = workerAfterWaitingMs + PROXY_SLACK_MS;
+  const clientSendMs = durationMs(spec.timeouts.clientSend);
+  return {
+    clientHeaderMs: durationMs(spec.timeouts.clientHeader),
+    clientBodyMs: durationMs(spec.timeouts.clientBody),
+    clientSendMs,
+    clientIdleMs: durationMs(spec.keepAlive.idleTimeout),
+    workerMs,
+    workerAfterWaitingMs,
+    lineMs,
+    // A response that is larger than nginx' buffers goes at the speed of its client.
+    haproxyClientMs: clientSendMs + PROXY_SLACK_MS,
+    // Also bounds the sending: a body beyond HAProxy's buffer (about 230 kB) stays in nginx while its request queues.
+    // It may be held for queue.timeout before it stands in line.
+    proxyMs: (spec.watchdog.quarantine.enabled ? 2 : 1) * queueMs + lineMs + PROXY_SLACK_MS,
+  };
+}

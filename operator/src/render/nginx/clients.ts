@@ -1,0 +1,40 @@
+/** Who the client is, and what a worker gets to know of it. What a proxy says counts if its address is trusted. */
+import { block, type Lines } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { word } from '../safe.ts';
+import { HOST } from './hosts.ts';
+
+/** The real address, and what is sent on as X-Forwarded-For, -Proto and -Host. */
+export function clients({ trusted }: DataPlaneModel): Lines {
+  const ranges = trusted.map((range) => word(range, 'forwarded.trust'));
+  return [
+    "# $remote_addr is from here on the last address in X-Forwarded-For that is no trusted proxy's; $realip_remote_addr is the other",
+    '# end of the connection.',
+    ranges.map((range) => `set_real_ip_from ${range};`),
+    'real_ip_header X-Forwarded-For;',
+    'real_ip_recursive on;',
+    block(
+      'geo $realip_remote_addr $corelane_untrusted',
+      'default 1;',
+      ranges.map((range) => `${range} "";`),
+    ),
+    '# From the client on: what stands left of it, the client itself has written.',
+    block(
+      'map "$remote_addr $realip_remote_addr $http_x_forwarded_for" $corelane_forwarded_for',
+      'default "$remote_addr, $realip_remote_addr";',
+      '"~^([^ ]+) \\1 " $remote_addr;',
+      '"~^([^ ]+) [^ ]+ (?:.*[ ,])?(?<corelane_chain>\\1(?: *,.*)?)$" "$corelane_chain, $realip_remote_addr";',
+    ),
+    block(
+      'map "$corelane_untrusted|$http_x_forwarded_proto" $corelane_proto',
+      'default $scheme;',
+      '"|http" http;',
+      '"|https" https;',
+    ),
+    block(
+      'map "$corelane_untrusted|$http_x_forwarded_host" $corelane_forwarded_host',
+      'default $corelane_host;',
+      `"~^\\|(?<corelane_hosts>${HOST}(?: *, *${HOST}){0,7})$" $corelane_hosts;`,
+    ),
+  ];
+}

@@ -1,0 +1,59 @@
+/**
+ * Errors that nginx makes itself, and says so in X-Corelane-Error; those of HAProxy and of applications pass through.
+ */
+import { block, type Lines } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { whole } from '../safe.ts';
+import { requestLimits } from './limits.ts';
+
+/** Which status leads to which location. 417 to 420 are never sent: they stand for what nginx has no status for. */
+export function errorPages(model: DataPlaneModel): Lines {
+  return [
+    '# 408 is missing: nginx closes the connection of a client that is too slow, and logs 408.',
+    '# All of them here: a location with an error_page of its own would not have the others.',
+    'error_page 413 @corelane_413;',
+    'error_page 502 @corelane_502;',
+    'error_page 504 @corelane_504;',
+    '# 419 stands for "no valid host", or "no valid Referer": a 400 that nginx makes before it knows the URL could not be led anywhere.',
+    'error_page 419 = @corelane_400;',
+    block('if ($corelane_bad_request)', 'return 419;'),
+    '# 420 stands for "full": clients come back.',
+    requestLimits(model),
+    'error_page 420 = @corelane_full;',
+    '# 417 stands for "evicted": of a request of whose body nginx has waited.',
+    'error_page 417 = @corelane_evicted;',
+    '# 418 stands for "draining"; an error page keeps method and body.',
+    'error_page 418 = @corelane_draining;',
+    'recursive_error_pages on;',
+  ];
+}
+
+/** The locations, each of which is a paragraph. */
+export function errorLocations({ retryAfterSeconds }: DataPlaneModel): Lines[] {
+  const retry = `add_header Retry-After ${whole(retryAfterSeconds, 'Retry-After')} always;`;
+  return [
+    errorLocation('400', 400, 'bad-request'),
+    errorLocation(
+      'full',
+      503,
+      '$corelane_full',
+      retry,
+      // One that has too much itself is told so by the status.
+      block('if ($corelane_full = client-limit)', `return 429 '{"error":"client-limit"}';`),
+    ),
+    errorLocation('evicted', 503, 'body-too-slow', retry, '# Its place is free at once.', 'lingering_close off;'),
+    errorLocation('413', 413, 'body-too-large'),
+    errorLocation('502', 502, '$corelane_bad_gateway'),
+    errorLocation('504', 504, 'proxy-timeout'),
+  ];
+}
+
+function errorLocation(name: string, status: number, reason: string, ...further: Lines[]): string[] {
+  return block(
+    `location @corelane_${name}`,
+    'default_type application/json;',
+    `add_header X-Corelane-Error ${reason} always;`,
+    further,
+    `return ${status} '{"error":"${reason}"}';`,
+  );
+}

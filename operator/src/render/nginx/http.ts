@@ -1,0 +1,33 @@
+/** The core of `http`: what a client may send, how long it may take, and where temporary files are. */
+import type { Lines } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { ms, whole } from '../safe.ts';
+
+/** Directives of `http` itself. */
+export function http({ body, timeouts }: DataPlaneModel): Lines {
+  return [
+    'server_tokens off;',
+    'absolute_redirect off;',
+    'default_type application/octet-stream;',
+    'reset_timedout_connection on;',
+    '# HAProxy takes 15 kB.',
+    'large_client_header_buffers 2 8k;',
+    '# What is on disk needs no memory on its way.',
+    'sendfile on;',
+    '',
+    '# The root file system is read-only.',
+    'client_body_temp_path /tmp/client-body;',
+    'proxy_temp_path /tmp/proxy;',
+    'fastcgi_temp_path /tmp/fastcgi;',
+    'uwsgi_temp_path /tmp/uwsgi;',
+    'scgi_temp_path /tmp/scgi;',
+    '',
+    `client_header_timeout ${ms(timeouts.clientHeaderMs, 'timeouts.clientHeader')};`,
+    `client_body_timeout ${ms(timeouts.clientBodyMs, 'timeouts.clientBody')};`,
+    `send_timeout ${ms(timeouts.clientSendMs, 'timeouts.clientSend')};`,
+    `keepalive_timeout ${ms(timeouts.clientIdleMs, 'keepAlive.idleTimeout')};`,
+    'keepalive_requests 100000;',
+    `client_max_body_size ${whole(body.sizeBytesMax, 'buffering.request.maxSize')};`,
+    `client_body_buffer_size ${whole(body.memoryBytes, 'buffering.request.memory')};`,
+  ];
+}

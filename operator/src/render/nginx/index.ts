@@ -1,0 +1,33 @@
+/** nginx.conf of one pod: reads whole bodies, buffers responses, replays the request of a dead worker. nginx 1.26. */
+import { block, paragraphs, text } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { clients } from './clients.ts';
+import { HOSTS } from './hosts.ts';
+import { http } from './http.ts';
+import { limitZones } from './limits.ts';
+import { LOGGING } from './logging.ts';
+import { events, main } from './main.ts';
+import { proxy } from './proxy.ts';
+import { server } from './server.ts';
+import { NEXT_UPSTREAM, UPSTREAM } from './upstream.ts';
+import { VARIABLES } from './variables.ts';
+
+/**
+ * The whole nginx.conf.
+ * @throws RangeError when a value of the model cannot stand in the file.
+ */
+export function renderNginx(model: DataPlaneModel): string {
+  const sections = [
+    http(model),
+    VARIABLES,
+    clients(model),
+    HOSTS,
+    limitZones(model),
+    NEXT_UPSTREAM,
+    LOGGING,
+    UPSTREAM,
+    proxy(model),
+    server(model),
+  ];
+  return text(paragraphs(main(model), events(model), block('http', paragraphs(...sections))));
+}

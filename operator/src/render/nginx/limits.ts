@@ -1,0 +1,65 @@
+/** How many requests nginx may have at a time: of all clients, with bodies, and of one client. */
+import { block, given, type Lines, when } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { ms, whole } from '../safe.ts';
+
+/** What is counted, and the zones of `limits`. Goes into `http`. */
+export function limitZones({ body, limits, limitsClients, timeouts, webSockets }: DataPlaneModel): Lines {
+  const pastClient = limitsClients ? '$corelane_past_client' : 'past';
+  const webSocket = webSockets ? '$corelane_websocket' : '';
+  return [
+    '# Our module counts requests and their bodies. Where one more comes, the slowest client gives up its place; where nobody is slow,',
+    '# the one that comes is refused. It looks at those only that limit_conn lets pass.',
+    `corelane_requests ${whole(limits.requests, 'requests')};`,
+    `corelane_bodies ${whole(limits.bodies, 'bodies')};`,
+    '# Beyond what is kept in memory, or of unknown length.',
+    `corelane_large_bodies ${whole(limits.largeBodies, 'large bodies')};`,
+    `corelane_body_memory ${whole(body.memoryBytes, 'buffering.request.memory')};`,
+    `corelane_worker_held_max ${ms(timeouts.workerMs, 'timeouts.render')};`,
+    when(limitsClients, PER_CLIENT_ZONES),
+    when(webSockets, WEB_SOCKET_ZONE),
+    'limit_conn_log_level info;',
+    'limit_conn_status 420;',
+    // Who has refused a request: the module says so, and limit_conn leaves a trace.
+    block(
+      `map "$corelane_no_place|${pastClient}|${webSocket}" $corelane_full`,
+      'default client-limit;',
+      '"~^(?<corelane_places>[a-z-]+)\\|" $corelane_places;',
+      '"|past|websocket" websockets-full;',
+    ),
+  ];
+}
+
+/**
+ * One address, or 64 bits of IPv6, which is what one customer of a provider has at least. A proxy that listens for both
+ * families may tell an IPv4 address as an IPv6 one (::ffff:192.0.2.1): 64 bits of those would be all clients there are.
+ */
+const PER_CLIENT_ZONES: Lines = [
+  block(
+    'map $binary_remote_addr $corelane_client',
+    'default $binary_remote_addr;',
+    '"~(?s)^\\x00{10}\\xff\\xff(?<corelane_ipv4>.{4})$" $corelane_ipv4;',
+    '"~(?s)^(?<corelane_network>.{8}).{8}$" $corelane_network;',
+  ),
+  'limit_conn_zone $corelane_client zone=clients:8m;',
+  '# The keys are looked at in the order of the limits (see server), each only if all before let the request pass. This one counts nothing:',
+  '# it leaves a trace.',
+  block('map past $corelane_nobody', '"~(?<corelane_past_client>past)" "";'),
+  'limit_conn_zone $corelane_nobody zone=nobody:64k;',
+];
+
+const WEB_SOCKET_ZONE: Lines = [
+  block('map $http_upgrade $corelane_websocket', '~*^websocket$ websocket;'),
+  'limit_conn_zone $corelane_websocket zone=websockets:64k;',
+];
+
+/** The limits themselves. Go into `server`. */
+export function requestLimits({ limits, webSockets }: DataPlaneModel): Lines {
+  return [
+    given(limits.perClient, (perClient) => [
+      `limit_conn clients ${whole(perClient, 'limits.perClient.requests')};`,
+      'limit_conn nobody 1;',
+    ]),
+    when(webSockets, `limit_conn websockets ${whole(limits.webSockets, 'webSockets.maxPerWorker')};`),
+  ];
+}

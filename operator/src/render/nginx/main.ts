@@ -1,0 +1,24 @@
+/** Main context and `events`: limits of the process. */
+import { block, type Lines } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { ms, whole } from '../safe.ts';
+
+/** The main context. */
+export function main({ drain }: DataPlaneModel): Lines {
+  return [
+    '# Made by Corelane; changes are overwritten.',
+    '# The drain hook reads this line:',
+    `# corelane: drain-accept-ms-max=${whole(drain.acceptMsMax, 'drain.delay')}`,
+    '# One is enough, and our module counts for one.',
+    'worker_processes 1;',
+    'load_module /usr/share/corelane/nginx/ngx_http_corelane_module.so;',
+    `worker_shutdown_timeout ${ms(drain.timeoutMs, 'drain.timeout')};`,
+    'pid /tmp/nginx.pid;',
+    'error_log stderr warn;',
+  ];
+}
+
+/** The block of connections. */
+export function events({ limits }: DataPlaneModel): string[] {
+  return block('events', `worker_connections ${whole(limits.nginxConnections, 'connections')};`);
+}

@@ -1,0 +1,60 @@
+/** What nginx sends to HAProxy, takes from it, and buffers on both ways. */
+import { block, type Lines, when } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { ms, whole } from '../safe.ts';
+
+/** What else nginx would do because a response says so. */
+const IGNORED = ['Buffering', 'Charset', 'Expires', 'Limit-Rate', 'Redirect'].map((name) => `X-Accel-${name}`);
+
+/** Connections to HAProxy are kept. Nothing but a WebSocket may leave HTTP. */
+const UPGRADES_WEB_SOCKETS: Lines = [
+  block('map $http_upgrade $corelane_connection', 'default "";', '~*^websocket$ upgrade;'),
+  block('map $http_upgrade $corelane_upgrade', '~*^websocket$ websocket;'),
+  'proxy_set_header Connection $corelane_connection;',
+  'proxy_set_header Upgrade $corelane_upgrade;',
+];
+
+/** Headers, buffers and time limits of `proxy_pass`. */
+export function proxy({ response, timeouts, webSockets }: DataPlaneModel): Lines {
+  const proxyTime = ms(timeouts.proxyMs, 'timeouts.render');
+  return [
+    'proxy_http_version 1.1;',
+    when(webSockets, UPGRADES_WEB_SOCKETS),
+    when(!webSockets, 'proxy_set_header Connection "";'),
+    'proxy_set_header Host $corelane_host;',
+    'proxy_set_header X-Request-ID $corelane_request_id;',
+    '# No client chooses this one: it names the request for HAProxy, in both tries.',
+    'proxy_set_header X-Corelane-Request $request_id;',
+    'proxy_set_header X-Forwarded-For $corelane_forwarded_for;',
+    'proxy_set_header X-Forwarded-Proto $corelane_proto;',
+    'proxy_set_header X-Forwarded-Host $corelane_forwarded_host;',
+    'proxy_set_header X-Real-IP $remote_addr;',
+    '# nginx does not read it, so nobody has looked at what it says.',
+    'proxy_set_header Forwarded "";',
+    '# HAProxy takes away the other headers of the kind.',
+    'proxy_set_header X-Corelane-Untrusted $corelane_untrusted;',
+    'proxy_hide_header X-Corelane-Queue-Ms;',
+    'proxy_hide_header X-Corelane-Render-Ms;',
+    'proxy_hide_header X-Corelane-Worker;',
+    'proxy_hide_header X-Corelane-Stuck;',
+    'proxy_hide_header X-Corelane-Pod;',
+    'proxy_hide_header X-Corelane-Connection;',
+    '',
+    '# Second line: HAProxy lets none of these pass.',
+    `proxy_ignore_headers ${IGNORED.join(' ')};`,
+    '',
+    '# HAProxy sees a request when all of its body is here, and gets rid of a response as fast as it can be written.',
+    'proxy_request_buffering on;',
+    'proxy_buffering on;',
+    `proxy_buffer_size ${whole(response.bufferBytes, 'response buffer')};`,
+    `proxy_buffers ${whole(response.buffers, 'response buffers')} ${whole(response.bufferBytes, 'response buffer')};`,
+    `proxy_busy_buffers_size ${whole(response.busyBytes, 'response busy buffers')};`,
+    `proxy_temp_file_write_size ${whole(response.busyBytes, 'response file write size')};`,
+    `proxy_max_temp_file_size ${whole(response.fileBytesMax, 'buffering.response.maxFileSize')};`,
+    '',
+    'proxy_connect_timeout 1s;',
+    '# Longer than any wait in HAProxy: a large body is stuck half-way while its request queues.',
+    `proxy_send_timeout ${proxyTime};`,
+    `proxy_read_timeout ${proxyTime};`,
+  ];
+}

@@ -1,0 +1,48 @@
+/** The `server` of all requests: its locations, and the one that answers pings. */
+import { RUN_MOUNT_PATH } from '../../api/names.ts';
+import { block, type Lines, paragraphs } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { whole, word } from '../safe.ts';
+import { errorLocations, errorPages } from './errors.ts';
+
+/** A file that the drain hook makes. */
+const DRAINS = `if (-f ${RUN_MOUNT_PATH}/draining)`;
+
+/** The block. */
+export function server(model: DataPlaneModel): Lines {
+  const { limits, pingPath, ports } = model;
+  const sendBuffer = `sndbuf=${whole(limits.sendBufferBytes, 'send buffer')}`;
+  return [
+    '# The entry point makes this file where there is IPv6.',
+    block(
+      'server',
+      paragraphs(
+        [
+          `listen ${whole(ports.http, 'port')} default_server backlog=4096 ${sendBuffer};`,
+          'include /tmp/listen-ipv6*.conf;',
+          'server_name _;',
+        ],
+        errorPages(model),
+        block(
+          `location = ${word(pingPath, 'ping.path')}`,
+          'access_log off;',
+          'default_type text/plain;',
+          block(DRAINS, 'add_header X-Corelane-Error draining always;', 'return 503 "draining\\n";'),
+          'return 200 "ok\\n";',
+        ),
+        block(
+          'location /',
+          block(DRAINS, 'return 418;'),
+          '# Of a pod that drains by now; beside nginx\' own "keep-alive", over which "close" prevails.',
+          'add_header Connection $upstream_http_x_corelane_connection always;',
+          'proxy_pass http://corelane;',
+        ),
+        [
+          '# Clients are told to come back with a new connection, which leads to another pod.',
+          block('location @corelane_draining', 'keepalive_timeout 0;', 'proxy_pass http://corelane;'),
+        ],
+        ...errorLocations(model),
+      ),
+    ),
+  ];
+}
