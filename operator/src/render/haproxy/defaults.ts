@@ -1,10 +1,10 @@
 /** Section `defaults`: what holds for every frontend and backend that does not say otherwise. */
-import { section, when } from '../directives.ts';
+import { type Lines, section, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms } from '../safe.ts';
 
 /** The section. */
-export function defaults({ isSupervised, queue, timeouts, webSockets }: DataPlaneModel): string[] {
+export function defaults({ isSupervised, queue, timeouts, webSockets }: DataPlaneModel): Lines {
   return section(
     'defaults',
     'mode http',

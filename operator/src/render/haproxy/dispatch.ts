@@ -19,7 +19,7 @@ export const NAMES_WORKER = [
 ];
 
 /** The frontend, which knows the worker that a response is from. */
-export function slots(model: DataPlaneModel): string[] {
+export function slots(model: DataPlaneModel): Lines {
   return section(
     'frontend slots',
     `bind unix@${RUN_MOUNT_PATH}/slots.sock mode 600 backlog 4096`,
@@ -36,7 +36,7 @@ export function slots(model: DataPlaneModel): string[] {
 }
 
 /** The backend, which gives each worker as many requests as it may have. */
-export function workers(model: DataPlaneModel): string[] {
+export function workers(model: DataPlaneModel): Lines {
   const { balance, connectRetries, isSupervised, timeouts, workers } = model;
   const concurrency = whole(model.concurrency, 'concurrency');
   return section(

@@ -19,7 +19,7 @@ const FORWARDING = [
 ].join('|');
 
 /** The frontend: rules for requests in the order in which they are met, then those for responses. */
-export function entrance(model: DataPlaneModel): string[] {
+export function entrance(model: DataPlaneModel): Lines {
   const { quarantine } = model;
   return section(
     'frontend front',

@@ -10,7 +10,7 @@ import { ms, whole } from '../safe.ts';
 const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
-export function global(model: DataPlaneModel): string[] {
+export function global(model: DataPlaneModel): Lines {
   const { doors, drain, firstRuntimePort, isSupervised, limits, pooling, quarantine, queue, workers } = model;
   const firstPort = whole(firstRuntimePort, 'runtime port');
   return section(

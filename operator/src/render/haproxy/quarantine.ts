@@ -68,7 +68,7 @@ export const COUNTS_URLS: Lines = [
 ];
 
 /** Tables of URLs, and the backend that refuses. */
-export function quarantineBackends({ durationMs, retryAfterSeconds, stallMs, urlsMax }: Quarantine): string[] {
+export function quarantineBackends({ durationMs, retryAfterSeconds, stallMs, urlsMax }: Quarantine): Lines {
   const expire = ms(durationMs, 'watchdog.quarantine.duration');
   const table = `stick-table type string len 32 size ${whole(urlsMax, 'URLs')} expire ${expire} store conn_cur`;
   return paragraphs(

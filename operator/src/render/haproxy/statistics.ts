@@ -6,7 +6,7 @@ import { bindAny, door } from './door.ts';
 import { serverAt } from './servers.ts';
 
 /** The frontend: whole pages are counted, workers have pages of their own. */
-export function statistics({ doors, isSupervised, ports }: DataPlaneModel): string[] {
+export function statistics({ doors, isSupervised, ports }: DataPlaneModel): Lines {
   const { eachMax, allMax, seconds } = doors.wholePages;
   const tooMany = words(
     'http-request return status 429 content-type text/plain string "too many whole pages"',
@@ -65,7 +65,7 @@ export const STATS_PAGE: Lines = [
 ];
 
 /** The supervisors listen on loopback; this is how Prometheus reaches them. */
-export function workerRuntimes({ workers }: DataPlaneModel): string[] {
+export function workerRuntimes({ workers }: DataPlaneModel): Lines {
   return section(
     'backend worker-runtimes',
     'timeout server 5s',

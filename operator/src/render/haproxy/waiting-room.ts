@@ -3,14 +3,14 @@
  * peer.
  */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
-import { section, when, words } from '../directives.ts';
+import { type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { saysWhoDied } from './deaths.ts';
 import { NAMES_WORKER } from './dispatch.ts';
 import { errorReply, tooLateReplies } from './replies.ts';
 
 /** The frontend, a server of backend `workers` when no worker is up. */
-export function waitingRoom(model: DataPlaneModel): string[] {
+export function waitingRoom(model: DataPlaneModel): Lines {
   const { isSupervised, pooling, retryAfterSeconds } = model;
   const inVain = words('if in_vain', pooling?.handsOver && '!{ var(txn.peer) -m found }');
   return section(

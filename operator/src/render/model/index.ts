@@ -33,8 +33,8 @@ export interface DataPlaneModel {
    */
   connectRetries: number;
   /**
-   * Whether each worker has a supervisor: it says whether a worker is there, why it died, and which requests it had
-   * begun.
+   * Whether each worker is meant to have a supervisor. It says whether the worker is there, why it died, and which
+   * requests it had begun.
    */
   isSupervised: boolean;
   /** Port of the first worker's supervisor; 0 where Lua has none to ask. */
@@ -91,8 +91,8 @@ const RESPONSE_BUFFER_BYTES = 16 * 1024;
 const RESPONSE_BUFFERS_MIN = 4;
 const RETRY_AFTER_SECONDS = 1;
 const REMEMBERED_MIN = 256;
-/** HAProxy's own tries, for workers that refuse though they live. */
-const RETRIES = 3;
+/** Beside one for each worker: as many as HAProxy has by default. */
+const RETRIES_MORE = 3;
 
 /** What the proxies of one pod do for a defaulted spec. */
 export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
@@ -105,7 +105,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     concurrency: spec.concurrency,
     slots,
     balance: spec.balance,
-    connectRetries: spec.workersPerPod + RETRIES,
+    connectRetries: spec.workersPerPod + RETRIES_MORE,
     isSupervised,
     firstRuntimePort: isSupervised ? PORTS.firstWorkerRuntime : 0,
     rememberedMax: Math.max(REMEMBERED_MIN, 2 * spec.concurrency),

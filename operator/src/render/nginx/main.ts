@@ -19,6 +19,6 @@ export function main({ drain }: DataPlaneModel): Lines {
 }
 
 /** The block of connections. */
-export function events({ limits }: DataPlaneModel): string[] {
+export function events({ limits }: DataPlaneModel): Lines {
   return block('events', `worker_connections ${whole(limits.nginxConnections, 'connections')};`);
 }
