@@ -44,7 +44,8 @@ COPY sidecar/runtime/ /usr/share/corelane/runtime/
 COPY --from=reaper /reaper /usr/share/corelane/runtime/reaper
 COPY --from=nginx-module /usr/share/nginx/src/objs/ngx_http_corelane_module.so /usr/share/corelane/nginx/
 # Modes are set here because COPY --chmod needs BuildKit and a checkout may have lost them.
-RUN chmod 0755 /usr/local/bin/corelane-* && chmod 0644 /usr/share/corelane/haproxy/* /usr/share/corelane/runtime/*.cjs
+RUN chmod 0755 /usr/local/bin/corelane-* && chmod -R u=rw,go=r,a+X /usr/share/corelane/haproxy \
+    && chmod 0644 /usr/share/corelane/runtime/*.cjs
 # Numeric, so that kubelet can verify runAsNonRoot.
 USER 10001:10001
 EXPOSE 8998 8999 9000 9001

@@ -120,7 +120,7 @@ test('a worker that becomes free elsewhere takes what has waited longest', async
   const [home, other] = fleet.pods as [Pod, Pod];
   const long = home.get('/?hold=1&id=long');
   await home.begun('long');
-  // Longer than a refusal is remembered (pooling.lua, WANTED_MS): who waits must have asked again.
+  // Longer than a refusal is remembered (pooling/offering.lua, WANTED_MS): who waits must have asked again.
   const short = other.get('/?ms=1000&id=short');
   await other.begun('short');
   const waiting: Promise<Answer>[] = [];

@@ -7,7 +7,7 @@ export type MutantFile =
   | 'haproxy.cfg'
   | 'nginx.conf'
   | 'corelane.lua'
-  | 'pooling.lua'
+  | `pooling/${'answering' | 'askers' | 'borrowing' | 'heartbeats' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'tickets'}.lua`
   | 'peer-key.lua'
   | 'peer-questions.lua'
   | 'second-tries.lua'
@@ -764,35 +764,35 @@ const pooling: Mutant[] = [
   {
     name: 'connections to a peer that has gone stay open',
     breaks: 'drain',
-    file: 'pooling.lua',
+    file: 'pooling/peers.lua',
     edits: [[/corelane_forget_peer\(peer\)/g, 'peer.is_gone = true']],
     caughtBy: 'pooling: connections that pods keep for their questions',
   },
   {
     name: 'nobody is asked when a request arrives, nor later',
     breaks: 'pooling',
-    file: 'pooling.lua',
+    file: 'pooling/borrowing.lua',
     edits: [[/ask\(peer, 'slot'\)/g, "'never'"]],
     caughtBy: 'pooling: what finds no slot at home',
   },
   {
     name: 'who waits is not asked for again',
     breaks: 'pooling',
-    file: 'pooling.lua',
+    file: 'pooling/borrowing.lua',
     edits: [[/core\.msleep\(pause_ms\)/g, 'core.msleep(3600000)']],
     caughtBy: 'pooling: a worker that becomes free elsewhere',
   },
   {
     name: 'who has been refused is forgotten',
     breaks: 'pooling',
-    file: 'pooling.lua',
+    file: 'pooling/offering.lua',
     edits: [[/wanting\[#wanting \+ 1\] = .*/g, REMOVED]],
     caughtBy: 'pooling: a worker that becomes free elsewhere',
   },
   {
     name: 'a borrowed slot stays open',
     breaks: 'pooling',
-    file: 'pooling.lua',
+    file: 'pooling/borrowing.lua',
     edits: [[/set_weight\('0'\)/g, "set_weight('1')"]],
     caughtBy: 'pooling: a slot that a peer has kept is for one request',
   },
@@ -816,8 +816,8 @@ const pooling: Mutant[] = [
   {
     name: 'any revision is a peer',
     breaks: 'pooling',
-    file: 'pooling.lua',
-    edits: [[/header\('x-corelane-revision'\) == revision/g, 'true']],
+    file: 'pooling/answering.lua',
+    edits: [[/header\('x-corelane-revision'\) == settings\['revision'\]/g, 'true']],
     caughtBy: 'pooling: pods of another revision',
   },
   {
@@ -837,16 +837,23 @@ const pooling: Mutant[] = [
   {
     name: 'a pod says who it is wherever it was meant to be',
     breaks: 'peers',
-    file: 'pooling.lua',
+    file: 'pooling/askers.lua',
     edits: [[/'hello', from, address\)/g, "'hello', from, '192.0.2.1')"]],
     caughtBy: 'peers: only the key and the very address',
   },
   {
     name: 'a ticket may be used again',
     breaks: 'peers',
-    file: 'pooling.lua',
-    edits: [[/^ {2}tickets\[ticket\] = nil\n/gm, REMOVED]],
+    file: 'pooling/tickets.lua',
+    edits: [[/^ {2}self\.entries\[ticket\] = nil\n/gm, REMOVED]],
     caughtBy: 'peers: a request comes in with the ticket',
+  },
+  {
+    name: 'who gives up a reservation gives up the oldest',
+    breaks: 'pooling',
+    file: 'pooling/reservations.lua',
+    edits: [[/if other == reservation then/g, 'if index == 1 then']],
+    caughtBy: 'lua: reservations.lua',
   },
   {
     name: 'requests come in without a ticket',
@@ -900,7 +907,7 @@ const pooling: Mutant[] = [
   {
     name: 'a pod that drains says yes',
     breaks: 'pooling',
-    file: 'pooling.lua',
+    file: 'pooling/answering.lua',
     edits: [[/corelane_draining\(\) or /g, REMOVED]],
     caughtBy: 'pooling: a pod that drains takes nothing',
   },
@@ -914,7 +921,7 @@ const pooling: Mutant[] = [
   {
     name: 'nobody watches the peers that have requests of ours',
     breaks: 'I2',
-    file: 'pooling.lua',
+    file: 'pooling/heartbeats.lua',
     edits: [[/slot\.server:shut_sess\(\)/g, 'local _ = slot']],
     caughtBy: 'pooling: a frozen peer',
   },
@@ -928,7 +935,7 @@ const pooling: Mutant[] = [
   {
     name: 'a full pod leaves even if all are full',
     breaks: 'readiness',
-    file: 'pooling.lua',
+    file: 'pooling/readiness.lua',
     edits: [[/is_full and #peers_with_room\(\) > 0/g, 'is_full']],
     caughtBy: 'pooling: a fleet that is full everywhere',
   },

@@ -1,5 +1,5 @@
 /** The files of the data plane as they are, for mutants to change. */
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { renderServiceSpec } from '../../../operator/src/api/validated-spec.ts';
 import { renderConfig } from '../../../operator/src/render/index.ts';
@@ -9,12 +9,12 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** Where the files that are not made from a spec stand in the repository, and in the image. */
 export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: string]>> = {
-  'corelane.lua': ['sidecar/haproxy/corelane.lua', '/usr/share/corelane/haproxy/corelane.lua'],
-  'peer-key.lua': ['sidecar/haproxy/peer-key.lua', '/usr/share/corelane/haproxy/peer-key.lua'],
-  'peer-questions.lua': ['sidecar/haproxy/peer-questions.lua', '/usr/share/corelane/haproxy/peer-questions.lua'],
-  'quarantine.lua': ['sidecar/haproxy/quarantine.lua', '/usr/share/corelane/haproxy/quarantine.lua'],
-  'second-tries.lua': ['sidecar/haproxy/second-tries.lua', '/usr/share/corelane/haproxy/second-tries.lua'],
-  'pooling.lua': ['sidecar/haproxy/pooling.lua', '/usr/share/corelane/haproxy/pooling.lua'],
+  ...Object.fromEntries(
+    globSync('**/*.lua', { cwd: `${ROOT}/sidecar/haproxy` }).map((name) => [
+      name,
+      [`sidecar/haproxy/${name}`, `/usr/share/corelane/haproxy/${name}`],
+    ]),
+  ),
   'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
   'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
   ...Object.fromEntries(

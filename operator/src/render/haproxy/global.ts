@@ -25,6 +25,7 @@ export function global(model: DataPlaneModel): Lines {
     `stats socket ${RUN_MOUNT_PATH}/haproxy.sock mode 600 level admin`,
     '# The entry point sets it: addresses from which kubelet may come.',
     'presetenv CORELANE_NODE 127.0.0.1',
+    'lua-prepend-path /usr/share/corelane/haproxy/?.lua',
     lua('corelane', [
       `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
       `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,

@@ -1,0 +1,54 @@
+-- Answers questions of peers: for a slot, to an offer, whether there is room.
+local askers = require('pooling.askers')
+
+-- HAProxy listens on one socket for both families.
+local function plain_address(address)
+  return (tostring(address):gsub('^::ffff:', ''))
+end
+
+return function(settings, peers, capacity, lending, offering, borrowing)
+  local function peer_of(fetches)
+    peers.known()
+    return peers.at(plain_address(fetches:src()))
+  end
+
+  -- The answer to a question of `asker`, and with "yes" the token of the reservation.
+  local function answer_to(asker, what, fetches, header)
+    local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == settings['revision']
+    if is_peer and what == 'offer' then
+      return borrowing.take_offer(peer_of(fetches), header('x-corelane-promise'), asker)
+    end
+    if corelane_draining() or corelane_workers_alive() == 0 then return 'full' end
+    local free = capacity.free_slots(fetches)
+    if is_peer and what == 'slot' then
+      if free > lending.reserved() then
+        return 'yes', lending.issue_ticket(asker, lending.reserve(asker.identity))
+      end
+      offering.remember(peer_of(fetches))
+    end
+    if free > 0 or 2 * capacity.queue_length(fetches) < settings['queue-length-max'] then return 'room' end
+    return 'full'
+  end
+
+  -- Sets txn.answer, txn.token and perhaps txn.promise; for a question that HAProxy has to answer txn.token alone. Nothing for
+  -- somebody who does not have the key.
+  core.register_action('answer_peer', { 'http-req' }, function(txn)
+    local headers = txn.http:req_get_headers()
+    local function header(name) return headers[name] and headers[name][0] end
+    local what, from, token = header('x-corelane-ask'), header('x-corelane-from'), header('x-corelane-token') or ''
+    if what == 'hello' then
+      local proof = askers.welcome(from, token)
+      if not proof then return end
+      txn:set_var('txn.answer', 'welcome')
+      txn:set_var('txn.identity', corelane_identity)
+      txn:set_var('txn.token', proof)
+      return
+    end
+    local asker = askers.known(from, token)
+    if not asker then return end
+    txn:set_var('txn.token', asker.answer)
+    local answer, promise = answer_to(asker, what, txn.f, header)
+    txn:set_var('txn.answer', answer)
+    if promise then txn:set_var('txn.promise', promise) end
+  end)
+end

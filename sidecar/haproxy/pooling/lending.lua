@@ -1,0 +1,45 @@
+-- Slots of this pod that are kept for requests of peers, and the tickets that these come with.
+
+-- A reserved slot that nobody has taken by then is free again.
+local RESERVATION_MS = 20
+-- Its request may come later all the same (this pod has no CPU, the first packet is lost); it waits here then.
+local TICKET_MS = 10000
+local TICKETS_MAX = 4096
+
+local new_reservations = require('pooling.reservations')
+local new_tickets = require('pooling.tickets')
+
+return function(peers, capacity)
+  local now_ms = corelane_now_ms
+  local reservations = new_reservations(RESERVATION_MS)
+  local tickets = new_tickets(TICKET_MS, TICKETS_MAX)
+  local lending = {}
+
+  function lending.reserve(whose) return reservations:add(whose, now_ms()) end
+
+  function lending.release(reservation) reservations:release(reservation) end
+
+  -- How many slots are kept.
+  function lending.reserved() return reservations:count(now_ms()) end
+
+  -- For the process that `asker` names: what it hands one request over with.
+  function lending.issue_ticket(asker, reservation)
+    local promise = corelane_random()
+    local ticket, proof = peers.ticket_and_proof(asker.key, promise, asker.identity, corelane_identity)
+    tickets:add(ticket, { proof = proof, reservation = reservation }, now_ms())
+    return promise
+  end
+
+  -- A request comes from a peer, with the ticket that it has got for it. Sets txn.proof, and txn.slot_kept if it finds the
+  -- slot that was kept for it; nothing for somebody who has no reservation.
+  core.register_action('admit_hand_over', { 'http-req' }, function(txn)
+    local ticket = txn:get_var('txn.ticket')
+    local entry = ticket and tickets:take(ticket, now_ms())
+    if not entry then return end
+    reservations:release(entry.reservation)
+    txn:set_var('txn.proof', entry.proof)
+    if capacity.free_slots(txn.f) > 0 then txn:set_var('txn.slot_kept', true) end
+  end)
+
+  return lending
+end

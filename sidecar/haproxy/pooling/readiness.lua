@@ -1,0 +1,52 @@
+-- Whether a pod whose queue is full leaves the Service for a while (readiness.shedWhenFull).
+
+-- The queue has been full for so long; another pod had room at most so long ago; how often one looks.
+local SAMPLE_MS = 250
+local FULL_MS = 2000
+local ROOM_MS = 5000
+local LOOK_MS = 500
+
+return function(settings, peers, capacity)
+  local now_ms = corelane_now_ms
+  local full_since = nil
+  local is_full = false
+  local looked_at = -math.huge
+
+  -- The peers that had room when they were asked last, a while ago at most.
+  local function peers_with_room()
+    local list, now = {}, now_ms()
+    for _, peer in ipairs(peers.known()) do
+      if now - peer.room_at <= ROOM_MS then list[#list + 1] = peer end
+    end
+    return list
+  end
+
+  -- Whether new connections had better go to another pod. Never when no other is known to have room: a fleet that is full
+  -- everywhere stays ready everywhere.
+  core.register_fetches('corelane_shed', function()
+    return is_full and #peers_with_room() > 0
+  end)
+
+  -- Looks at the queue; for a loop.
+  return function()
+    core.msleep(SAMPLE_MS)
+    local length_max = settings['queue-length-max']
+    local length = capacity.waiting() + (core.backends['workers']:get_stats().qcur or 0)
+      + (core.frontends['waiting-room']:get_stats().scur or 0)
+    local now = now_ms()
+    if length >= length_max and length > 0 then
+      full_since = full_since or now
+      if now - full_since >= FULL_MS then is_full = true end
+    else
+      full_since = nil
+      if 2 * length <= length_max then is_full = false end
+    end
+    -- Only a pod that is in trouble needs to know how the others are. One that had room may be full by now.
+    if full_since and now - looked_at >= LOOK_MS then
+      looked_at = now
+      local list = peers_with_room()
+      if #list == 0 then list = peers.known() end
+      if #list > 0 then peers.ask(list[math.random(#list)], 'look') end
+    end
+  end
+end

@@ -1,0 +1,28 @@
+-- pooling/reservations.lua
+local new = require('pooling.reservations')
+
+test('a reservation is one slot for its time', function()
+  local reservations = new(20)
+  reservations:add('a', 100)
+  equal(reservations:count(100), 1)
+  equal(reservations:count(119), 1)
+  equal(reservations:count(120), 0)
+end)
+
+test('who gives up a reservation gives up his own', function()
+  local reservations = new(20)
+  local first = reservations:add('a', 100)
+  reservations:add('b', 110)
+  reservations:release(first)
+  equal(reservations:count(119), 1)
+  equal(reservations.list[1].whose, 'b')
+end)
+
+test('one that is over takes none of the others away', function()
+  local reservations = new(20)
+  local late = reservations:add('a', 100)
+  reservations:add('b', 119)
+  equal(reservations:count(125), 1)
+  reservations:release(late)
+  equal(reservations:count(125), 1)
+end)
