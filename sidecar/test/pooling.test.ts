@@ -323,6 +323,8 @@ test('a slot that a peer has kept is for one request', async () => {
   await home.begun('waits');
   other.release('own');
   expect((await Promise.all(requests)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  // Without a ticket of its own it would have been turned away there.
+  expect(await home.handedOver()).toBe(1);
 });
 
 test('what comes from a peer and finds no slot waits for a worker of this pod, and not in line', async () => {
