@@ -28,6 +28,7 @@ export default {
         '<rootDir>/examples/**/*.test.mjs',
         '<rootDir>/e2e/load/*.test.mjs',
         '<rootDir>/bench/test/*.test.ts',
+        '<rootDir>/sidecar/test/unit/*.test.ts',
       ],
     },
     {

@@ -1,5 +1,5 @@
 /**
- * Writes all that is made from the schema and the RBAC table:
+ * Writes all that is made from the schema, the RBAC table and the lifecycle of workers:
  *   node operator/gen/generate.ts           writes
  *   node operator/gen/generate.ts --check   writes nothing, names what differs, exit 1
  */
@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { rules } from '../src/kube/rbac.ts';
 import { customResourceDefinition } from './crd.ts';
+import { withPicture } from './lifecycle.ts';
 import { referencePage } from './reference.ts';
 
 const NOTE = 'Made by "make generate" from operator/src; do not edit.';
@@ -26,6 +27,7 @@ function generatedFiles(): Record<string, string> {
     'charts/corelane/files/rbac-namespaced.yaml': yaml(rules.namespaced),
     'charts/corelane/files/rbac-own-namespace.yaml': yaml(rules.ownNamespace),
     'docs/reference.md': referencePage(),
+    'docs/runtime.md': withPicture(readFileSync('docs/runtime.md', 'utf8')),
   };
 }
 

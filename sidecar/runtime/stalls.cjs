@@ -3,6 +3,7 @@
 
 const { isStopped, killBelow } = require('./processes.cjs');
 const { summary } = require('./stack.cjs');
+const { state } = require('./state.cjs');
 const { ask } = require('./watchers.cjs');
 
 /** The stack of JavaScript comes at once, that of a native function when it returns: as long again as the stall, in bounds. */
@@ -17,7 +18,6 @@ const UNKNOWN = 'a native function that does not return';
 
 /** `{ time, pid, seconds, in, requests, stack }`, the newest last. */
 const history = [];
-let total = 0;
 
 /** Stops the event loop of `pid` where it is: `{ frames?, requests }`. The loop stays stopped. */
 async function capture(pid, stallMs) {
@@ -32,7 +32,7 @@ async function capture(pid, stallMs) {
 
 /** Notes one: from what `capture` has found. */
 function record(pid, silentMs, { frames, requests, stopped }) {
-  total += 1;
+  state.stalls += 1;
   const stall = {
     time: new Date().toISOString(),
     pid,
@@ -57,4 +57,4 @@ function stallOf(requestId) {
   return last && Date.now() - Date.parse(last.time) < RECENT_MS ? last : undefined;
 }
 
-module.exports = { capture, history, record, stallOf, summaries, total: () => total };
+module.exports = { capture, history, record, stallOf, summaries, total: () => state.stalls };

@@ -1,6 +1,8 @@
 /** The supervisor's end of the connections to watchdog threads (thread.cjs), by process. */
 'use strict';
 
+const { state } = require('./state.cjs');
+
 /** A line is a stack or a page of metrics. */
 const LINE_BYTES_MAX = 1024 * 1024;
 
@@ -10,7 +12,6 @@ const threads = new Map();
 const asked = new Map();
 /** pid -> who waits for its thread. */
 const awaited = new Map();
-let lastId = 0;
 
 /** Takes over the connection of a thread. */
 function attachThread(pid, socket) {
@@ -72,8 +73,8 @@ function attachBulk(id, socket) {
 function ask(pid, command, { limitMs, argument = '', onPart, onBulk } = {}) {
   const socket = threads.get(pid);
   if (!socket?.writable) return Promise.resolve(undefined);
-  lastId += 1;
-  const id = lastId;
+  state.lastQuestion += 1;
+  const id = state.lastQuestion;
   return new Promise((resolve) => {
     const timer = setTimeout(() => done(undefined), limitMs);
     const done = (content) => {

@@ -14,7 +14,28 @@ export type MutantFile =
   | 'quarantine.lua'
   | 'corelane-drain'
   | 'corelane-entrypoint'
-  | `${'begun' | 'gate' | 'head' | 'health' | 'length' | 'pages' | 'recycling' | 'supervise' | 'thread' | 'worker'}.cjs`;
+  | `${RuntimeModule}.cjs`;
+
+/** Of the runtime, those that are broken. */
+export const RUNTIME_MODULES = [
+  'abandoned',
+  'begun',
+  'child',
+  'gate',
+  'head',
+  'health',
+  'length',
+  'lifecycle',
+  'pages',
+  'questions',
+  'recycler',
+  'recycling',
+  'servers',
+  'thread',
+  'watchdog',
+  'worker',
+] as const;
+type RuntimeModule = (typeof RUNTIME_MODULES)[number];
 
 export interface Mutant {
   name: string;
@@ -1015,15 +1036,15 @@ const runtime: Mutant[] = [
   {
     name: 'a worker that hangs in one of its places is killed with what others wait for',
     breaks: 'I2',
-    file: 'supervise.cjs',
-    edits: [[/isAbandoned = isEmpty \|\| \(await drainInTurn\(\)\);/g, 'isAbandoned = true;']],
+    file: 'abandoned.cjs',
+    edits: [[/\(await drainInTurn\(\)\)/g, 'true']],
     caughtBy: 'hanging: with concurrency 2',
   },
   {
     name: 'a worker that is replaced because nobody waits for it counts as down',
     breaks: 'readiness',
-    file: 'supervise.cjs',
-    edits: [[/ \|\| isReplacing\(\)/g, REMOVED]],
+    file: 'questions.cjs',
+    edits: [[/ \|\| isReplacing\(state\.life, nowMs\(\)\)/g, REMOVED]],
     caughtBy: 'hanging: a render that was given up and never ends',
   },
   {
@@ -1057,15 +1078,15 @@ const runtime: Mutant[] = [
   {
     name: 'a launcher goes on after a stop',
     breaks: 'runtime',
-    file: 'supervise.cjs',
-    edits: [[/signalChild\(stopSignal\)/g, 'server.isLate = true']],
+    file: 'lifecycle.cjs',
+    edits: [[/\[\['signalChild', stopSignal\], look\]/g, '[look]']],
     caughtBy: 'supervisor-commands: a launcher that starts its server again: a stop',
   },
   {
     name: 'a launcher starts the worker that was to be replaced',
     breaks: 'I2',
-    file: 'supervise.cjs',
-    edits: [[/if \(isRecycled\) killTree\(\)/g, 'if (false) killTree()']],
+    file: 'lifecycle.cjs',
+    edits: [[/\[\['kill'\], look\]/g, '[look]']],
     caughtBy: 'supervisor-commands: a launcher that starts its server again: a recycled',
   },
   {
@@ -1169,7 +1190,7 @@ const runtime: Mutant[] = [
   {
     name: 'no stack is taken',
     breaks: 'runtime',
-    file: 'supervise.cjs',
+    file: 'watchdog.cjs',
     edits: [[/stallLog\.capture\(pid, stallMs\)/g, '{ requests: [] }']],
     caughtBy: 'supervisor: an infinite loop',
   },
@@ -1281,29 +1302,57 @@ const runtime: Mutant[] = [
   {
     name: 'stalls are not logged',
     breaks: 'runtime',
-    file: 'supervise.cjs',
+    file: 'watchdog.cjs',
     edits: [[/log\('stalled', (.*)\);\n/g, 'void ($1);\n']],
     caughtBy: 'supervisor: an infinite loop',
   },
   {
+    name: 'a stuck server that dies by itself leaves its launcher down for ever',
+    breaks: 'readiness',
+    file: 'lifecycle.cjs',
+    edits: [[/( {2}stalled: \{\n(?: {4}.*\n)*?) {4}closed,\n/g, '$1']],
+    caughtBy: 'launchers: the next server of its launcher takes requests: respawn',
+  },
+  {
+    name: 'a stuck process of a cluster that dies by itself leaves the others down for ever',
+    breaks: 'readiness',
+    file: 'servers.cjs',
+    edits: [[/else if \(server\.isStalled\) dispatch\('recovered', \{ server \}\);/g, REMOVED]],
+    caughtBy: 'launchers: the next server of its launcher takes requests: cluster',
+  },
+  {
+    name: 'a launcher without a server is waited for without end',
+    breaks: 'readiness',
+    file: 'lifecycle.cjs',
+    edits: [[/below === undefined \? \[\] : \[\['awaitLauncher', below\]\]/g, '[]']],
+    caughtBy: 'launchers: a launcher that starts no other one',
+  },
+  {
+    name: 'where nothing reaps orphans a server below a launcher is taken for the program',
+    breaks: 'runtime',
+    file: 'child.cjs',
+    edits: [[/state\.reaper \? ppid : pid/g, 'ppid']],
+    caughtBy: 'launchers: a launcher that starts no other one',
+  },
+  {
     name: 'a worker that is debugged is killed',
     breaks: 'runtime',
-    file: 'supervise.cjs',
+    file: 'watchdog.cjs',
     edits: [[/ && !inspected/g, REMOVED]],
     caughtBy: 'supervisor-commands: a worker that somebody debugs',
   },
   {
     name: 'a worker is up before it is warm',
     breaks: 'runtime',
-    file: 'supervise.cjs',
-    edits: [[/ {2}setState\('warming'\);/g, '  setUp();']],
+    file: 'lifecycle.cjs',
+    edits: [[/\{ when: isCold, to: 'warming', act: warm \},/g, REMOVED]],
     caughtBy: 'runtime: a worker takes requests when it has rendered',
   },
   {
     name: 'HAProxy is not told before a worker is recycled',
     breaks: 'I2',
-    file: 'supervise.cjs',
-    edits: [[/ {2}if \(!\(await drain\(\)\)\) \{\n {4}endRecycling/g, '  if (false) {\n    endRecycling']],
+    file: 'recycler.cjs',
+    edits: [[/if \(!\(await drain\(\)\)\) \{/g, "dispatch('drain');\n  if (false) {"]],
     caughtBy: 'runtime: recycling: under load',
   },
   {
@@ -1330,7 +1379,7 @@ const runtime: Mutant[] = [
   {
     name: "Corelane's flags win over the user's",
     breaks: 'runtime',
-    file: 'supervise.cjs',
+    file: 'child.cjs',
     edits: [[/\.\.\.flags\.filter\(isAllowed\), \.\.\.users/g, '...users, ...flags.filter(isAllowed)']],
     caughtBy: 'runtime: flags',
   },
@@ -1447,9 +1496,12 @@ const guarded: Mutant[] = [
   {
     name: 'processes that render nothing make a worker guarded',
     breaks: 'I5',
-    file: 'supervise.cjs',
+    file: 'servers.cjs',
     edits: [
-      [/all\.every\(\(\{ guarded \}\) => guarded\) && all\.some\(\(\{ renders \}\) => renders\)/g, 'all.length > 0'],
+      [
+        /all\(\)\.every\(\(\{ guarded \}\) => guarded\) && all\(\)\.some\(\(\{ renders \}\) => renders\)/g,
+        'all().length > 0',
+      ],
     ],
     caughtBy: 'guarded: a server without node:http',
   },

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { renderServiceSpec } from '../../../operator/src/api/validated-spec.ts';
 import { renderConfig } from '../../../operator/src/render/index.ts';
-import { type Mutant, type MutantFile, mutated } from './mutants.ts';
+import { type Mutant, type MutantFile, mutated, RUNTIME_MODULES } from './mutants.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -18,7 +18,7 @@ export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: st
   'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
   'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
   ...Object.fromEntries(
-    ['begun', 'gate', 'head', 'health', 'length', 'pages', 'recycling', 'supervise', 'thread', 'worker'].map((name) => [
+    RUNTIME_MODULES.map((name) => [
       `${name}.cjs`,
       [`sidecar/runtime/${name}.cjs`, `/usr/share/corelane/runtime/${name}.cjs`],
     ]),

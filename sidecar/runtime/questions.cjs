@@ -1,0 +1,55 @@
+/** HAProxy's three questions, and what the supervisor answers: is the worker up, is it there, may its connections be kept. */
+'use strict';
+
+const { agentOf } = require('./agent.cjs');
+const { nowMs } = require('./clock.cjs');
+const { isReplacing } = require('./lifecycle.cjs');
+const { isUp } = require('./readiness.cjs');
+const { isBlocked, isGuarded } = require('./servers.cjs');
+const { news, phase, state } = require('./state.cjs');
+const { BUSY, UNGUARDED } = require('./told.cjs');
+
+/** How long the questions wait for news: below HAProxy's `timeout check`. */
+const HOLD_MS = 900;
+const HOLD_ALIVE_MS = 9_000;
+const HOLD_GUARD_MS = 9_000;
+
+const agent = agentOf(
+  {
+    async answer() {
+      if (await isUp()) return isBlocked() ? BUSY : 'up';
+      return `down #${phase()}`;
+    },
+    onAnswer(answer) {
+      state.toldBusySinceMs = answer === BUSY ? (state.toldBusySinceMs ?? nowMs()) : undefined;
+      if (answer !== 'up') state.onTold?.();
+    },
+  },
+  HOLD_MS,
+);
+
+/** Busy is not down, nor is a worker that is replaced because nobody waits for what it renders. */
+const alive = agentOf(
+  { answer: async () => ((await isUp()) || isReplacing(state.life, nowMs()) ? 'up' : `down #${phase()}`) },
+  HOLD_ALIVE_MS,
+);
+
+const guard = agentOf(
+  {
+    answer: async () => (isGuarded() ? 'up' : UNGUARDED),
+    onAnswer(answer) {
+      state.guardSaid = answer;
+    },
+    holdDownMs: HOLD_GUARD_MS,
+  },
+  HOLD_GUARD_MS,
+);
+
+news.on('phase', () => {
+  agent.news();
+  alive.news();
+});
+news.on('blocked', agent.news);
+news.on('guard', guard.news);
+
+module.exports = { agent: agent.ask, alive: alive.ask, guard: guard.ask };

@@ -1,0 +1,114 @@
+/** The server processes below the supervisor: each has a connection to it, over which its heartbeat comes. */
+'use strict';
+
+const begun = require('./begun.cjs');
+const { isProgram } = require('./child.cjs');
+const { nowMs } = require('./clock.cjs');
+const { supervisor } = require('./settings.cjs');
+const { dispatch, news, state } = require('./state.cjs');
+const { ask, attachBulk, attachThread } = require('./watchers.cjs');
+
+/** The thread answers at once; a process that is stopped does not. */
+const ANSWER_MS = 500;
+/** Bits of a beat, as worker.cjs sets them. */
+const INSPECTED = 1;
+const BLOCKED = 2;
+const BUSY = 4;
+const RENDERS = 8;
+const OVERDUE = 16;
+const GUARDED = 32;
+
+/** Connections of the processes below: a server, its watchdog thread, something large from there. */
+function take(verb, [given, number, ppid], socket) {
+  if (given !== supervisor.token) return false;
+  if (verb === 'corelane-worker') attach(Number(number), Number(ppid), socket);
+  else if (verb === 'corelane-watch') attachThread(Number(number), socket);
+  else if (verb === 'corelane-bulk') return attachBulk(Number(number), socket);
+  else return false;
+  return true;
+}
+
+function attach(pid, ppid, socket) {
+  const server = { pid, ppid, silentMs: 0, beats: 0, idleBeats: 0, inspected: false, blocked: false, exempt: false };
+  const below = isProgram(server) ? undefined : pid;
+  state.servers.set(socket, server);
+  news.emit('guard');
+  begun.expectNotesOf(supervisor, pid);
+  sendLimit(socket);
+  socket.unref();
+  socket.on('data', (beats) => onBeat(server, beats[beats.length - 1]));
+  socket.on('close', () => {
+    state.servers.delete(socket);
+    news.emit('guard');
+    if (state.servers.size === 0) dispatch('closed', { below });
+    // The others turn, or will be found silent themselves.
+    else if (server.isStalled) dispatch('recovered', { server });
+  });
+  socket.resume();
+  dispatch('attached', { server, below });
+}
+
+function onBeat(server, bits) {
+  const has = (bit) => (bits & bit) !== 0;
+  // The next look adds all the time since the last one.
+  server.silentMs = state.watchedAtMs - nowMs();
+  server.beats += 1;
+  server.inspected = has(INSPECTED);
+  if (has(BLOCKED) !== server.blocked) {
+    server.blocked = has(BLOCKED);
+    news.emit('blocked');
+  }
+  const wasGuarded = isGuarded();
+  server.renders = has(RENDERS);
+  server.guarded = has(GUARDED);
+  if (isGuarded() !== wasGuarded) news.emit('guard');
+  server.idleBeats = has(BUSY) ? 0 : server.idleBeats + 1;
+  server.overdue = has(OVERDUE) && !server.inspected;
+  if (server.overdue && !state.isTaking()) dispatch('overdue', { server });
+  if (server.isStalled) dispatch('recovered', { server });
+}
+
+/** How many requests HAProxy may give to this worker. */
+function setLimit(given) {
+  if (!(given > 0) || given === state.limit) return;
+  state.limit = given;
+  for (const socket of state.servers.keys()) sendLimit(socket);
+}
+
+function sendLimit(socket) {
+  if (state.limit > 0) socket.write(`limit ${state.limit}\n`);
+}
+
+function all() {
+  return [...state.servers.values()];
+}
+
+/** The server that renders: the first process of a cluster listens as well, but only hands out connections. */
+function renderer() {
+  return all().find(({ renders }) => renders) ?? all()[0];
+}
+
+/** Whether every server process sees to it that a response is as long as it says; one that only hands out connections has none. */
+function isGuarded() {
+  return all().every(({ guarded }) => guarded) && all().some(({ renders }) => renders);
+}
+
+/** A render whose connection has ended goes on: HAProxy thinks that the worker is free. */
+function isBlocked() {
+  return all().some(({ blocked }) => blocked);
+}
+
+/** The longest time without a sign of life. */
+function silentMs() {
+  return Math.max(0, ...all().map((server) => server.silentMs));
+}
+
+/** Has a server promise not to begin this try of a request any more. Only one whose requests all pass its gate can. */
+async function refuse(pid, token) {
+  const own = all().filter((server) => server.pid === pid);
+  if (!/^[A-Za-z0-9-]+$/.test(token) || own.length !== 1 || !own[0].guarded) return false;
+  const answer = await ask(pid, 'refuse', { argument: token, limitMs: ANSWER_MS });
+  return answer?.refused === true;
+}
+
+module.exports = { ANSWER_MS, all, isBlocked, isGuarded, refuse, renderer, setLimit, silentMs, take };
