@@ -44,7 +44,7 @@ cluster: setup ## bring up the three-node kind cluster
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); $(TOOLS); e2e/cluster/cluster.sh up >/dev/null
 
-generate: setup ## make CRD, chart copy, RBAC and reference from the schema
+generate: setup ## make CRD, chart copy, RBAC, reference and the picture of the supervisor
 	@$(NODE) operator/gen/generate.ts
 
 verify: setup ## generated files, types, lint, chart: nothing may differ or complain

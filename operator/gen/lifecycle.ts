@@ -7,13 +7,15 @@ interface Way {
   ends?: boolean;
 }
 type Cells = Record<string, Way[]>;
-export interface Lifecycle {
+interface Lifecycle {
   FIRST: { phase: string };
   /** What all phases have in common that have a process. */
   RUNNING: Cells;
   TABLE: Record<string, Cells>;
 }
 
+const require = createRequire(import.meta.url);
+const LIFECYCLE: Lifecycle = require('../../sidecar/runtime/lifecycle.cjs');
 const BEGIN = '<!-- Made by "make generate" from sidecar/runtime/lifecycle.cjs; do not edit. -->\n';
 const END = '<!-- End of what is made. -->\n';
 const END_OF_LIFE = '[*]';
@@ -33,7 +35,7 @@ function arrows(from: string, cells: Cells): string[] {
 }
 
 /** The table as Mermaid draws it. */
-export function pictureOf({ FIRST, RUNNING, TABLE }: Lifecycle): string {
+function pictureOf({ FIRST, RUNNING, TABLE }: Lifecycle): string {
   const ownCells = (cells: Cells) => Object.fromEntries(Object.entries(cells).filter(([e, way]) => RUNNING[e] !== way));
   const isRunning = (cells: Cells) => cells.ended === RUNNING.ended;
   const phases = Object.entries(TABLE);
@@ -57,6 +59,5 @@ export function withPicture(page: string): string {
   const [before, rest] = page.split(BEGIN);
   const [, after] = rest?.split(END) ?? [];
   if (after === undefined) throw new Error('docs/runtime.md has no place for the picture of the lifecycle.');
-  const lifecycle: Lifecycle = createRequire(import.meta.url)('../../sidecar/runtime/lifecycle.cjs');
-  return `${before}${BEGIN}\n\`\`\`mermaid\n${pictureOf(lifecycle)}\`\`\`\n\n${END}${after}`;
+  return `${before}${BEGIN}\n\`\`\`mermaid\n${pictureOf(LIFECYCLE)}\`\`\`\n\n${END}${after}`;
 }

@@ -30,7 +30,7 @@ interface Lifecycle {
 
 const RUNTIME = fileURLToPath(new URL('../../runtime/', import.meta.url));
 const require = createRequire(import.meta.url);
-const { FIRST, TABLE, next, isLooping, isReplacing }: Lifecycle = require(`${RUNTIME}lifecycle.cjs`);
+const { FIRST, TABLE, next, isLooping, isReplacing }: Lifecycle = require('../../runtime/lifecycle.cjs');
 
 const SERVER = { pid: 7 };
 const ENDED = { type: 'ended', code: 1, signal: null, exitCode: 1 };
@@ -300,8 +300,8 @@ test('every event that the runtime sends is known, and all that is to be done ca
   const sent = texts.flatMap((text) => [...text.matchAll(/dispatch(?:\(|, ms, )'([a-z-]+)'/g)].map(([, type]) => type));
   const known = Object.values(EVENTS).map(([{ type }]) => type);
   expect(new Set(sent)).toEqual(new Set(known));
-  require(`${RUNTIME}supervise.cjs`);
-  const { effects } = require(`${RUNTIME}state.cjs`);
+  require('../../runtime/supervise.cjs');
+  const { effects } = require('../../runtime/state.cjs');
   const wanted = Object.values(DONE).flatMap((done) => done.split(', ').map((name) => name.split(' ')[0]));
   expect(new Set(Object.keys(effects))).toEqual(new Set(wanted));
 });
