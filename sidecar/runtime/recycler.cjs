@@ -40,19 +40,21 @@ async function checkRecycling() {
 
 async function recycle(reason, facts) {
   if (!(await takeTurn())) return false;
-  if (!(await recycling.enoughWithoutMe()) || phase() !== 'up' || state.isTaking()) {
-    endTurn();
-    return false;
-  }
+  const isRecycled = await recycleInTurn(reason, facts);
+  if (isRecycled) limitTurn();
+  else endTurn();
+  return isRecycled;
+}
+
+async function recycleInTurn(reason, facts) {
+  if (!(await recycling.enoughWithoutMe()) || phase() !== 'up' || state.isTaking()) return false;
   log('recycle', { reason, ...facts });
-  if (!(await drain())) {
-    endTurn();
-    return false;
-  }
+  if (!(await drain())) return false;
   const ended = state.child;
   dispatch('recycled');
+  // It is being replaced for a render that nobody waits for.
+  if (state.life.cause !== 'recycled') return false;
   setTimeout(() => state.child === ended && killTree(), END_MS);
-  limitTurn();
   return true;
 }
 

@@ -1352,7 +1352,7 @@ const runtime: Mutant[] = [
     name: 'HAProxy is not told before a worker is recycled',
     breaks: 'I2',
     file: 'recycler.cjs',
-    edits: [[/if \(!\(await drain\(\)\)\) \{/g, "dispatch('drain');\n  if (false) {"]],
+    edits: [[/if \(!\(await drain\(\)\)\) return false;/g, "dispatch('drain');"]],
     caughtBy: 'runtime: recycling: under load',
   },
   {
