@@ -68,7 +68,7 @@ export function workerName(index: number): string {
   return `${WORKER_CONTAINER}-${index}`;
 }
 
-/** Whether a container of this name is a worker. */
+/** Whether a container of this name is a worker: of two digits, because anybody may give a pod ten thousand others. */
 export function isWorkerName(name: string): boolean {
-  return /^worker-[0-9]+$/.test(name);
+  return /^worker-[0-9]{1,2}$/.test(name);
 }

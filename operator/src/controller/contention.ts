@@ -2,6 +2,8 @@
  * Objects that another controller writes again and again: what it sets we take away, which makes it set it again. Two programs that do
  * so at full speed load the API server, and neither ever wins; so the second one to notice, which is us, slows down and says so.
  */
+import { ANNOTATION_APPLIED_HASH } from '../api/names.ts';
+import type { Difference } from '../kube/apply.ts';
 import { fieldText, foreignFields, lastWriter } from '../kube/drift.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import type { KubeObject } from '../kube/types.ts';
@@ -21,10 +23,27 @@ interface Contended {
 export class Contention {
   /** By RenderService, then by object. */
   readonly #objects = new Map<string, Map<string, Contended>>();
+  /** Hash of what was last applied, likewise. */
+  readonly #applied = new Map<string, Map<string, string>>();
   readonly #now: () => number;
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
+  }
+
+  /** Notes what has been applied, or found to be. */
+  applied(key: string, { kind, metadata }: KubeObject): void {
+    const hashes = this.#applied.get(key) ?? new Map<string, string>();
+    this.#applied.set(key, hashes);
+    hashes.set(`${kind} "${metadata.name}"`, metadata.annotations?.[ANNOTATION_APPLIED_HASH] ?? '');
+  }
+
+  /** Whether it is somebody else who has made the difference: the plan has not changed since `desired` was last applied. */
+  isRepair(key: string, desired: KubeObject, todo: Difference): boolean {
+    if (todo === 'edited' || todo === 'foreign-fields') return true;
+    const { kind, metadata } = desired;
+    const last = this.#applied.get(key)?.get(`${kind} "${metadata.name}"`);
+    return todo === 'changed' && last === metadata.annotations?.[ANNOTATION_APPLIED_HASH];
   }
 
   /** Whether `live`, an object of the RenderService `key`, may be repaired now. */
@@ -50,6 +69,7 @@ export class Contention {
 
   forget(key: string): void {
     this.#objects.delete(key);
+    this.#applied.delete(key);
   }
 }
 

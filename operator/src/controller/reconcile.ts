@@ -170,11 +170,14 @@ export class Reconciler {
     const { caches, onWrite } = this.#options;
     const object = desired as KubeObject;
     const todo = difference(live, object);
-    if (live && todo === 'none') return live;
-    const isRepair = todo === 'edited' || todo === 'foreign-fields';
-    if (live && isRepair && !this.#contention.mayRepair(key, live)) return live;
+    if (live && todo === 'none') {
+      this.#contention.applied(key, object);
+      return live;
+    }
+    if (live && this.#contention.isRepair(key, object, todo) && !this.#contention.mayRepair(key, live)) return live;
     try {
       const result = await apply(caches.rest, caches.owned(desired.kind), object, live);
+      this.#contention.applied(key, object);
       onWrite(`${desired.kind} ${todo}`, `${desired.metadata.namespace}/${desired.metadata.name}`);
       return result;
     } catch (error) {

@@ -9,8 +9,13 @@ import type { KubeObject } from './types.ts';
 
 /** Times as in client-go's defaults; see its leaderelection package for the reasoning. */
 const LEASE_DURATION_MS = 15_000;
-/** Of another holder's: whoever wrote a Lease for thirty years blocks nobody. A version with longer times than ours is not in sight. */
+/**
+ * Of another holder's: whoever wrote a Lease for thirty years blocks nobody, and for one second makes no second leader beside one that
+ * lives. A version with times beyond these is not in sight.
+ */
 const LEASE_DURATION_MS_MAX = 60_000;
+/** An int32; one more would be refused, and there would never be a leader again. */
+const TRANSITIONS_MAX = 2 ** 31 - 1;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
 const EXPIRY_SLACK_MS = 20;
@@ -110,11 +115,14 @@ export class LeaderElection {
       const { identity } = this.#options;
       const holder = lease.spec?.holderIdentity;
       this.#isTaken = Boolean(holder) && holder !== identity;
-      if (holder === identity) return await this.#write('PUT', lease, { ...lease.spec, renewTime: microTime() });
+      if (holder === identity) {
+        const { leaseDurationSeconds, renewTime } = this.#fresh();
+        return await this.#write('PUT', lease, { ...lease.spec, leaseDurationSeconds, renewTime });
+      }
       if (holder && !this.#hasExpired(lease)) return false;
       return await this.#write('PUT', lease, {
         ...this.#fresh(),
-        leaseTransitions: (lease.spec?.leaseTransitions ?? 0) + 1,
+        leaseTransitions: ((lease.spec?.leaseTransitions ?? 0) % TRANSITIONS_MAX) + 1,
       });
     } catch (error) {
       // 409: another candidate was faster, which is the normal end of a race.
@@ -127,7 +135,8 @@ export class LeaderElection {
   #hasExpired({ spec }: Lease): boolean {
     const record = JSON.stringify(spec);
     const now = performance.now();
-    const durationMs = Math.min((spec?.leaseDurationSeconds ?? LEASE_DURATION_MS / 1000) * 1000, LEASE_DURATION_MS_MAX);
+    const writtenMs = (spec?.leaseDurationSeconds ?? 0) * 1000;
+    const durationMs = Math.min(Math.max(writtenMs, LEASE_DURATION_MS), LEASE_DURATION_MS_MAX);
     if (this.#observed?.record !== record) this.#observed = { record, expiresMs: now + durationMs };
     return now > this.#observed.expiresMs;
   }

@@ -134,8 +134,8 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
     workers,
     // ADR 6: in line, for a worker whose last client has gone, and for any worker to come up.
     queue:
-      page.sum('haproxy_backend_current_queue', { proxy: 'line' }) +
-      page.sum('haproxy_backend_current_queue', { proxy: 'workers' }) +
+      count(page.sum('haproxy_backend_current_queue', { proxy: 'line' })) +
+      count(page.sum('haproxy_backend_current_queue', { proxy: 'workers' })) +
       (sessions.get('workers/waiting-room') ?? 0),
     // The only thing that the entrance answers by itself.
     queueFullTotal: page.sum('haproxy_frontend_intercepted_requests_total', { proxy: 'front' }),
@@ -146,7 +146,15 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
 
 /** Values of a metric of servers, by `proxy/server`: one look at the page for all of them, which a pod may have made long. */
 function byServer(page: Exposition, metric: string, labels: Labels = {}): Map<string, number> {
-  return new Map(page.all(metric, labels).map(({ labels: { proxy, server }, value }) => [`${proxy}/${server}`, value]));
+  const samples = page.all(metric, labels);
+  return new Map(samples.map(({ labels: { proxy, server }, value }) => [`${proxy}/${server}`, count(value)]));
+}
+
+/** Of a pod that says something else than a number of requests: the API server would refuse the status of the whole RenderService. */
+const COUNT_MAX = 1e9;
+
+function count(value: number): number {
+  return value >= 0 && value <= COUNT_MAX ? Math.floor(value) : 0;
 }
 
 async function readSupervisor(

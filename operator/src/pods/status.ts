@@ -6,6 +6,14 @@ interface ContainerStatus {
   name: string;
   ready: boolean;
   state?: { waiting?: { reason?: string; message?: string }; running?: { startedAt?: string | null } };
+  lastState?: { terminated?: Ended };
+}
+
+/** How a container has ended. */
+export interface Ended {
+  reason?: string | undefined;
+  exitCode?: number | undefined;
+  message?: string | undefined;
 }
 
 /** The part of a pod's status that the operator keeps. */

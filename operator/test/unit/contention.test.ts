@@ -31,3 +31,17 @@ test('thirty repairs at once, then one a minute; the message has the program and
   now += 1_000;
   expect(contention.of('a/shop')).toEqual([]);
 });
+
+test('what the plan asks for anew is no repair; that somebody has taken our mark away is one', () => {
+  const contention = new Contention();
+  const planned = (hash: string) =>
+    ({ ...live, metadata: { name: 'shop', annotations: { 'corelane.dev/applied-hash': hash } } }) as KubeObject;
+  expect(contention.isRepair('a/shop', planned('1'), 'changed')).toBe(false);
+  contention.applied('a/shop', planned('1'));
+  expect(contention.isRepair('a/shop', planned('1'), 'changed')).toBe(true);
+  expect(contention.isRepair('a/shop', planned('2'), 'changed')).toBe(false);
+  expect(contention.isRepair('b/shop', planned('1'), 'changed')).toBe(false);
+  expect(contention.isRepair('a/shop', planned('1'), 'missing')).toBe(false);
+  contention.forget('a/shop');
+  expect(contention.isRepair('a/shop', planned('1'), 'changed')).toBe(false);
+});

@@ -254,3 +254,14 @@ test('what a supervisor says is not trusted: no control characters, no flood', (
   for (const { note } of events) expect(note).toMatch(/^[\x20-\x7e]{1,700}$/);
   expect(events[0]?.note).toContain('15 more');
 });
+
+test.each(['NaN', '+Inf', '-1', '1e300', '0.5'])(
+  'a pod that has %s requests has none: no status could say so',
+  async (value) => {
+    const text = page(0).replace(/ 0\n$/, ` ${value}\n`);
+    const sessions = `haproxy_server_current_sessions{proxy="workers",server="worker-0"} ${value}\n`;
+    const { sampler } = world([pod(1)], async () => text + sessions);
+    await sampler.round();
+    expect(sampler.of(pod(1))).toMatchObject({ queue: 0, workers: [{ busy: 0 }] });
+  },
+);

@@ -1,0 +1,133 @@
+/**
+ * What the operator says where the API server has nothing to refuse, and what costs nobody anything. docs/bad-resources.md is made
+ * from these tables; the test that makes such a world asks for the very text of its row (admission.test.ts sees to it that there is
+ * one for each), so a message cannot change in one place only.
+ */
+
+interface Told {
+  /** What is wrong. */
+  what: string;
+  /** Where it is said. */
+  where: string;
+  /** "..." is what is another one each time. */
+  message: string;
+}
+
+export const TOLD = {
+  templateTooLarge: {
+    what: 'a template that makes a Deployment too large to be stored, with its 64 workers for example',
+    where: '`Stalled` InvalidSpec',
+    message:
+      'spec.template: makes a Deployment of some ... kB, and the API server stores 1400 kB: each of ... workers has a copy of its container (... kB). Keep large values and long lists in a ConfigMap (envFrom, a volume), or set fewer workersPerPod',
+  },
+  olderSchema: {
+    what: 'a spec that has slipped through an older CustomResourceDefinition',
+    where: '`Stalled` InvalidSpec',
+    message:
+      'spec.drain.timeout: must not be shorter than queue.timeout and timeouts.render together: ... (2 pods keep serving)',
+  },
+  rejected: {
+    what: 'what only the Deployment refuses: a mount without its volume, a request above its limit',
+    where: '`Stalled` Rejected',
+    message: 'the API server refuses Deployment "...": Deployment.apps "..." is invalid: spec.template...',
+  },
+  rejectedTooLarge: {
+    what: 'a Deployment that has become too large, with what others have written into it',
+    where: '`Stalled` Rejected',
+    message: 'the API server refuses Deployment "...": ...larg...',
+  },
+  notOwned: {
+    what: 'an object of somebody else that has the name of one of ours',
+    where: '`Stalled` NotOwned',
+    message:
+      '... "..." exists and does not belong to this RenderService; it is left alone. Delete or rename it, or give the RenderService another name.',
+  },
+  notOwnedSibling: {
+    what: 'two RenderServices named `shop` and `shop-peers`',
+    where: '`Stalled` NotOwned',
+    message:
+      'Service "..." belongs to RenderService "..." (each has a Service of its own name, and one with "-peers" behind it); give one of the two RenderServices another name.',
+  },
+  deadline: {
+    what: 'a rollout that comes to nothing',
+    where: '`Stalled` ProgressDeadlineExceeded',
+    message:
+      'ReplicaSet "..." has timed out progressing.; container worker-0 of pod ...: ImagePullBackOff (...): is the name right, is it there, and does the node have the right to it (imagePullSecrets)? (2 pods keep serving)',
+  },
+  retrying: {
+    what: 'a webhook of somebody else that is away, or an API server that answers 5xx',
+    where: '`Reconciling` Retrying',
+    message: 'the operator tries again and again: ...failed calling webhook "..."...',
+  },
+  contended: {
+    what: 'another program that writes an object of ours, again and again',
+    where: '`ObjectsInSync` Contended',
+    message:
+      'Service "...": "..." sets spec.externalIPs..., again and again, and Corelane takes it back, by now once a minute only. Let that program leave these objects alone, or set what it wants in the RenderService',
+  },
+  noPeersKey: {
+    what: 'an operator that may not create Secrets',
+    where: 'Event NoPeersKey',
+    message: 'pods work alone, because the Secret with their key cannot be created: secrets is forbidden: ...',
+  },
+  unreachable: {
+    what: 'pods that the operator cannot reach',
+    where: '`WorkersHealthy` NotSampled',
+    message: 'the operator cannot read port 8999 of pod ... (...); does a NetworkPolicy forbid it?',
+  },
+  runtimeAbsent: {
+    what: 'an image without Node.js, or one that takes NODE_OPTIONS away',
+    where: '`WorkersHealthy` RuntimeAbsent',
+    message:
+      'the worker runtime is absent in ... of ... workers: a stuck worker is not noticed, and one that ends restarts its container. Either the image has no Node.js (18.19 or newer), or its process does not get NODE_OPTIONS (a compiled binary, a script that sets or unsets it); let it pass, or say by runtime.instrument: false that it is meant',
+  },
+  crashLoop: {
+    what: 'a worker that ends again and again',
+    where: '`WorkersHealthy` CrashLoop',
+    message:
+      'worker-... of pod ... restarts in a loop: exit code ..., ... s between two tries (kubectl logs ... -c worker-...)',
+  },
+  full: {
+    what: 'a fleet that is too small',
+    where: '`CapacityAvailable` FleetFull',
+    message:
+      'every worker of every pod is busy and every queue is nearly full; when they are full requests are answered 503 queue-full. Add pods or workers, or let scaling do it',
+  },
+  noMetricsApi: {
+    what: '`scaling` in a cluster without metrics-server',
+    where: '`ScalingActive` NoMetrics',
+    message: 'the cluster has no Metrics API (metrics.k8s.io); install metrics-server; the number of pods is held',
+  },
+  settings: {
+    what: "a mistake in the operator's own environment, CORELANE_CONCURRENCY=0 for example",
+    where: 'its log; it ends with 78 (EX_CONFIG)',
+    message: 'the environment is not complete:... CORELANE_CONCURRENCY: Too small: expected number to be >=1. ...',
+  },
+  namespaces: {
+    what: 'CORELANE_NAMESPACES that are no names',
+    where: 'its log; it ends with 78 (EX_CONFIG)',
+    message:
+      'the environment is not complete:... CORELANE_NAMESPACES: is no name of a namespace. The only namespaces to work in, separated by commas; empty for all.',
+  },
+  portTaken: {
+    what: "a port of the operator's that somebody else has",
+    where: 'its log; it ends with 1, and is started again',
+    message: 'corelane-operator: listen EADDRINUSE: address already in use ...',
+  },
+} as const satisfies Record<string, Told>;
+
+/** The whole of a message, as the table has it. */
+export function asTold({ message }: Told): RegExp {
+  const parts = message.split('...').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`, 's');
+}
+
+/** Names of tests: what somebody may do, and nothing has to be said about it. */
+export const HARMLESS = {
+  foreignPod: 'a pod that has our label and another controller is neither counted nor asked',
+  megabytes: '300 MB of somebody else with our label do not fill the memory',
+  lease: 'a Lease that somebody has written for thirty years is taken over within a minute or so',
+  connections: 'whoever takes all connections of the metrics takes none of the probes',
+  evicted: 'pods that have ended, by an eviction or a shut-down of their node, are no pods',
+  lateObject: 'an object that somebody makes in the last moment is not taken over',
+} as const;
