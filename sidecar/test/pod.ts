@@ -62,6 +62,8 @@ export interface PodOptions {
   key?: string | null;
   /** Changes a file of the proxies' configuration. */
   edit?: (file: string, text: string) => string;
+  /** More files beside the configuration, in /etc/corelane, by name. */
+  files?: Record<string, string>;
 }
 
 /** Else a URL that nobody has seen answered goes over a new connection to its worker (docs/adr/0023-quarantine.md). */
@@ -153,10 +155,10 @@ export class Pod {
    */
   static async start(
     input: Partial<RenderServiceSpecInput> = {},
-    { workers = true, network, revision, key, edit, ...worker }: WorkerOptions & PodOptions = {},
+    { workers = true, network, revision, key, edit, files, ...worker }: WorkerOptions & PodOptions = {},
   ): Promise<Pod> {
     await prepare();
-    const pod = new Pod(input, { network, revision, key, edit });
+    const pod = new Pod(input, { network, revision, key, edit, files });
     try {
       await together([pod.#startProxies(), pod.#copyRuntime()]);
       // Docker accepts connections before a proxy listens.
@@ -462,8 +464,8 @@ export class Pod {
 
   async #startProxies(): Promise<void> {
     const config = this.#open('config');
-    const { network, revision = 'r1', key = FLEET_KEY, edit = (_file, text) => text } = this.#options;
-    for (const [file, rendered] of Object.entries(renderConfig(this.spec))) {
+    const { network, revision = 'r1', key = FLEET_KEY, edit = (_file, text) => text, files } = this.#options;
+    for (const [file, rendered] of Object.entries({ ...renderConfig(this.spec), ...files })) {
       const text = edit(file, rendered);
       writeFileSync(join(config, file), CURRENT_MUTANT ? mutated(CURRENT_MUTANT, file, text) : text);
     }
