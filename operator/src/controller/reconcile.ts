@@ -14,7 +14,7 @@ import type { EventDraft, EventRecorder } from '../kube/events.ts';
 import { ApiError } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { desiredObjects, type OperatorAccess, type PlannedObject, type SidecarImage } from '../plan/index.ts';
-import { observeFleet } from '../pods/fleet.ts';
+import { type Fleet, observeFleet } from '../pods/fleet.ts';
 import { CREATING_MS, isCreating } from '../pods/problems.ts';
 import type { PodSampler } from '../pods/sampler.ts';
 import { hasPeers } from '../render/model/pooling.ts';
@@ -95,10 +95,9 @@ export class Reconciler {
       const applied = await this.#applyAll(resource, failures);
       const pods = caches.podsOf(namespace, name);
       const budget = caches.owned('PodDisruptionBudget').get(namespace, name);
-      const outcome = await this.#finish(
-        resource,
-        applied.deployment,
-        rolloutConditions(applied.renderService, applied.deployment, pods, { budget, now: this.#options.now() }),
+      const now = this.#options.now();
+      const outcome = await this.#finish(resource, applied.deployment, (fleet) =>
+        rolloutConditions(applied.renderService, applied.deployment, pods, { budget, fleet, now }),
       );
       const contended = this.#contention.of(key).length > 0;
       const again = [applied.keyAfterMs, contended && CONTENDED_MS, pods.some(isCreating) && CREATING_MS];
@@ -106,13 +105,14 @@ export class Reconciler {
     } catch (error) {
       const live = this.#ownDeployment(resource);
       if (error instanceof StalledError) {
-        await this.#finish(resource, live, stalled(error.reason, error.message, availablePods(live)));
+        await this.#finish(resource, live, () => stalled(error.reason, error.message, availablePods(live)));
         return { requeueAfterMs: STALLED_RECHECK_MS, isStalled: true };
       }
       if (failures >= QUIET_FAILURES) {
         const message = `the operator tries again and again: ${(error as Error).message}`;
         // The error that matters is the first one; this write may fail for the same reason.
-        await this.#finish(resource, live, retrying(message, availablePods(live) > 0)).catch(() => undefined);
+        const drafts = retrying(message, availablePods(live) > 0);
+        await this.#finish(resource, live, () => drafts).catch(() => undefined);
       }
       throw error;
     }
@@ -201,7 +201,7 @@ export class Reconciler {
   async #finish(
     resource: RenderServiceResource,
     deployment: KubeObject | undefined,
-    rollout: ConditionDraft[],
+    rollout: (fleet?: Fleet) => ConditionDraft[],
   ): Promise<Outcome> {
     const { caches, sampler, events, now, onWrite, scalingOf } = this.#options;
     const { namespace, name } = resource.metadata;
@@ -214,7 +214,7 @@ export class Reconciler {
     const observed = [fleet?.condition, fleet?.capacity].filter((draft) => draft !== undefined);
     const scaling = scalingOf(resource.metadata.uid);
     const drafts = [
-      ...rollout,
+      ...rollout(fleet),
       ...observed,
       ...this.#syncCondition(resource, key),
       ...scalingCondition(resource, scaling),

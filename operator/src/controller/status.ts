@@ -30,7 +30,7 @@ export function rolloutConditions(
   renderService: RenderService,
   deployment: KubeObject,
   pods: KubeObject[],
-  { budget, now }: { budget?: KubeObject | undefined; now: Date },
+  { budget, fleet, now }: { budget?: KubeObject | undefined; fleet?: Fleet | undefined; now: Date },
 ): ConditionDraft[] {
   const wanted = renderService.spec.replicas;
   const status = (deployment.status ?? {}) as DeploymentStatus;
@@ -38,7 +38,7 @@ export function rolloutConditions(
   if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0)) {
     return progressing('the Deployment has not been looked at yet', availableReplicas >= wanted);
   }
-  const problem = refusalOf(deployment) ?? podProblem(pods, now);
+  const problem = refusalOf(deployment) ?? podProblem(pods, now) ?? crashLoopOf(fleet);
   const eviction = evictionProblem(budget);
   const failed = status.conditions?.find(
     ({ type, reason }) => type === 'Progressing' && reason === 'ProgressDeadlineExceeded',
@@ -51,6 +51,11 @@ export function rolloutConditions(
   const counts = `${availableReplicas} of ${wanted} pods are available, ${updatedReplicas} run the current template, ${replicas} exist`;
   const message = [counts, problem, eviction].filter(Boolean).join('; ');
   return progressing(message, wanted > 0 && availableReplicas >= wanted, problem !== undefined);
+}
+
+/** kubelet sees nothing of a worker that ends: its supervisor starts it again inside the container. */
+function crashLoopOf(fleet: Fleet | undefined): string | undefined {
+  return fleet?.condition.status === 'False' ? fleet.condition.message : undefined;
 }
 
 /** Conditions that come from the pods' own figures. */

@@ -53,7 +53,7 @@ export function observeFleet(
     crashLoop
       ? [
           `${name} of pod ${pod.metadata.name} restarts in a loop: exit code ${crashLoop.exitCode}, ` +
-            `${Math.ceil(crashLoop.backoffSeconds)} s between two tries`,
+            `${Math.ceil(crashLoop.backoffSeconds)} s between two tries (kubectl logs ${pod.metadata.name} -c ${name})`,
         ]
       : [],
   );

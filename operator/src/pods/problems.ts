@@ -3,7 +3,7 @@
  * would look for with `kubectl describe` of the ReplicaSet and of its pods. docs/why-no-pods.md shows them.
  */
 import type { KubeObject } from '../kube/types.ts';
-import { type PodStatus, statusOf } from './status.ts';
+import { type Ended, type PodStatus, statusOf } from './status.ts';
 
 /** Text, and what helps. The first that matches counts. */
 type Hints = [pattern: RegExp, wayOut: string][];
@@ -50,6 +50,8 @@ const UNSCHEDULED: Hints = [
   [/too many pods/i, 'add nodes'],
 ];
 
+const NO_COMMAND = 'is the command in the image, and may its user run it?';
+
 /** kubelet cannot start a container. Reasons of a waiting one. */
 const WAITING: Record<string, string> = {
   ErrImagePull: 'is the name right, is it there, and does the node have the right to it (imagePullSecrets)?',
@@ -60,9 +62,11 @@ const WAITING: Record<string, string> = {
   CreateContainerConfigError:
     'a ConfigMap, Secret or key that the template names is not there: make it, or mark it optional',
   CreateContainerError: 'kubectl describe the pod',
-  RunContainerError: 'is the command in the image, and may its user run it?',
+  RunContainerError: NO_COMMAND,
 };
 
+/** Ends of a container whose program was not even started. */
+const NEVER_BEGUN = new Set(['StartError', 'ContainerCannotRun']);
 /** Waits that are the normal course of a start. */
 const NORMAL_WAITS = new Set(['ContainerCreating', 'PodInitializing']);
 /** A node has pulled a large image, and mounted volumes, by then; or it says why not. */
@@ -104,16 +108,25 @@ function unscheduled(pod: KubeObject): string | undefined {
 
 function waiting(pod: KubeObject): string | undefined {
   const { initContainerStatuses = [], containerStatuses = [] } = statusOf(pod);
-  for (const { name, state } of [...initContainerStatuses, ...containerStatuses]) {
+  for (const { name, state, lastState } of [...initContainerStatuses, ...containerStatuses]) {
     const { reason, message } = state?.waiting ?? {};
     if (!reason || NORMAL_WAITS.has(reason)) continue;
     const where = `container ${name} of pod ${pod.metadata.name}: ${reason}`;
     // The message of a crash loop has its growing back-off: it would change the status at every restart.
-    if (reason === 'CrashLoopBackOff') return `${where}: kubectl logs ${pod.metadata.name} -c ${name} --previous`;
+    if (reason === 'CrashLoopBackOff')
+      return `${where}${crash(lastState?.terminated, `${pod.metadata.name} -c ${name}`)}`;
     const detail = message ? ` (${message.slice(0, TEXT_MAX)})` : '';
     return `${where}${detail}${WAITING[reason] ? `: ${WAITING[reason]}` : ''}`;
   }
   return undefined;
+}
+
+/** How a container has ended that is started again and again, and what helps; where it has never begun there is no log. */
+function crash({ reason = 'Error', exitCode, message = '' }: Ended = {}, container: string): string {
+  if (NEVER_BEGUN.has(reason)) return ` (${reason}: ${message.slice(0, TEXT_MAX).trim()}): ${NO_COMMAND}`;
+  const how = exitCode === undefined ? '' : ` (${reason}, exit code ${exitCode})`;
+  if (reason === 'OOMKilled') return `${how}: give it a higher memory limit, or less to keep`;
+  return `${how}: kubectl logs ${container} --previous`;
 }
 
 function creating(pod: KubeObject, now: Date): string | undefined {

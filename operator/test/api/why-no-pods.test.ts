@@ -4,6 +4,7 @@
  * what those said on a node (e2e/stories/why-no-pods.test.ts asks them).
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import type { Json } from '../support/api-client.ts';
 import { repository } from '../support/api-server.ts';
@@ -21,9 +22,11 @@ interface Bad {
   before?: (world: World) => Promise<unknown>;
   /** What a kubelet or the scheduler says of its pods. */
   pod?: object;
+  /** What its port 8999 answers, by the beginning of the path. */
+  pages?: Record<string, string>;
 }
 
-const waiting = (reason: string, message?: string) => ({
+const waiting = (reason: string, message?: string, ended?: { exitCode: number; reason: string; message?: string }) => ({
   phase: 'Pending',
   conditions: [{ type: 'PodScheduled', status: 'True' }],
   containerStatuses: [
@@ -34,9 +37,13 @@ const waiting = (reason: string, message?: string) => ({
       ready: false,
       restartCount: 0,
       state: { waiting: { reason, message } },
+      ...(ended && { lastState: { terminated: ended } }),
     },
   ],
 });
+const BACK_OFF = 'back-off 40s restarting failed container';
+/** Of a pod that answers. */
+const ADDRESS = '127.53.98.1';
 const unschedulable = (message: string) => ({
   phase: 'Pending',
   conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }],
@@ -154,7 +161,36 @@ const WORLDS: Bad[] = [
     what: 'a command that is not there',
     pod: waiting('RunContainerError', 'exec: "server": executable file not found in $PATH'),
   },
-  { what: 'a program that ends at once', pod: waiting('CrashLoopBackOff', 'back-off 40s restarting failed container') },
+  {
+    what: 'a command that is not there, a while later',
+    pod: waiting('CrashLoopBackOff', BACK_OFF, {
+      exitCode: 128,
+      reason: 'StartError',
+      message: 'exec: "server": executable file not found in $PATH',
+    }),
+  },
+  {
+    what: 'a program that ends at once',
+    pod: {
+      phase: 'Running',
+      podIP: ADDRESS,
+      podIPs: [{ ip: ADDRESS }],
+      conditions: [{ type: 'PodScheduled', status: 'True' }],
+    },
+    pages: {
+      '/metrics': 'haproxy_server_status{proxy="workers",server="worker-0",state="UP"} 0\n',
+      '/workers/0/metrics':
+        'corelane_worker_up 0\ncorelane_worker_crash_looping 1\ncorelane_worker_last_exit_code 1\ncorelane_worker_backoff_seconds 10\n',
+    },
+  },
+  {
+    what: 'the same without the worker runtime',
+    pod: waiting('CrashLoopBackOff', BACK_OFF, { exitCode: 1, reason: 'Error' }),
+  },
+  {
+    what: 'a program that needs more memory than its limit',
+    pod: waiting('CrashLoopBackOff', BACK_OFF, { exitCode: 137, reason: 'OOMKilled' }),
+  },
   {
     what: 'a volume that does not mount',
     pod: {
@@ -168,8 +204,21 @@ const WORLDS: Bad[] = [
 ];
 
 const rows: string[] = [];
+let stats: Server | undefined;
 
-afterEach(() => OperatorProcess.killAll());
+afterEach(async () => {
+  await OperatorProcess.killAll();
+  stats?.close();
+  stats = undefined;
+});
+
+async function answer(pages: Record<string, string>): Promise<void> {
+  stats = createServer(({ url = '' }, response) => {
+    const path = Object.keys(pages).find((one) => url.startsWith(one));
+    response.writeHead(path === undefined ? 404 : 200).end(path && pages[path]);
+  });
+  await new Promise<void>((resolve) => stats?.listen(8999, ADDRESS, resolve));
+}
 
 async function message(world: World): Promise<string> {
   return eventually('Ready has a reason', async () => {
@@ -192,22 +241,26 @@ function stable(text: string): string {
     .replaceAll('|', '\\|');
 }
 
-test.each(WORLDS.map((one, index) => ({ ...one, index })))('$what', async ({ what, spec, before, pod, index }) => {
-  const world = await World.create(sharedServer(), `why-no-pods-${index}`);
-  await before?.(world);
-  await world.startOperator();
-  await world.createRenderService('shop', { replicas: 1, ...spec });
-  if (pod) {
-    const name = await eventually('a pod', async () => {
-      const [found] = await world.list('Pod');
-      expect(found).toBeDefined();
-      return found?.metadata.name as string;
-    });
-    await world.admin.patch(`${world.path('Pod', name)}/status`, { status: pod });
-  }
-  rows.push(`| ${what} | ${stable(await message(world))} |`);
-  if (!process.env.UPDATE_GOLDEN) expect(readFileSync(GOLDEN, 'utf8')).toContain(`${rows.at(-1)}\n`);
-});
+test.each(WORLDS.map((one, index) => ({ ...one, index })))(
+  '$what',
+  async ({ what, spec, before, pod, pages, index }) => {
+    const world = await World.create(sharedServer(), `why-no-pods-${index}`);
+    await before?.(world);
+    if (pages) await answer(pages);
+    await world.startOperator();
+    await world.createRenderService('shop', { replicas: 1, ...spec });
+    if (pod) {
+      const name = await eventually('a pod', async () => {
+        const [found] = await world.list('Pod');
+        expect(found).toBeDefined();
+        return found?.metadata.name as string;
+      });
+      await world.admin.patch(`${world.path('Pod', name)}/status`, { status: pod });
+    }
+    rows.push(`| ${what} | ${stable(await message(world))} |`);
+    if (!process.env.UPDATE_GOLDEN) expect(readFileSync(GOLDEN, 'utf8')).toContain(`${rows.at(-1)}\n`);
+  },
+);
 
 test('docs/why-no-pods.md has nothing else', () => {
   const page = `# Why are there no pods?
