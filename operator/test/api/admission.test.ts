@@ -2,13 +2,14 @@
  * What the API server refuses, with which words; and that the operator's own check agrees with it. The messages are
  * golden in docs/bad-resources.md; `UPDATE_GOLDEN=1` rewrites it.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { resourceSchema, type Schema } from '../../gen/crd.ts';
 import { parseRenderService } from '../../src/api/resource.ts';
 import { specRules } from '../../src/api/rules.ts';
 import { type Json, StatusError } from '../support/api-client.ts';
 import { repository } from '../support/api-server.ts';
+import { HARMLESS, TOLD } from '../support/told.ts';
 import { renderService, sharedServer, World } from '../support/world.ts';
 import { badResources, goodResources } from './bad-resources.ts';
 
@@ -71,7 +72,7 @@ describe('docs/bad-resources.md', () => {
   const golden = new Map(
     readGolden()
       .split('\n')
-      .filter((line) => line.startsWith('| ') && !line.startsWith('| what'))
+      .filter((line) => line.startsWith('| ') && !line.startsWith('| what is'))
       .map((line) => [line.split(' | ')[0]?.slice(2), line]),
   );
   const rows: string[] = [];
@@ -105,8 +106,8 @@ function page(rows: string[]): string {
 # What is refused, and why
 
 The API server refuses these RenderServices, so none of them reaches the operator. \`kubectl apply\` shows the field and
-the message. Each is a test case in \`operator/test/api/bad-resources.ts\`. What nobody can see before pods are made is told
-by the condition Ready: [why-no-pods.md](why-no-pods.md).
+the message. Each is a test case in \`operator/test/api/bad-resources.ts\`. What can be seen only later is told: by conditions (below), and
+where pods are missing by the condition Ready: [why-no-pods.md](why-no-pods.md).
 
 | what is wrong | field | message |
 |---|---|---|
@@ -120,8 +121,38 @@ message names. Test cases: \`operator/test/api/forbidden-resources.ts\`.
 | field | message |
 |---|---|
 ${policyRows().join('\n')}
+
+## What is told later
+
+Seen with \`kubectl describe rsvc NAME\`. "..." stands for what is another one each time; each text is that of a test
+(\`operator/test/support/told.ts\`). What runs keeps running meanwhile.
+
+| what is wrong | where | message |
+|---|---|---|
+${Object.values(TOLD)
+  .map(({ what, where, message }) => `| ${what} | ${where} | ${cell(message)} |`)
+  .join('\n')}
+
+## What is nobody's trouble
+
+Each is the name of a test.
+
+${Object.values(HARMLESS)
+  .map((name) => `- ${name}`)
+  .join('\n')}
 `;
 }
+
+test('each message and each harmless thing of docs/bad-resources.md has a test', () => {
+  const folder = join(repository, 'operator/test');
+  const tests = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.test.ts'));
+  const text = tests.map((file) => readFileSync(join(folder, file), 'utf8')).join('\n');
+  const missing = [
+    ...Object.keys(TOLD).filter((key) => !text.includes(`asTold(TOLD.${key})`)),
+    ...Object.keys(HARMLESS).filter((key) => !text.includes(`test(HARMLESS.${key},`)),
+  ];
+  expect(missing).toEqual([]);
+});
 
 /** A row for each message of the chart's policy about RenderServices. */
 function policyRows(): string[] {

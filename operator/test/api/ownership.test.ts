@@ -2,6 +2,7 @@
 import type { Json, KindName } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
+import { asTold, TOLD } from '../support/told.ts';
 import { podTemplate, sharedServer, World } from '../support/world.ts';
 
 let world: World;
@@ -98,7 +99,11 @@ describe('an object of somebody else that has a name of ours', () => {
   );
 
   test.each(cases)('is named in the status and in one Warning: $kind $taken', async ({ kind, name, taken }) => {
-    expect(await world.condition(name, 'Ready')).toMatchObject({ status: 'False', reason: 'NotOwned' });
+    expect(await world.condition(name, 'Ready')).toMatchObject({
+      status: 'False',
+      reason: 'NotOwned',
+      message: expect.stringMatching(asTold(TOLD.notOwned)),
+    });
     const events = await eventually('the event is there', async () => {
       const all = await world.events(name);
       expect(all).not.toEqual([]);
@@ -165,9 +170,8 @@ test.each([
     await world.createRenderService(second);
     await untilStalled(second, 'Service');
     const { message } = await world.condition(second, 'Stalled');
-    expect(message).toMatch(
-      new RegExp(`^Service "(twin|pair)-peers" belongs to RenderService "${first}" .*another name`),
-    );
+    expect(message).toMatch(asTold(TOLD.notOwnedSibling));
+    expect(message).toMatch(new RegExp(`^Service "(twin|pair)-peers" belongs to RenderService "${first}" `));
     const { metadata } = await world.get('Service', message.split('"')[1]);
     expect(metadata.ownerReferences[0].name).toBe(first);
   },

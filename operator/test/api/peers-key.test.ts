@@ -2,6 +2,7 @@
 import { ApiClient, type Json, type StatusError } from '../support/api-client.ts';
 import { eventually, settled } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
+import { asTold, TOLD } from '../support/told.ts';
 import { sharedServer, World } from '../support/world.ts';
 
 let world: World;
@@ -127,5 +128,5 @@ test('an operator that may not create Secrets does the rest, and says so once', 
     expect(event).toBeDefined();
     return event?.note as string;
   });
-  expect(note).toMatch(/work alone.*secrets is forbidden/);
+  expect(note).toMatch(asTold(TOLD.noPeersKey));
 });

@@ -5,6 +5,7 @@
 import type { Json } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
+import { asTold, TOLD } from '../support/told.ts';
 import { podTemplate, sharedServer, World } from '../support/world.ts';
 
 let world: World;
@@ -129,8 +130,8 @@ describe('a rollout', () => {
     });
     await untilConditions('stuck', stalled('ProgressDeadlineExceeded'));
     const { message } = await world.condition('stuck', 'Stalled');
+    expect(message).toMatch(asTold(TOLD.deadline));
     expect(message).toContain(`container worker-0 of pod ${pod.metadata.name}: ImagePullBackOff (no such image)`);
-    expect(message).toContain('(2 pods keep serving)');
     await untilEvents('stuck', ['Normal AllPodsReady', 'Warning ProgressDeadlineExceeded']);
 
     await world.patchSpec('stuck', { template: podTemplate({ image: 'corelane.test/app:3' }) });
@@ -165,7 +166,8 @@ describe('a template that only the Deployment refuses', () => {
       await world.patchSpec(name, { template });
       await untilConditions(name, stalled('Rejected'));
       const { message } = await world.condition(name, 'Stalled');
-      expect(message).toContain(`the API server refuses Deployment "${name}"`);
+      expect(message).toMatch(asTold(TOLD.rejected));
+      expect(message).toContain(`Deployment "${name}"`);
       expect(message).toContain(path);
       expect(message).toContain('(2 pods keep serving)');
       expect((await world.get('Deployment', name)).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
@@ -240,7 +242,9 @@ test('a write that fails for long is told, and passes', async () => {
       Reconciling: `True ${retrying}`,
       Stalled: `False ${retrying}`,
     });
-    expect((await world.condition('failing', 'Reconciling')).message).toContain('nobody.corelane.test');
+    const { message } = await world.condition('failing', 'Reconciling');
+    expect(message).toMatch(asTold(TOLD.retrying));
+    expect(message).toContain('nobody.corelane.test');
   } finally {
     await world.admin.delete(`${path}/status-nobody`);
   }
