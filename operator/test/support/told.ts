@@ -29,12 +29,12 @@ export const TOLD = {
   rejected: {
     what: 'what only the Deployment refuses: a mount without its volume, a request above its limit',
     where: '`Stalled` Rejected',
-    message: 'the API server refuses Deployment "...": Deployment.apps "..." is invalid: spec.template...',
+    message: 'the API server refuses Deployment "...": Deployment.apps "..." is invalid: ...spec.template...',
   },
   rejectedTooLarge: {
     what: 'a Deployment that has become too large, with what others have written into it',
     where: '`Stalled` Rejected',
-    message: 'the API server refuses Deployment "...": ...larg...',
+    message: 'the API server refuses Deployment "...": etcdserver: request is too large',
   },
   notOwned: {
     what: 'an object of somebody else that has the name of one of ours',
