@@ -30,7 +30,6 @@ interface Bad {
   says: RegExp;
 }
 
-const ends = { command: ['node', '-e', 'process.exit(3)'] };
 const withoutRuntime = { runtime: { instrument: false } };
 const volume = (source: object) => ({ volumes: [{ name: 'data', ...source }] });
 const claim = (claimName: string) => volume({ persistentVolumeClaim: { claimName } });
@@ -66,13 +65,6 @@ const WORLDS: Bad[] = [
     name: 'label',
     pod: { nodeSelector: { 'example.com/there': 'never' } },
     says: new RegExp(`${NODES}didn't match Pod's node affinity/selector`),
-  },
-  {
-    what: 'nodes with a taint',
-    name: 'taint',
-    pod: { nodeSelector: { 'node-role.kubernetes.io/control-plane': '' } },
-    // The nodes that do not have the label are named first.
-    says: new RegExp(`${NODES}untolerated taint`),
   },
   {
     what: 'a claim that is not there',
@@ -119,13 +111,13 @@ const WORLDS: Bad[] = [
   {
     what: 'a program that ends at once',
     name: 'ends',
-    container: ends,
-    says: /worker-0 of pod ends-\S+ restarts in a loop: exit code 3, \d+ s between two tries/,
+    container: { command: ['node', '/gone.mjs'] },
+    says: /worker-0 of pod ends-\S+ restarts in a loop: exit code 1, \d+ s between two tries/,
   },
   {
     what: 'the same without the worker runtime',
     name: 'ends-bare',
-    container: ends,
+    container: { command: ['node', '-e', 'process.exit(3)'] },
     spec: withoutRuntime,
     says: /container worker-0 of pod ends-bare-\S+: CrashLoopBackOff \(Error, exit code 3\)/,
   },
@@ -142,6 +134,7 @@ const WORLDS: Bad[] = [
   {
     what: 'a volume that does not mount',
     name: 'volume',
+    container: { volumeMounts: [{ name: 'data', mountPath: '/data' }] },
     pod: volume({ configMap: { name: 'gone' } }),
     says: /pod volume-\S+ has a node, which does not get it ready/,
   },
@@ -172,6 +165,7 @@ function renderService({ name, namespace = NAMESPACE, container, pod, spec }: Ba
     kind: 'RenderService',
     metadata: { name, namespace },
     spec: {
+      replicas: 1,
       workersPerPod: 1,
       sidecar: { nginx: proxy, haproxy: proxy },
       template: { spec: { containers: [worker], ...pod } },

@@ -7,6 +7,7 @@ import type { Pod, PodOptions } from './pod.ts';
 let fleet: Fleet;
 afterEach(() => fleet?.stop());
 
+const queue = { maxLength: 1_000, timeout: '60s' };
 const POOLING = fileURLToPath(new URL('../haproxy/pooling.lua', import.meta.url));
 /** Twice as long as pooling.lua waits before it takes a server that it has opened for an unused one (OPENED_MS). */
 const FROZEN_S = 0.04;
@@ -27,10 +28,10 @@ function withoutCpu(): PodOptions {
 }
 
 test('that finds no CPU after it has opened a server sends each request to the peer of its ticket, once', async () => {
-  fleet = await Fleet.start(1, { queue: { timeout: '60s' }, workersPerPod: 1 }, withoutCpu());
+  fleet = await Fleet.start(1, { queue, workersPerPod: 1 }, withoutCpu());
   const [home] = fleet.pods as [Pod];
   const peers = [];
-  for (const _ of [1, 2, 3]) peers.push(await fleet.add({ queue: { timeout: '60s' }, workersPerPod: 4 }));
+  for (const _ of [1, 2, 3]) peers.push(await fleet.add({ queue, workersPerPod: 4 }));
   await fleet.untilAllKnown();
   const ids = Array.from({ length: 150 }, (_unused, number) => `r${number}`);
   const answers = await Promise.all(

@@ -67,7 +67,8 @@ export function reducePod({ apiVersion, kind, metadata, spec, status }: KubeObje
       name: container,
       ready,
       ...(state?.waiting && { state: { waiting: state.waiting } }),
-      ...(state?.waiting && lastState?.terminated && { lastState: { terminated: ended(lastState.terminated) } }),
+      ...(state?.terminated && { state: { terminated: ended(state.terminated) } }),
+      ...(!state?.running && lastState?.terminated && { lastState: { terminated: ended(lastState.terminated) } }),
       ...(state?.running?.startedAt && { state: { running: { startedAt: state.running.startedAt } } }),
     }));
   return {

@@ -44,6 +44,10 @@ const UNSCHEDULED: Hints = [
   [/persistentvolumeclaim "[^"]*" not found/, 'make that claim'],
   [/unbound .*PersistentVolumeClaims/, 'the claim has no volume: look at it with kubectl describe pvc'],
   [/Insufficient/, 'add nodes, or ask for less: resources of the template x workersPerPod, and spec.sidecar'],
+  [
+    /untolerated taint.*didn't match Pod's node|didn't match Pod's node.*untolerated taint/,
+    'no node without a taint has the labels that nodeSelector or affinity ask for: mend these, or add a toleration to the template',
+  ],
   [/didn't match Pod's node (affinity|selector)/, 'no node has the labels that nodeSelector or affinity ask for'],
   [/untolerated taint/, 'add a toleration to the template, or take the taint off'],
   [/topology spread constraints/, "the template's own topologySpreadConstraints leave no node"],
@@ -67,6 +71,7 @@ const WAITING: Record<string, string> = {
 
 /** Ends of a container whose program was not even started. */
 const NEVER_BEGUN = new Set(['StartError', 'ContainerCannotRun']);
+const CRASH_LOOP = 'CrashLoopBackOff';
 /** Waits that are the normal course of a start. */
 const NORMAL_WAITS = new Set(['ContainerCreating', 'PodInitializing']);
 /** A node has pulled a large image, and mounted volumes, by then; or it says why not. */
@@ -85,7 +90,7 @@ export function refusalOf(deployment: KubeObject): string | undefined {
 /** A sentence about the first pod that cannot run, or undefined. */
 export function podProblem(pods: KubeObject[], now: Date): string | undefined {
   for (const pod of pods) {
-    const problem = unscheduled(pod) ?? waiting(pod) ?? creating(pod, now);
+    const problem = unscheduled(pod) ?? waiting(pod) ?? ending(pod) ?? creating(pod, now);
     if (problem) return problem;
   }
   return undefined;
@@ -111,14 +116,32 @@ function waiting(pod: KubeObject): string | undefined {
   for (const { name, state, lastState } of [...initContainerStatuses, ...containerStatuses]) {
     const { reason, message } = state?.waiting ?? {};
     if (!reason || NORMAL_WAITS.has(reason)) continue;
-    const where = `container ${name} of pod ${pod.metadata.name}: ${reason}`;
+    const where = `${about(pod, name)}: ${reason}`;
     // The message of a crash loop has its growing back-off: it would change the status at every restart.
-    if (reason === 'CrashLoopBackOff')
-      return `${where}${crash(lastState?.terminated, `${pod.metadata.name} -c ${name}`)}`;
+    if (reason === CRASH_LOOP) return `${where}${crash(lastState?.terminated, `${pod.metadata.name} -c ${name}`)}`;
     const detail = message ? ` (${message.slice(0, TEXT_MAX)})` : '';
     return `${where}${detail}${WAITING[reason] ? `: ${WAITING[reason]}` : ''}`;
   }
   return undefined;
+}
+
+/**
+ * A container that ends again and again, before kubelet says CrashLoopBackOff: while it backs off it goes on showing the end for up to a
+ * minute, after each try. An init container may end well after a try that failed.
+ */
+function ending(pod: KubeObject): string | undefined {
+  const { initContainerStatuses = [], containerStatuses = [] } = statusOf(pod);
+  const failed = initContainerStatuses.filter(({ state }) => state?.terminated?.exitCode !== 0);
+  const found = [...failed, ...containerStatuses].find(
+    ({ state, lastState }) => state?.terminated && lastState?.terminated,
+  );
+  if (!found) return undefined;
+  const { name, state } = found;
+  return `${about(pod, name)}: ${CRASH_LOOP}${crash(state?.terminated, `${pod.metadata.name} -c ${name}`)}`;
+}
+
+function about({ metadata }: KubeObject, container: string): string {
+  return `container ${container} of pod ${metadata.name}`;
 }
 
 /** How a container has ended that is started again and again, and what helps; where it has never begun there is no log. */

@@ -5,7 +5,11 @@ import type { KubeObject } from '../kube/types.ts';
 interface ContainerStatus {
   name: string;
   ready: boolean;
-  state?: { waiting?: { reason?: string; message?: string }; running?: { startedAt?: string | null } };
+  state?: {
+    waiting?: { reason?: string; message?: string };
+    running?: { startedAt?: string | null };
+    terminated?: Ended;
+  };
   lastState?: { terminated?: Ended };
 }
 

@@ -132,11 +132,13 @@ const WORLDS: Bad[] = [
   },
   {
     what: 'no node with such a label',
-    pod: unschedulable("0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."),
+    pod: unschedulable(
+      "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 node(s) didn't match Pod's node affinity/selector. no new claims to deallocate, preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.",
+    ),
   },
   {
     what: 'nodes with a taint',
-    pod: unschedulable('0/3 nodes are available: 3 node(s) had untolerated taint {gpu: true}.'),
+    pod: unschedulable('0/3 nodes are available: 3 node(s) had untolerated taint(s).'),
   },
   { what: 'a claim that is not there', pod: unschedulable('persistentvolumeclaim "cache" not found') },
   {

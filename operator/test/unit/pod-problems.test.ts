@@ -20,6 +20,36 @@ test('a budget that allows no eviction is told, with its reason', () => {
   expect(evictionProblem(undefined)).toBeUndefined();
 });
 
+describe('a container that has ended', () => {
+  const pod = (containers: object[], inits: object[] = []) =>
+    ({
+      metadata: { name: 'a' },
+      status: { containerStatuses: containers, initContainerStatuses: inits },
+    }) as unknown as KubeObject;
+  const end = (exitCode: number, reason: string) => ({ terminated: { exitCode, reason } });
+  const problem = (...parameters: Parameters<typeof pod>) => podProblem([pod(...parameters)], new Date());
+
+  test('twice is a crash loop, also while kubelet does not say so, in the same words', () => {
+    const ended = { name: 'worker-0', state: end(3, 'Error'), lastState: end(3, 'Error') };
+    const backsOff = { ...ended, state: { waiting: { reason: 'CrashLoopBackOff' } } };
+    expect(problem([ended])).toBe(
+      'container worker-0 of pod a: CrashLoopBackOff (Error, exit code 3): kubectl logs a -c worker-0 --previous',
+    );
+    expect(problem([backsOff])).toBe(problem([ended]));
+    expect(problem([{ ...ended, state: end(0, 'Completed') }])).toMatch(/CrashLoopBackOff \(Completed, exit code 0\)/);
+  });
+
+  test('once may not do so again', () => {
+    expect(problem([{ name: 'worker-0', state: end(3, 'Error') }])).toBeUndefined();
+  });
+
+  test('is no problem where it is an init container that has come through', () => {
+    const init = { name: 'migrate', state: end(0, 'Completed'), lastState: end(1, 'Error') };
+    expect(problem([], [init])).toBeUndefined();
+    expect(problem([], [{ ...init, state: end(1, 'Error') }])).toMatch(/^container migrate of pod a: CrashLoopBackOff/);
+  });
+});
+
 test('a pod that a node has for less than a minute may just be starting', () => {
   const since = '2026-01-01T00:00:00Z';
   const pod = {
