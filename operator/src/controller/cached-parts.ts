@@ -21,21 +21,21 @@ export function withoutForeignContent(object: KubeObject): KubeObject {
  * Whether it has the owner and the name of an object of ours, and its size. Anybody may write the owner, too; but the garbage collector
  * deletes what names one that is not there, and of most kinds each RenderService has one name.
  */
-function isLikeOurs({ kind, metadata: { name, ownerReferences }, data }: KubeObject): boolean {
+function isLikeOurs(object: KubeObject): boolean {
+  const { name, ownerReferences } = object.metadata;
   const owner = ownerReferences?.find(({ controller }) => controller);
   if (owner?.kind !== KIND || !owner.apiVersion?.startsWith(`${GROUP}/`)) return false;
   if (name === owner.name) return true;
-  if (kind === kinds.service.kind) return name === `${owner.name}-peers`;
-  return kind === kinds.configMap.kind && name.startsWith(`${owner.name}-`) && isSmall(data);
+  if (object.kind === kinds.service.kind) return name === `${owner.name}-peers`;
+  return (
+    object.kind === kinds.configMap.kind &&
+    name.startsWith(`${owner.name}-`) &&
+    JSON.stringify(object).length <= CONFIG_BYTES_MAX
+  );
 }
 
 /** The largest configuration that we make, with 64 workers and peers, has less than half of it. */
 export const CONFIG_BYTES_MAX = 256 * 1024;
-
-function isSmall(data: unknown): boolean {
-  const values = Object.values((data ?? {}) as Record<string, string>);
-  return values.reduce((sum, text) => sum + text.length, 0) <= CONFIG_BYTES_MAX;
-}
 
 /** Longest name of anything in Kubernetes; of an owner that is nowhere checked. */
 const NAME_LENGTH_MAX = 253;

@@ -5,6 +5,7 @@
 import { ANNOTATION_APPLIED_HASH } from '../api/names.ts';
 import type { Difference } from '../kube/apply.ts';
 import { fieldText, foreignFields, lastWriter } from '../kube/drift.ts';
+import { kinds } from '../kube/kinds.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import type { KubeObject } from '../kube/types.ts';
 
@@ -32,18 +33,16 @@ export class Contention {
   }
 
   /** Notes what has been applied, or found to be. */
-  applied(key: string, { kind, metadata }: KubeObject): void {
+  applied(key: string, object: KubeObject): void {
     const hashes = this.#applied.get(key) ?? new Map<string, string>();
     this.#applied.set(key, hashes);
-    hashes.set(`${kind} "${metadata.name}"`, metadata.annotations?.[ANNOTATION_APPLIED_HASH] ?? '');
+    hashes.set(place(object), hashOf(object));
   }
 
   /** Whether it is somebody else who has made the difference: the plan has not changed since `desired` was last applied. */
   isRepair(key: string, desired: KubeObject, todo: Difference): boolean {
     if (todo === 'edited' || todo === 'foreign-fields') return true;
-    const { kind, metadata } = desired;
-    const last = this.#applied.get(key)?.get(`${kind} "${metadata.name}"`);
-    return todo === 'changed' && last === metadata.annotations?.[ANNOTATION_APPLIED_HASH];
+    return todo === 'changed' && this.#applied.get(key)?.get(place(desired)) === hashOf(desired);
   }
 
   /** Whether `live`, an object of the RenderService `key`, may be repaired now. */
@@ -71,6 +70,15 @@ export class Contention {
     this.#objects.delete(key);
     this.#applied.delete(key);
   }
+}
+
+/** Which of the objects of a RenderService. It has one ConfigMap at a time, whose name changes with what is in it. */
+function place({ kind, metadata }: KubeObject): string {
+  return kind === kinds.configMap.kind ? kind : `${kind} "${metadata.name}"`;
+}
+
+function hashOf({ metadata }: KubeObject): string {
+  return metadata.annotations?.[ANNOTATION_APPLIED_HASH] ?? '';
 }
 
 function whoDoesWhat(live: KubeObject): string {
