@@ -335,3 +335,24 @@ test('20,000 connections with half a head: old ones make room', async () => {
   agent.destroy();
   await stop();
 });
+
+const LEAST = { nginx: { memoryLimit: '64Mi', ephemeralStorageLimit: '64Mi' }, haproxy: { memoryLimit: '80Mi' } };
+test.each([
+  ['memory and disk', LEAST],
+  // More requests than the disk has buffers for.
+  ['disk for much memory', { ...LEAST, nginx: { ...LEAST.nginx, memoryLimit: '8Gi' } }],
+])('a pod starts and serves with the least that admission lets in: %s', async (_what, sidecar) => {
+  const least = await Pod.start({
+    workersPerPod: 1,
+    buffering: { request: { maxSize: '8Mi', memory: '8Ki' }, response: { memory: '8Ki' } },
+    sidecar,
+  });
+  try {
+    begun.set(least, await processes(least));
+    expect((await post(least, 8192 * KIB)).status).toBe(200);
+    expect((await least.get(`/?size=${4096 * KIB}`)).body).toHaveLength(4096 * KIB);
+    await expectUnharmed(least);
+  } finally {
+    await least.stop();
+  }
+});

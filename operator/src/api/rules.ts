@@ -4,6 +4,7 @@
  * resources. A rule speaks about a *defaulted* spec: the API server runs CEL after defaulting.
  */
 import type { V1Container } from '@kubernetes/client-node';
+import { BODIES_SHARE } from './disk.ts';
 import { acceptedMsMax } from './drain.ts';
 import {
   HAPROXY_CONTAINER,
@@ -75,6 +76,9 @@ function limitAboveRequest(proxy: 'nginx' | 'haproxy'): SpecRule {
     holds: ({ sidecar }) => quantityOf(sidecar[proxy].memory) <= quantityOf(sidecar[proxy].memoryLimit),
   };
 }
+
+const DISK = 'self.sidecar.nginx.ephemeralStorageLimit';
+const MAX_SIZE = 'self.buffering.request.maxSize';
 
 function isZero(value: number | string): boolean {
   return value === 0 || value === '0%';
@@ -187,6 +191,13 @@ export const specRules: SpecRule[] = [
   },
   limitAboveRequest('nginx'),
   limitAboveRequest('haproxy'),
+  {
+    path: ['sidecar', 'nginx', 'ephemeralStorageLimit'],
+    message: `must be at least ${1 / BODIES_SHARE} times buffering.request.maxSize: that part of it is for bodies, and one must fit; make it larger, or maxSize smaller`,
+    cel: `!isQuantity(${DISK}) || !isQuantity(${MAX_SIZE}) || quantity(${DISK}).asApproximateFloat() >= ${1 / BODIES_SHARE}.0 * quantity(${MAX_SIZE}).asApproximateFloat()`,
+    holds: ({ sidecar, buffering }) =>
+      BODIES_SHARE * quantityOf(sidecar.nginx.ephemeralStorageLimit) >= sizeBytes(buffering.request.maxSize),
+  },
   {
     path: ['rollout', 'rolling'],
     message: 'maxSurge and maxUnavailable must not both be 0: the rollout could not begin',

@@ -121,14 +121,14 @@ function inBounds(text: string, parse: (text: string) => number, { min, max }: B
   }
 }
 
-/** CPU or memory of a container. */
-export function quantity() {
-  const message = 'must be a quantity such as 100m, 1, 64Mi';
+/** CPU, memory or disk of a container; `min` as the user would write it. */
+export function quantity(min = '0') {
+  const message = min === '0' ? 'must be a quantity such as 100m, 1, 64Mi' : `must be a quantity of at least ${min}`;
   return z
     .string()
     .max(20)
-    .refine((text) => (parseQuantity(text) ?? -1) >= 0, message)
-    .meta(celRule('isQuantity(self) && quantity(self).compareTo(quantity("0")) >= 0', message));
+    .refine((text) => (parseQuantity(text) ?? -1) >= quantityOf(min), message)
+    .meta(celRule(`isQuantity(self) && quantity(self).compareTo(quantity("${min}")) >= 0`, message));
 }
 
 /** A count or a percentage of pods, as in a Deployment's rolling update. */

@@ -85,7 +85,20 @@ export const badResources: BadResource[] = [
   { what: 'quantity of a proxy below nothing', spec: { sidecar: { nginx: { memory: '-1Mi' } } } },
   { what: 'quantity in a unit that is none', spec: { sidecar: { nginx: { memory: '64K' } } } },
   { what: 'memory request of HAProxy above its limit', spec: { sidecar: { haproxy: { memory: '512Mi' } } } },
-  { what: 'memory limit of nginx below its request', spec: { sidecar: { nginx: { memoryLimit: '16Mi' } } } },
+  {
+    what: 'memory limit of nginx below its request',
+    spec: { sidecar: { nginx: { memory: '128Mi', memoryLimit: '96Mi' } } },
+  },
+  { what: 'memory limit in which nginx cannot work', spec: { sidecar: { nginx: { memoryLimit: '63Mi' } } } },
+  { what: 'memory limit in which HAProxy cannot work', spec: { sidecar: { haproxy: { memoryLimit: '79Mi' } } } },
+  {
+    what: 'disk that the log of nginx fills',
+    spec: { buffering: { request: { maxSize: '1Mi' } }, sidecar: { nginx: { ephemeralStorageLimit: '63Mi' } } },
+  },
+  {
+    what: 'disk on which no body fits',
+    spec: { buffering: { request: { maxSize: '9Mi' } }, sidecar: { nginx: { ephemeralStorageLimit: '71Mi' } } },
+  },
 
   // Choices
   { what: 'unknown balance', spec: { balance: 'random' } },
@@ -239,6 +252,16 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
     what: `memory of a worker: ${memory}`,
     spec: container({ resources: { limits: { memory } } }),
   })),
+  {
+    what: 'least memory and disk of the proxies',
+    spec: {
+      buffering: { request: { maxSize: '8Mi' } },
+      sidecar: {
+        nginx: { memoryLimit: '64Mi', ephemeralStorageLimit: '64Mi' },
+        haproxy: { memoryLimit: '80Mi' },
+      },
+    },
+  },
   { what: 'memory of a proxy with an exponent', spec: { sidecar: { nginx: { memory: '64e6', memoryLimit: '.5Gi' } } } },
   { what: 'nobody is trusted', spec: { forwarded: { trust: [] } } },
   { what: 'everybody is trusted', spec: { forwarded: { trust: ['0.0.0.0/0', '::/0'] } } },

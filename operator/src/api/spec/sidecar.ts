@@ -14,8 +14,11 @@ export const service = z
   .prefault({})
   .describe('The Service in front of all pods.');
 
-/** Resources of a container that Corelane adds. There is no CPU limit on purpose: throttling a proxy sets p95. */
-function proxyResources(cpu: string, memory: string, memoryLimit: string) {
+/**
+ * Resources of a container that Corelane adds. There is no CPU limit on purpose: throttling a proxy sets p95.
+ * @param memoryLimitMin holds the connections and requests that render/budget.ts lets in whatever the limit is
+ */
+function proxyResources(cpu: string, memory: string, memoryLimit: string, memoryLimitMin: string) {
   return {
     cpu: quantity()
       .default(cpu)
@@ -23,7 +26,7 @@ function proxyResources(cpu: string, memory: string, memoryLimit: string) {
         'CPU request, which is also its share where all CPUs are busy (sidecar/README.md has figures). There is no CPU limit: throttling a proxy delays every request.',
       ),
     memory: quantity().default(memory).describe('Memory request.'),
-    memoryLimit: quantity()
+    memoryLimit: quantity(memoryLimitMin)
       .default(memoryLimit)
       .describe('Memory limit. How many connections and requests the proxy takes follows from it (docs/edge.md).'),
   };
@@ -33,8 +36,9 @@ export const sidecar = z
   .strictObject({
     nginx: z
       .strictObject({
-        ...proxyResources('50m', '32Mi', '512Mi'),
-        ephemeralStorageLimit: quantity()
+        ...proxyResources('50m', '32Mi', '512Mi', '64Mi'),
+        // kubelet counts the container's log, of which it keeps 50Mi.
+        ephemeralStorageLimit: quantity('64Mi')
           .default('16Gi')
           .describe(
             'Most that bodies and responses may take of the disk, and the ephemeral-storage limit of the container. What could exceed it is refused before (docs/edge.md).',
@@ -43,7 +47,7 @@ export const sidecar = z
       .prefault({})
       .describe('Resources of the nginx container.'),
     haproxy: z
-      .strictObject(proxyResources('50m', '48Mi', '256Mi'))
+      .strictObject(proxyResources('50m', '48Mi', '256Mi', '80Mi'))
       .prefault({})
       .describe('Resources of the HAProxy container.'),
   })

@@ -2,11 +2,14 @@
  * What nginx and HAProxy may have at a time, so that the worst that clients can do to each of it fits into the memory
  * limits and into nginx' disk. docs/edge.md has the figures.
  */
+import { BODIES_SHARE } from '../../api/disk.ts';
 import { quantityOf, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
 const KIB = 1024;
 const MIB = 1024 ** 2;
+/** HAProxy's buffer is 16 KiB, so no response header is larger; nginx answers 502 if its own is smaller. */
+export const RESPONSE_BUFFER_BYTES = 16 * KIB;
 /** What the allocator and the kernel have of a container's memory beside what is counted here. */
 const USABLE = 0.9;
 
@@ -24,8 +27,8 @@ const REQUEST_BYTES = 24 * KIB;
  * a second.
  */
 const SEND_BUFFER_BYTES = 64 * KIB;
-/** Part of nginx' disk that is for bodies; the rest is for responses. */
-const BODIES_SHARE = 1 / 8;
+/** nginx refuses to start with less: a file is written by whole buffers. 0 stands for no file. */
+const FILE_BYTES_MIN = RESPONSE_BUFFER_BYTES;
 /** So many of all requests may have a body: clients that stall in theirs leave the rest to others. */
 const WITH_BODY_SHARE = 2 / 3;
 
@@ -55,7 +58,7 @@ export interface Budget {
   perClient?: number;
   /** Of a connection, in the kernel. */
   sendBufferBytes: number;
-  /** Largest temporary file of one response, in bytes. */
+  /** Largest temporary file of one response, in bytes; 0 where the disk is too small for so many. */
   responseFileBytes: number;
 }
 
@@ -80,7 +83,7 @@ export function budget(spec: RenderServiceSpec): Budget {
     webSockets: webSockets(spec),
     perClient: limits.perClient.requests,
     sendBufferBytes: SEND_BUFFER_BYTES,
-    responseFileBytes: Math.min(fileBytes, sizeBytes(buffering.response.maxFileSize)),
+    responseFileBytes: fileBytes < FILE_BYTES_MIN ? 0 : Math.min(fileBytes, sizeBytes(buffering.response.maxFileSize)),
   };
 }
 

@@ -6,7 +6,7 @@ import { drainAcceptMsMax, drainTimeoutMs } from '../../api/drain.ts';
 import { PORTS, workerName } from '../../api/names.ts';
 import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
-import { type Budget, budget } from './budget.ts';
+import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
 import { type Doors, doors } from './doors.ts';
 import { type Pooling, pooling } from './pooling.ts';
 import { type Quarantine, quarantine } from './quarantine.ts';
@@ -85,8 +85,6 @@ const REPLAY: Record<RenderServiceSpec['replay'], Replay> = {
   Never: { someOnlyOnce: true },
 };
 
-/** HAProxy's buffer is 16 KiB, so no response header is larger; nginx answers 502 if its own is smaller. */
-const RESPONSE_BUFFER_BYTES = 16 * 1024;
 /** nginx wants the part that is busy with sending (two buffers) to be less than all but one. */
 const RESPONSE_BUFFERS_MIN = 4;
 const RETRY_AFTER_SECONDS = 1;

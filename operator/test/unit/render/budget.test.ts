@@ -32,7 +32,21 @@ test.each(specs)('a limit of $memoryLimit holds heads and buffers of $memory', (
   expect(disk).toBeLessThanOrEqual(quantityOf(spec.sidecar.nginx.ephemeralStorageLimit));
 });
 
-test.each(['64Mi', '128Mi', '256Mi', '1Gi'])(
+test.each(['64Mi', '96Mi', '1Gi', '16Gi'])('nginx takes what a disk of %s comes to, and it is not more', (disk) => {
+  for (const memoryLimit of ['64Mi', '512Mi', '1Gi', '64Gi'])
+    for (const maxSize of ['8Ki', '1Mi', '8Mi']) {
+      const buffering = { request: { memory: '8Ki', maxSize } };
+      const spec = specOf({ buffering, sidecar: { nginx: { memoryLimit, ephemeralStorageLimit: disk } } });
+      const { largeBodies, requests, responseFileBytes } = budget(spec);
+      // It says "emerg" to what is smaller than one of its buffers, but for 0: no file.
+      const { bufferBytes } = dataPlaneModel(spec).response;
+      if (responseFileBytes !== 0) expect(responseFileBytes).toBeGreaterThanOrEqual(bufferBytes);
+      const most = largeBodies * sizeBytes(spec.buffering.request.maxSize) + requests * responseFileBytes;
+      expect(most).toBeLessThanOrEqual(quantityOf(disk));
+    }
+});
+
+test.each(['80Mi', '128Mi', '256Mi', '1Gi'])(
   'strangers at 9001 leave nginx its part of a HAProxy of %s',
   (memoryLimit) => {
     const { pooling, limits } = dataPlaneModel(specOf({ sidecar: { haproxy: { memory: '64Mi', memoryLimit } } }));
