@@ -148,31 +148,65 @@ local function is_quiet(url, begin_ms)
   return #recent(url) == 0 and quiet_at_ms - math.max(begin_ms + UNKNOWN_MS, let_go_at_ms) >= 0
 end
 
-local held, held_count = {}, 0 -- by transaction: when it was seen last
+---- Places of those who are held ----
 
-local function hold(txn)
-  if not held[txn] then held_count = held_count + 1 end
-  held[txn] = now_ms()
+-- Nobody is told that a client has gone: its requests keep their places until the hold is over. So whoever has most of them makes room.
+local held, held_count = {}, 0 -- by transaction: { own, seen_ms }; the places that are taken
+local clients = {} -- by client: { client, count, out }: its places, and how many of its requests have lost theirs and do not know it yet
+
+local function add_places(own, by)
+  own.count, held_count = own.count + by, held_count + by
+  clients[own.client] = own.count + own.out > 0 and own or nil
+end
+
+local function who_has_most()
+  local found
+  for _, own in pairs(clients) do
+    if not found or own.count > found.count then found = own end
+  end
+  return found
+end
+
+-- Takes a place for a request, that of somebody else if need be; false if there is none.
+local function hold(txn, client)
+  local own = clients[client] or { client = client, count = 0, out = 0 }
+  if held_count >= settings['held-max'] then
+    local other = who_has_most()
+    if not other or other.count <= own.count + 1 then return false end
+    other.out = other.out + 1
+    add_places(other, -1)
+  end
+  add_places(own, 1)
+  held[txn] = { own = own, seen_ms = now_ms() }
+  return true
+end
+
+local function is_out(txn)
+  return held[txn] ~= nil and held[txn].own.out > 0
 end
 
 local function let_go(txn)
-  if held[txn] then held_count = held_count - 1 end
+  if not held[txn] then return end
+  local own = held[txn].own
   held[txn] = nil
+  if own.out == 0 then return add_places(own, -1) end
+  own.out = own.out - 1
+  add_places(own, 0)
 end
 
 -- Holds a request as long as it might get one worker too many stuck. Sets txn.held if that has not come to an end.
 core.register_action('hold_if_suspect', { 'http-req' }, function(txn)
   local url, client = txn:get_var('txn.url'), tostring(txn:get_var('txn.client'))
   if not is_one_too_many(url, client) then return end
-  if held_count >= settings['held-max'] then
+  if not hold(txn, client) then
     txn:set_var('txn.held', 'queue-full')
     return
   end
   local begin_ms = now_ms()
   local looks = 0
   repeat
-    hold(txn)
     core.msleep(LOOK_MS)
+    if held[txn] then held[txn].seen_ms = now_ms() end
     local waited_ms = now_ms() - begin_ms
     -- Between a first try and a second one it seems for a moment that there is none.
     looks = is_one_too_many(url, client) and 0 or looks + 1
@@ -181,9 +215,13 @@ core.register_action('hold_if_suspect', { 'http-req' }, function(txn)
     if waited_ms >= UNKNOWN_MS then survey() end
     local may_be_fine = not is_settled and is_quiet(url, begin_ms)
     if may_be_fine then let_go_at_ms = now_ms() end
-  until is_settled or is_over or may_be_fine
+  until is_settled or is_over or may_be_fine or is_out(txn)
+  if is_over then
+    txn:set_var('txn.held', #recent(url) > 0 and 'poison' or 'too-long')
+  elseif is_out(txn) and not is_settled and not may_be_fine then
+    txn:set_var('txn.held', 'queue-full')
+  end
   let_go(txn)
-  if is_over then txn:set_var('txn.held', #recent(url) > 0 and 'poison' or 'too-long') end
 end)
 
 core.register_task(function()
@@ -197,8 +235,8 @@ core.register_task(function()
       end
     end
     -- A stream that ends takes its coroutine along.
-    for txn, seen_ms in pairs(held) do
-      if now_ms() - seen_ms >= SWEEP_MS then let_go(txn) end
+    for txn, place in pairs(held) do
+      if now_ms() - place.seen_ms >= SWEEP_MS then let_go(txn) end
     end
   end
 end)

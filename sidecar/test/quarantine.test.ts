@@ -1,4 +1,5 @@
 /** URLs whose requests get workers stuck: who is refused, and who is not for what somebody else has done. */
+import { rmSync } from 'node:fs';
 import { Fleet } from './fleet.ts';
 import { type Answer, type Call, Pod, until } from './pod.ts';
 
@@ -131,6 +132,34 @@ test('a URL that nobody has seen answered gets no more workers stuck than that t
   expect(answers.map(({ status }) => status).sort()).toEqual([502, 502, 503, 503, 503, 503]);
 });
 
+test('nobody is kept out by those who are held, be it that they have gone: whoever has most places makes room', async () => {
+  pod = await Pod.start({
+    workersPerPod: 2,
+    watchdog: { stallTimeout: '5s' },
+    queue: { maxLength: 4, timeout: '60s' },
+  });
+  await allUp();
+  const stuck = [1, 2].map(() => pod.get('/?id=held', evil('192.0.2.1')));
+  await until('both workers have one', () => begun('held').length === 2);
+  const leaving = new AbortController();
+  const many = Array.from({ length: 4 }, async (_unused, n) => {
+    const call = { ...from('192.0.2.1'), ...(n < 2 && { signal: leaving.signal }) };
+    const [, reason = 'served'] = await pod.get('/?id=held', call).then(error, () => [0, 'left']);
+    return reason;
+  });
+  const here = 'haproxy_frontend_current_sessions{proxy="front"}';
+  await until('all places are taken', async () => (await pod.metric(here)) === 6);
+  expect(error(await pod.get('/?id=held', from('192.0.2.1')))).toEqual([503, 'queue-full', '1']);
+  leaving.abort();
+  const others = ['198.51.100.1', '203.0.113.1'].map((client) => pod.get('/?id=held', from(client)));
+  for (const answer of stuck) expect(error(await answer)).toEqual(STUCK);
+  // One client's kills are one for all others.
+  for (const answer of others) expect((await answer).status).toBe(200);
+  const reasons = await Promise.all(many);
+  expect(reasons.slice(0, 2)).toEqual(['left', 'left']);
+  for (const reason of reasons.slice(2)) expect(['queue-full', 'poison']).toContain(reason);
+});
+
 test('nobody waits for a page that awaits, nor for one that has been answered', async () => {
   await start({}, 4);
   const page = (id: string) => pod.get(`/?until=${id}&id=${id}`);
@@ -142,6 +171,24 @@ test('nobody waits for a page that awaits, nor for one that has been answered', 
   expect((await Promise.all(heavy)).map(({ elapsedMs }) => elapsedMs > 3_900).sort()).toEqual([false, false, true]);
   const again = [1, 2, 3, 4].map(() => pod.get('/?block=2000&id=heavy'));
   for (const answer of again) expect((await answer).elapsedMs).toBeLessThan(3_900);
+});
+
+test('a worker that is starting is not stuck: nobody waits for it', async () => {
+  const warmup = { path: '/?until=warm&id=warm', requests: 1 };
+  pod = await Pod.start({ workersPerPod: 4, warmup, queue: { timeout: '60s' } }, { workers: false });
+  await pod.startWorkers();
+  await until('all warm up', () => begun('warm').length === 4);
+  pod.release('warm');
+  await allUp();
+  rmSync(`${pod.notesFile}.warm`);
+  await pod.kill(3, pod.server(3), 'KILL');
+  await until('another one warms up', () => begun('warm').length === 5);
+  const slow = [1, 2, 3].map(() => pod.get('/?until=slow&id=slow'));
+  // Two may get their workers stuck. The third waits until it is known that they have not, and that nobody else is.
+  await until('all are begun', () => begun('slow').length === 3);
+  expect(await pod.isUp(3)).toBe(false);
+  pod.release('slow', 'warm');
+  for (const answer of slow) expect((await answer).status).toBe(200);
 });
 
 test('a pod counts what its own workers were killed with, whichever pod it came to', async () => {
