@@ -153,6 +153,19 @@ test('who has ended is remembered for a while, who has not for as long as it tak
   ]);
 });
 
+test('who has not ended keeps his place, however many come and go beside him', async () => {
+  const beside = 'for (let n = 0; n < 3000; n += 1) notes.end(notes.begin("short-" + n))';
+  server(`const first = notes.begin("first"); notes.begin("one"); notes.end(first); notes.begin("other"); ${beside}`);
+  expect([await was('one'), await was('other'), await was('short-2999'), await was('short-2000')]).toEqual(
+    Array(4).fill('yes'),
+  );
+  // With concurrency: 1000 there are 24 other places.
+  server(
+    `for (let n = 0; n < 1000; n += 1) notes.begin("busy-" + n); notes.end(notes.begin("done")); ${beside.replace('3000', '23')}`,
+  );
+  expect([await was('busy-0'), await was('busy-999'), await was('done')]).toEqual(Array(3).fill('yes'));
+});
+
 test('more at a time than there are places: unknown from then on', async () => {
   server('for (let n = 0; n < 1024; n += 1) notes.begin("busy-" + n)');
   expect(await was('other')).toBe('no');

@@ -1,6 +1,6 @@
 /** `replay`: which request of a dead worker is given to another one, once, and which is answered 502 (I2). */
 import { docker } from './docker.ts';
-import { KEEPS_LONG, Pod, until } from './pod.ts';
+import { KEEPS_LONG, Pod, type PodOptions, until } from './pod.ts';
 
 /** Beyond what HAProxy and the socket hold (about 230 kB): nginx must send it anew from its own copy. */
 const LARGE_BODY = Buffer.alloc(300_000, 'x');
@@ -168,6 +168,47 @@ test('a second try is first in line', async () => {
     pod.release(...others);
     for (const answer of [dying, ...queued]) expect((await answer).status).toBe(200);
     expect(begun().map((id) => id === 'dying')).toEqual([true, false, true, false, false]);
+  } finally {
+    await pod.stop();
+  }
+});
+
+/** Nor does a check take out a worker whose port is closed: the request that it refuses does. */
+const CHECKS_PATIENTLY: PodOptions = {
+  edit: (file, text) =>
+    (KEEPS_LONG.edit?.(file, text) ?? text).replace('fall 2 rise 1 observe', 'fall 100 rise 1 observe'),
+};
+
+test('a POST that one worker refuses and another one dies with: the other one is asked whether it was begun', async () => {
+  const pod = await Pod.start({ workersPerPod: 2, queue: { timeout: '60s' } }, CHECKS_PATIENTLY);
+  try {
+    const post = (id: string, query: string) => pod.get(`/?id=${id}&${query}`, { method: 'POST' });
+    const idle = () => Promise.all([0, 1].map((worker) => pod.metric(idleOf(worker))));
+    await until('one connection of each is kept', async () => {
+      await Promise.all(['one', 'other'].map((id) => post(id, 'ms=50')));
+      return (await idle()).every((count) => count > 0);
+    });
+    const before = post('before', 'hold=1');
+    const { worker: busy, port, pid } = await pod.begun('before');
+    const refusing = 1 - busy;
+    const supervisor = Number(await docker('inspect', '--format', '{{.State.Pid}}', pod.workers[refusing] ?? ''));
+    process.kill(supervisor, 'SIGSTOP');
+    await pod.kill(refusing, pod.server(refusing), 'KILL');
+    // Over a kept connection it would be lost, and the supervisor cannot say that it was not begun.
+    await until('nothing of it is left', async () => (await pod.metric(idleOf(refusing))) === 0);
+    const answered = post('begun', 'hold=block');
+    await until('it is refused', async () => !(await pod.isUp(refusing)));
+    process.kill(supervisor, 'SIGCONT');
+    // The end of a new connection HAProxy would see itself.
+    pod.release('before');
+    expect((await before).status).toBe(200);
+    expect(await pod.begun('begun')).toMatchObject({ worker: busy, port });
+    await until('the other one could have it', () => pod.isUp(refusing));
+    await pod.kill(busy, pid, 'KILL');
+    pod.release('begun');
+    const { status, headers } = await answered;
+    expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
+    expect(pod.events({ event: 'begin', id: 'begun' })).toHaveLength(1);
   } finally {
     await pod.stop();
   }
