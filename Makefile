@@ -17,7 +17,7 @@ setup: node_modules/.package-lock.json examples/storefront/node_modules/.package
 node_modules/.package-lock.json: package.json package-lock.json
 	@echo "Installing Node packages (about 30 s) ..." >&2
 	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
-	@e2e/ci/node-is-there.sh
+	@.ci/node-is-there.sh
 	@touch $@
 
 examples/storefront/node_modules/.package-lock.json: examples/storefront/package.json examples/storefront/package-lock.json
@@ -48,13 +48,13 @@ generate: setup ## make CRD, chart copy, RBAC, reference and the picture of the 
 	@$(NODE) operator/gen/generate.ts
 
 verify: setup ## generated files, types, lint, chart: nothing may differ or complain
-	@e2e/ci/verify.sh
+	@.ci/verify.sh
 
 format: setup ## format and fix what can be fixed by machine
 	@node_modules/.bin/biome check --write .
 
 test: build ## all tests that need no cluster: unit, API server, sidecar image
-	@e2e/ci/test.sh unit api sidecar
+	@.ci/test.sh unit api sidecar
 
 test-mutants: build ## break the data plane in more than a hundred ways: does a test notice each? (about 15 min)
 	@e2e/cluster/engine.sh up
@@ -62,16 +62,16 @@ test-mutants: build ## break the data plane in more than a hundred ways: does a 
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) sidecar/test/mutants/run.ts $(MUTANTS)
 
 test-hostile: build ## hostile bytes, floods, slow clients and neighbours against every port, with honest clients beside (10 min); HOSTILE=floods for a part
-	@e2e/ci/hostile.sh
+	@.ci/hostile.sh
 
 test-frameworks: build ## the worker runtime with Next, Nuxt, Hypernova, plain http (2 min; the first time some more, to build them)
-	@e2e/ci/test.sh frameworks
+	@.ci/test.sh frameworks
 
 e2e: build cluster ## the stories on the kind cluster
-	@e2e/ci/test.sh e2e
+	@.ci/test.sh e2e
 
 bench-drain: build cluster ## the drain and the fault story in full, 100,000 requests (about 25 min)
-	@BENCH=full e2e/ci/test.sh e2e -- --testPathPatterns 'stories/(drain|faults)' || failed=1; \
+	@BENCH=full .ci/test.sh e2e -- --testPathPatterns 'stories/(drain|faults)' || failed=1; \
 	 $(NODE) bench/drain.ts && exit $${failed:-0}
 
 simulate: setup ## a simulated day: the scaling policy beside HPA, Knative, fixed fleets and an oracle (about 20 s)

@@ -35,4 +35,4 @@ mkdir -p "$STATE_DIR/sbom"
 for name in operator sidecar; do
   step "Listing what is in the image of the $name" "sbom-$name" list "$name" "$(sed -n "s/^${name^^}_IMAGE=//p" <<<"$images")"
 done
-node_modules/.bin/node e2e/ci/sbom-check.mjs "$STATE_DIR/sbom"
+node_modules/.bin/node .ci/sbom-check.mjs "$STATE_DIR/sbom"

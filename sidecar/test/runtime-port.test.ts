@@ -198,18 +198,15 @@ test.each(endless)('%s ends the connection, and not the worker', async (_name, b
 
 test('a connection that says something a byte at a time ends', async () => {
   const begins = ['', 'GET /metrics HTTP/1.1\r\nX-A: b\r\n', 'corelane-agent'];
-  const ends = begins.map((begin) => {
+  const sockets = begins.map((begin) => {
     const socket = net.connect(program.runtimePort, '127.0.0.1').on('error', () => {});
     socket.write(begin);
     const drip = setInterval(() => socket.write('x'), 500);
-    return new Promise<void>((resolve) =>
-      socket.once('close', () => {
-        clearInterval(drip);
-        resolve();
-      }),
-    );
+    return socket.once('close', () => clearInterval(drip));
   });
-  await Promise.all(ends);
+  await until('all have ended', () => sockets.every(({ closed }) => closed)).finally(() => {
+    for (const socket of sockets) socket.destroy();
+  });
 });
 
 const SENSELESS = [

@@ -2,7 +2,7 @@
 # changed-bytes.sh npm|go|debian|images: what is downloaded is refused when one byte of it differs from what was pinned. Each
 # case makes a tiny origin (on loopback or in a folder), shows that the pinned bytes are taken, changes one, and wants
 # the refusal of the very function that the builds call. The origin is a clever one: it tells hashes of what it serves.
-source "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../e2e/cluster/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 source "$CLUSTER_DIR/debian.sh"
 
@@ -34,7 +34,7 @@ npm_case() {
   echo '{"name":"tiny","version":"1.0.0","bin":{"tiny":"bin/tiny"}}' >"$work/tiny/package.json"
   echo 'right' >"$work/tiny/bin/tiny"
   npm pack --silent --pack-destination "$work" "$work/tiny" >/dev/null
-  node "$CLONE_DIR/e2e/ci/tiny-registry.mjs" tiny 1.0.0 "$archive" >"$work/registry" &
+  node "$CLONE_DIR/.ci/tiny-registry.mjs" tiny 1.0.0 "$archive" >"$work/registry" &
   origin_pid=$!
   wait_until 20 test -s "$work/registry"
   registry=$(cat "$work/registry")
@@ -62,7 +62,7 @@ npm_case() {
     "$work/app/package.json" "$work/app/package-lock.json"
   (cd "$work/app" && npm ci --silent) || true
   [[ ! -e $work/app/node_modules/tiny ]] || die 'npm ci has installed an optional package with a changed byte'
-  refused 'no Node.js' "$CLONE_DIR/e2e/ci/node-is-there.sh" "$work/app"
+  refused 'no Node.js' "$CLONE_DIR/.ci/node-is-there.sh" "$work/app"
 }
 
 # ---- Go: modules with a hash in go.sum ----
@@ -75,7 +75,7 @@ go_proxy() { # CONTENT: the module example.com/tiny v1.0.0 in a file:// proxy
   mkdir -p "$work/example.com/tiny@v1.0.0"
   cp "$folder/v1.0.0.mod" "$work/example.com/tiny@v1.0.0/go.mod"
   printf 'package main\n\nfunc main() { println("%s") }\n' "$1" >"$work/example.com/tiny@v1.0.0/main.go"
-  (cd "$work" && GOFLAGS=-trimpath CGO_ENABLED=0 go run "$CLONE_DIR/e2e/ci/zip.go" "$folder/v1.0.0.zip" example.com/tiny@v1.0.0/{go.mod,main.go})
+  (cd "$work" && GOFLAGS=-trimpath CGO_ENABLED=0 go run "$CLONE_DIR/.ci/zip.go" "$folder/v1.0.0.zip" example.com/tiny@v1.0.0/{go.mod,main.go})
 }
 
 tiny_binary() { # CACHE

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh PROJECT... [-- JEST OPTION...]: sets up what the Jest projects need (engine, tools, images, cluster), runs
 # them, and writes their counts to .state/results/ for the summary. Last line: `[e2e: ]N passed, N failed`.
-source "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../e2e/cluster/lib.sh"
 cd "$CLONE_DIR"
 state_dir
 projects=()
@@ -40,5 +40,5 @@ for project in "$@"; do
 done
 prefix=
 [[ $* != e2e ]] || prefix='e2e: '
-node_modules/.bin/node e2e/ci/summary.mjs "$prefix" "$@" || failed=1
+node_modules/.bin/node .ci/summary.mjs "$prefix" "$@" || failed=1
 exit "$failed"

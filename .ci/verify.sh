@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # verify.sh: everything that must hold of the source without running it. Each check prints one line; the counts go to
 # .state/results/verify.json for the summary.
-source "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../e2e/cluster/lib.sh"
 cd "$CLONE_DIR"
 state_dir
 results=$STATE_DIR/results
@@ -23,7 +23,7 @@ check() {
 }
 
 # Sources must build elsewhere: no path of one machine, no package registry's host, no test that is switched off.
-no_machine_paths() { ! git grep -nIE "$1" -- . ':!e2e/ci/verify.sh'; }
+no_machine_paths() { ! git grep -nIE "$1" -- . ':!.ci/verify.sh'; }
 no_skipped_tests() { ! git grep -nE '\b(it|test|describe)\.(skip|todo|only)\b|\bx(it|describe)\(|retryTimes' -- '*.ts' '*.mjs'; }
 
 shell_syntax() { local script; for script in $(git ls-files '*.sh' .ci/run); do bash -n "$script" || return 1; done; }
@@ -36,9 +36,9 @@ check 'chart lints (helm lint)' "$tools/helm" lint charts/corelane --strict --qu
 check 'no path of one machine, no registry host' no_machine_paths '(registry\.npmjs|(proxy|sum)\.golang\.org|(deb|security)\.debian\.org|"resolved":)'
 check 'no skipped or repeated test' no_skipped_tests
 check 'shell scripts parse' shell_syntax
-check 'every download has a pin, of the version that is used' "$bin/node" e2e/ci/pins.mjs
+check 'every download has a pin, of the version that is used' "$bin/node" .ci/pins.mjs
 for origin in npm go debian images; do
-  check "what comes from elsewhere is refused with a changed byte ($origin)" e2e/ci/changed-bytes.sh "$origin"
+  check "what comes from elsewhere is refused with a changed byte ($origin)" .ci/changed-bytes.sh "$origin"
 done
 
 printf '{"name":"verify","passed":%d,"failed":%d}\n' "$passed" "$failed" >"$results/verify.json"

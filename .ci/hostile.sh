@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # hostile.sh: what `make test-hostile` needs (engine, images, Debian's slowhttptest), and the run itself.
-source "$(dirname "${BASH_SOURCE[0]}")/../cluster/lib.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../e2e/cluster/lib.sh"
 cd "$CLONE_DIR"
 state_dir
 e2e/cluster/engine.sh up

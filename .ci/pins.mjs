@@ -2,9 +2,9 @@
 // versions.env says (which verify.sh has put into the environment).
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { NODE_VERSIONS } from '../../sidecar/test/node-versions.ts';
+import { NODE_VERSIONS } from '../sidecar/test/node-versions.ts';
 
-const read = (path) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const read = (path) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 const { env } = process;
 const errors = [];
 const expect = (holds, message) => holds || errors.push(message);
