@@ -8,22 +8,24 @@ let fleet: Fleet;
 afterEach(() => fleet?.stop());
 
 const queue = { maxLength: 1_000, timeout: '60s' };
-const POOLING = fileURLToPath(new URL('../haproxy/pooling.lua', import.meta.url));
-/** Twice as long as pooling.lua waits before it takes a server that it has opened for an unused one (OPENED_MS). */
+const BORROWING = fileURLToPath(new URL('../haproxy/pooling/borrowing.lua', import.meta.url));
+/** Twice as long as borrowing.lua waits before it takes a server that it has opened for an unused one (OPENED_MS). */
 const FROZEN_S = 0.04;
-const OPENED = "  slot.server:set_weight('0')\n  return true\n";
+const OPENED = "    slot.server:set_weight('0')\n    return true\n";
 
 /**
  * All of HAProxy stands still for a while each time a server has been opened, before its request can connect, and answers of
  * other peers come meanwhile. One call into C after the other: HAProxy would interrupt a loop in Lua and go on with the others.
  */
 function withoutCpu(): PodOptions {
-  const freeze = `  local ends = os.clock() + ${FROZEN_S}\n  repeat ('a'):rep(1000):find('.-b') until os.clock() > ends\n`;
-  const text = readFileSync(POOLING, 'utf8');
-  if (text.split(OPENED).length !== 2) throw new Error('pooling.lua opens servers in another way');
+  const freeze = `local ends = os.clock() + ${FROZEN_S}\nrepeat ('a'):rep(1000):find('.-b') until os.clock() > ends\n`;
+  const text = readFileSync(BORROWING, 'utf8');
+  if (text.split(OPENED).length !== 2) throw new Error('borrowing.lua opens servers in another way');
+  const frozen = text.replace(OPENED, OPENED.replace('return', `${freeze}return`));
+  const load = '  lua-load /usr/share/corelane/haproxy/pooling.lua';
   return {
-    files: { 'pooling.lua': text.replace(OPENED, OPENED.replace('  return', `${freeze}  return`)) },
-    edit: (_file, config) => config.replace('/usr/share/corelane/haproxy/pooling.lua', '/etc/corelane/pooling.lua'),
+    files: { 'frozen.lua': `package.preload['pooling.borrowing'] = function()\n${frozen}end\n` },
+    edit: (_file, config) => config.replace(load, `  lua-load /etc/corelane/frozen.lua\n${load}`),
   };
 }
 
