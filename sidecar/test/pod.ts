@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, PORTS } from '../../operator/src/api/names.ts';
 import { quantityOf } from '../../operator/src/api/scalars.ts';
@@ -467,6 +467,7 @@ export class Pod {
     const { network, revision = 'r1', key = FLEET_KEY, edit = (_file, text) => text, files } = this.#options;
     for (const [file, rendered] of Object.entries({ ...renderConfig(this.spec), ...files })) {
       const text = edit(file, rendered);
+      mkdirSync(dirname(join(config, file)), { recursive: true });
       writeFileSync(join(config, file), CURRENT_MUTANT ? mutated(CURRENT_MUTANT, file, text) : text);
     }
     this.writeKey(key);
