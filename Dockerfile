@@ -2,13 +2,15 @@
 ARG DEBIAN_IMAGE=debian:trixie-slim
 ARG NODE_IMAGE=node:24-trixie-slim
 
-# ---- reaper ----
-# Part of the worker runtime. Static: it runs in the user's image, whichever C library that has.
-FROM ${DEBIAN_IMAGE} AS reaper
+# ---- programs ----
+# The process 1 of the proxies, and the reaper of the worker runtime. That one is static: it runs in the user's image, whichever C library that has.
+FROM ${DEBIAN_IMAGE} AS programs
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc libc6-dev
-COPY sidecar/reaper/ /src/
-RUN gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /reaper /src/reaper.c
+COPY sidecar/reaper/ /src/reaper/
+RUN gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /reaper /src/reaper/*.c
+COPY sidecar/entrypoint/ /src/entrypoint/
+RUN gcc -std=c17 -Os -Wall -Wextra -Werror -s -o /corelane-entrypoint /src/entrypoint/*.c
 
 # ---- proxies ----
 # HAProxy and nginx as Debian stable ships them.
@@ -41,7 +43,8 @@ FROM proxies AS sidecar
 COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
 COPY sidecar/bin/ /usr/local/bin/
 COPY sidecar/runtime/ /usr/share/corelane/runtime/
-COPY --from=reaper /reaper /usr/share/corelane/runtime/reaper
+COPY --from=programs /reaper /usr/share/corelane/runtime/reaper
+COPY --from=programs /corelane-entrypoint /usr/local/bin/
 COPY --from=nginx-module /usr/share/nginx/src/objs/ngx_http_corelane_module.so /usr/share/corelane/nginx/
 # Modes are set here because COPY --chmod needs BuildKit and a checkout may have lost them.
 RUN chmod 0755 /usr/local/bin/corelane-* && chmod -R u=rw,go=r,a+X /usr/share/corelane/haproxy \

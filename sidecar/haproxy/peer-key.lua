@@ -31,9 +31,13 @@ end
 -- Tells this process from all others, and from those before it: what was shown to one is worth nothing at another.
 corelane_identity = corelane_random()
 
+-- Version of docs/protocol.md that this pod speaks; the entry point has it from pod.env. Part of every token: peers of another version know
+-- each other as little as those with another key.
+local PROTOCOL_VERSION = os.getenv('CORELANE_PROTOCOL_VERSION') or 'none'
+
 -- Two tokens for `label` and the fields, which have no line break in them. Both follow from the key, neither from the other.
 function corelane_tokens(key, label, ...)
-  local digits = hex(hmac.new(key, 'sha256'):final(table.concat({ label, ... }, '\n')))
+  local digits = hex(hmac.new(key, 'sha256'):final(table.concat({ PROTOCOL_VERSION, label, ... }, '\n')))
   return digits:sub(1, TOKEN_DIGITS), digits:sub(TOKEN_DIGITS + 1)
 end
 

@@ -51,7 +51,7 @@ export async function networkForTest({ ipv6 = false } = {}): Promise<string> {
 /** Runs a command in a container of the sidecar image; rejects when it fails. */
 export function runSidecar(mounts: string[], ...command: string[]): Promise<string> {
   const options = ['--rm', '--network', 'none', '--label', `${LABEL}=${RUN_ID}`, ...RESTRICTED];
-  const folders = ['--tmpfs', '/tmp:mode=1777', '--tmpfs', '/run/corelane:mode=1777', ...mounts];
+  const folders = ['--tmpfs', '/tmp:mode=1777', '--tmpfs', '/run/corelane:mode=1777,uid=10001', ...mounts];
   return docker('run', ...options, ...folders, SIDECAR_IMAGE, ...command);
 }
 

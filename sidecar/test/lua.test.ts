@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare, runSidecar } from './docker.ts';
-import { ENTRANCE } from './parsers.ts';
 
 const FOLDER = fileURLToPath(new URL('lua', import.meta.url));
 const files = readdirSync(FOLDER).filter((file) => file !== 'harness.lua');
@@ -29,8 +28,15 @@ test.each(files)('%s', async (file) => {
     chmodSync(folder, 0o755);
     cpSync(FOLDER, join(folder, 'lua'), { recursive: true });
     writeFileSync(join(folder, 'haproxy.cfg'), config(file));
-    const mounts = [...ENTRANCE.flatMap((variable) => ['--env', variable]), '--volume', `${folder}:/etc/corelane:ro`];
-    await runSidecar(mounts, 'haproxy', '-c');
+    // By `env`: `haproxy` alone would be process 1's, which wants more files.
+    await runSidecar(
+      ['--volume', `${folder}:/etc/corelane:ro`],
+      'env',
+      'haproxy',
+      '-c',
+      '-f',
+      '/etc/corelane/haproxy.cfg',
+    );
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { prepare, runSidecar } from './docker.ts';
-import { ENTRANCE } from './parsers.ts';
 
 const GOLDEN = fileURLToPath(new URL('../../operator/test/unit/render/golden/', import.meta.url));
 const names = readdirSync(GOLDEN)
@@ -21,8 +20,9 @@ test.each(names)(
     const folder = mkdtempSync(join(tmpdir(), 'corelane-parse-'));
     try {
       chmodSync(folder, 0o755);
-      for (const file of ['nginx.conf', 'haproxy.cfg']) copyFileSync(`${GOLDEN}${name}.${file}`, join(folder, file));
-      const mounts = [...ENTRANCE.flatMap((variable) => ['--env', variable]), '--volume', `${folder}:/etc/corelane:ro`];
+      const files = readdirSync(GOLDEN).filter((file) => file.startsWith(`${name}.`));
+      for (const file of files) copyFileSync(`${GOLDEN}${file}`, join(folder, file.slice(name.length + 1)));
+      const mounts = ['--volume', `${folder}:/etc/corelane:ro`];
       await runSidecar(mounts, 'haproxy', '-c', '-dW'); // a warning counts as an error
       await runSidecar(mounts, 'nginx', '-t');
     } finally {

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { runSidecar } from './docker.ts';
 
-/** What the entry point else holds open for HAProxy, in a folder that is not a test's to give. */
-export const ENTRANCE = [
+/** What the entry point else holds open for HAProxy. */
+const ENTRANCE = [
   ...['front', 'replay'].map((name) => `CORELANE_${name.toUpperCase()}=unix@/run/corelane/${name}.sock`),
   `CORELANE_HEALTH=:${PORTS.health}`,
 ];

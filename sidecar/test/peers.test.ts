@@ -2,7 +2,8 @@
 import net from 'node:net';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { connectionHead, headWithAddresses, tokens } from './apps/peer-tokens.mjs';
+import { PROTOCOL_VERSION } from '../../operator/src/render/pod-env.ts';
+import { connectionHead, headWithAddresses, tokens, tokensOf } from './apps/peer-tokens.mjs';
 import { docker, logs, NODE_IMAGE, start } from './docker.ts';
 import { Fleet, knownPeers } from './fleet.ts';
 import { AS_NGINX, ask, exchange, handOver, headerOf, hello, identityOf, ME, message, promised } from './peer.ts';
@@ -66,6 +67,14 @@ describe('one pod', () => {
     expect(await hello(pod, FLEET_KEY, '192.0.2.1')).toBe('');
     for (const from of ['', 'x', `${ME}a`, ME.toUpperCase(), `${'a'.repeat(31)}\t`])
       expect(await ask(pod, 'hello', { 'X-Corelane-From': from, 'X-Corelane-Token': WRONG })).toBe('');
+  });
+
+  test('a pod that speaks another version of the protocol is none', async () => {
+    const address = await pod.address();
+    const withVersion = (version: string) =>
+      ask(pod, 'hello', { 'X-Corelane-Token': tokensOf(version, FLEET_KEY, 'hello', ME, address)[0] });
+    expect(await withVersion('2')).toBe('');
+    expect(await withVersion(String(PROTOCOL_VERSION))).toMatch(/^HTTP\/1.1 200 /);
   });
 
   test('nobody can have a pod answer for another address', async () => {

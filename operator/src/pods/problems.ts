@@ -2,6 +2,7 @@
  * Why pods are missing or do not run: in the words of whoever says so (API server, scheduler, kubelet), and with the way out. What a user
  * would look for with `kubectl describe` of the ReplicaSet and of its pods. docs/why-no-pods.md shows them.
  */
+import { HAPROXY_CONTAINER, NGINX_CONTAINER } from '../api/names.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { type Ended, type PodStatus, statusOf } from './status.ts';
 
@@ -72,6 +73,7 @@ const WAITING: Record<string, string> = {
 /** Ends of a container whose program was not even started. */
 const NEVER_BEGUN = new Set(['StartError', 'ContainerCannotRun']);
 const CRASH_LOOP = 'CrashLoopBackOff';
+const PROXIES = new Set<string>([HAPROXY_CONTAINER, NGINX_CONTAINER]);
 /** Waits that are the normal course of a start. */
 const NORMAL_WAITS = new Set(['ContainerCreating', 'PodInitializing']);
 /** A node has pulled a large image, and mounted volumes, by then; or it says why not. */
@@ -118,7 +120,7 @@ function waiting(pod: KubeObject): string | undefined {
     if (!reason || NORMAL_WAITS.has(reason)) continue;
     const where = `${about(pod, name)}: ${reason}`;
     // The message of a crash loop has its growing back-off: it would change the status at every restart.
-    if (reason === CRASH_LOOP) return `${where}${crash(lastState?.terminated, `${pod.metadata.name} -c ${name}`)}`;
+    if (reason === CRASH_LOOP) return `${where}${crash(lastState?.terminated, pod.metadata.name, name)}`;
     const detail = message ? ` (${message.slice(0, TEXT_MAX)})` : '';
     return `${where}${detail}${WAITING[reason] ? `: ${WAITING[reason]}` : ''}`;
   }
@@ -137,15 +139,20 @@ function ending(pod: KubeObject): string | undefined {
   );
   if (!found) return undefined;
   const { name, state } = found;
-  return `${about(pod, name)}: ${CRASH_LOOP}${crash(state?.terminated, `${pod.metadata.name} -c ${name}`)}`;
+  return `${about(pod, name)}: ${CRASH_LOOP}${crash(state?.terminated, pod.metadata.name, name)}`;
 }
 
 function about({ metadata }: KubeObject, container: string): string {
   return `container ${container} of pod ${metadata.name}`;
 }
 
-/** How a container has ended that is started again and again, and what helps; where it has never begun there is no log. */
-function crash({ reason = 'Error', exitCode, message = '' }: Ended = {}, container: string): string {
+/**
+ * How a container has ended that is started again and again, and what helps; where it has never begun there is no log.
+ * A proxy says in the message of its end what it cannot work with: an operator of another release, say.
+ */
+function crash({ reason = 'Error', exitCode, message = '' }: Ended = {}, pod: string, name: string): string {
+  const container = `${pod} -c ${name}`;
+  if (PROXIES.has(name) && message) return `: ${message.slice(0, TEXT_MAX).trim()}`;
   if (NEVER_BEGUN.has(reason)) return ` (${reason}: ${message.slice(0, TEXT_MAX).trim()}): ${NO_COMMAND}`;
   const how = exitCode === undefined ? '' : ` (${reason}, exit code ${exitCode})`;
   if (reason === 'OOMKilled') return `${how}: give it a higher memory limit, or less to keep`;

@@ -2,6 +2,9 @@
  * How a configuration is written down: a list of directives, some of which depend, with their comments between them.
  */
 
+/** First line of each file. */
+export const MADE_BY_CORELANE = '# Made by Corelane; changes are overwritten.';
+
 /** Directives in their order. What is not said is false or undefined; an empty string is an empty line. */
 export type Lines = string | false | undefined | readonly Lines[];
 

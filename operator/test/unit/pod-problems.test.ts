@@ -39,6 +39,16 @@ describe('a container that has ended', () => {
     expect(problem([{ ...ended, state: end(0, 'Completed') }])).toMatch(/CrashLoopBackOff \(Completed, exit code 0\)/);
   });
 
+  test("says why itself if it is a proxy; a user's words stay in the log", () => {
+    const message = 'this sidecar image speaks version 1 of the protocol, ...\n';
+    const terminated = { exitCode: 1, reason: 'Error', message };
+    const twice = (name: string) => ({ name, state: { terminated }, lastState: { terminated } });
+    expect(problem([], [twice('haproxy')])).toBe(
+      'container haproxy of pod a: CrashLoopBackOff: this sidecar image speaks version 1 of the protocol, ...',
+    );
+    expect(problem([twice('worker-0')])).not.toContain('protocol');
+  });
+
   test('once may not do so again', () => {
     expect(problem([{ name: 'worker-0', state: end(3, 'Error') }])).toBeUndefined();
   });

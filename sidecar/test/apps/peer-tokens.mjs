@@ -18,10 +18,18 @@ export function headWithAddresses(source, destination) {
   return Buffer.concat([connectionHead().subarray(0, 12), Buffer.from([0x21, 0x11, 0, addresses.length]), addresses]);
 }
 
+/** Version of docs/protocol.md that pods speak. */
+const PROTOCOL_VERSION = '1';
+
 /** Both halves of the HMAC over a label and fields, in hex: a token, or a ticket and its proof. */
 export function tokens(key, label, ...fields) {
+  return tokensOf(PROTOCOL_VERSION, key, label, ...fields);
+}
+
+/** The same for pods that speak another version. */
+export function tokensOf(version, key, label, ...fields) {
   const digits = createHmac('sha256', key)
-    .update([label, ...fields].join('\n'))
+    .update([version, label, ...fields].join('\n'))
     .digest('hex');
   return [digits.slice(0, 32), digits.slice(32)];
 }

@@ -7,6 +7,11 @@ import { type Mutant, type MutantFile, mutated, RUNTIME_MODULES } from './mutant
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
+/** C of process 1: the image is made anew with it. */
+export const PROGRAM_FILES: Partial<Record<MutantFile, string>> = Object.fromEntries(
+  globSync('*.c', { cwd: `${ROOT}/sidecar/entrypoint` }).map((name) => [name, `sidecar/entrypoint/${name}`]),
+);
+
 /** Where the files that are not made from a spec stand in the repository, and in the image. */
 export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: string]>> = {
   ...Object.fromEntries(
@@ -16,7 +21,6 @@ export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: st
     ]),
   ),
   'corelane-drain': ['sidecar/bin/corelane-drain', '/usr/local/bin/corelane-drain'],
-  'corelane-entrypoint': ['sidecar/bin/corelane-entrypoint', '/usr/local/bin/corelane-entrypoint'],
   ...Object.fromEntries(
     RUNTIME_MODULES.map((name) => [
       `${name}.cjs`,
@@ -39,7 +43,7 @@ const configs = (['Safe', 'Always'] as const).map((replay) =>
 
 /** The file before the mutation, in every variant that a mutant may be about. */
 export function originals({ file }: Mutant): string[] {
-  const [source] = IMAGE_FILES[file] ?? [];
+  const source = PROGRAM_FILES[file] ?? IMAGE_FILES[file]?.[0];
   if (source) return [readFileSync(`${ROOT}/${source}`, 'utf8')];
   return configs.map((config) => config[file as keyof (typeof configs)[0]]);
 }

@@ -5,7 +5,7 @@
  * Exit code 1 if one survives. A test that hangs has not noticed anything.
  */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import { docker, prepare, SIDECAR_IMAGE } from '../docker.ts';
 import { parserComplaints } from '../parsers.ts';
 import { type Mutant, mutants, mutated } from './mutants.ts';
-import { changesNothing, IMAGE_FILES, originals } from './originals.ts';
+import { changesNothing, IMAGE_FILES, originals, PROGRAM_FILES } from './originals.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LIMIT_MS = 180_000;
@@ -32,7 +32,7 @@ async function checkMutants(chosen: Mutant[]): Promise<void> {
   if (idle.length > 0) throw new Error(`These mutants change nothing: ${idle.map(({ name }) => name).join('; ')}`);
   const files = new Map<string, string>();
   for (const [index, mutant] of chosen.entries()) {
-    if (IMAGE_FILES[mutant.file]) continue;
+    if (IMAGE_FILES[mutant.file] || PROGRAM_FILES[mutant.file]) continue;
     for (const [variant, text] of originals(mutant).entries())
       files.set(`${index}-${variant}.${mutant.file}`, mutated(mutant, mutant.file, text));
   }
@@ -43,12 +43,22 @@ async function checkMutants(chosen: Mutant[]): Promise<void> {
 /** Name of an image that has the mutated file. */
 async function imageOf(mutant: Mutant): Promise<string> {
   const [, target] = IMAGE_FILES[mutant.file] ?? [];
-  if (!target) return SIDECAR_IMAGE;
+  const source = PROGRAM_FILES[mutant.file];
+  if (!target && !source) return SIDECAR_IMAGE;
   const image = `corelane.local/mutant:${process.pid}-${mutants.indexOf(mutant)}`;
   const folder = mkdtempSync(join(tmpdir(), 'corelane-mutant-'));
+  const text = mutated(mutant, mutant.file, originals(mutant)[0] ?? '');
   try {
-    const mode = target.startsWith('/usr/local/bin/') ? 0o755 : 0o644;
-    writeFileSync(join(folder, 'file'), mutated(mutant, mutant.file, originals(mutant)[0] ?? ''), { mode });
+    if (source) {
+      for (const part of ['Dockerfile', 'sidecar']) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+      writeFileSync(join(folder, source), text);
+      // As e2e/images.sh has built the image: all but what the mutant changes is cached.
+      const bases = ['DEBIAN_IMAGE', 'NODE_IMAGE'].flatMap((name) => ['--build-arg', `${name}=${process.env[name]}`]);
+      await docker('build', '--quiet', '--network=host', ...bases, '--target', 'sidecar', '--tag', image, folder);
+      return image;
+    }
+    const mode = target?.startsWith('/usr/local/bin/') ? 0o755 : 0o644;
+    writeFileSync(join(folder, 'file'), text, { mode });
     writeFileSync(join(folder, 'Dockerfile'), `FROM ${SIDECAR_IMAGE}\nCOPY file ${target}\n`);
     await docker('build', '--quiet', '--tag', image, folder);
     return image;

@@ -1,18 +1,16 @@
 /** Frontend `health`: kubelet's probes, and the preStop hooks, which wait for the end of the drain. */
 import { type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
-import { whole } from '../safe.ts';
 import { door } from './door.ts';
 
 /** The frontend, which answers by itself. */
-export function health({ doors, isSupervised, pooling, ports }: DataPlaneModel): Lines {
+export function health({ doors, isSupervised, pooling }: DataPlaneModel): Lines {
   const reply = (status: number, body: string) =>
     `http-request return status ${status} content-type text/plain string ${body}`;
   const noWorker = words('{ nbsrv(workers-up) eq 0 }', isSupervised && '{ nbsrv(workers-alive) eq 0 }');
   return section(
     'frontend health',
     "# The entry point holds this port open: kubelet's probes wait in there while HAProxy is started again.",
-    `# corelane: health-port=${whole(ports.health, 'port')}`,
     `bind "\${CORELANE_HEALTH}"`,
     door(doors.health),
     `${reply(200, 'ok')} if { path /livez }`,

@@ -1,5 +1,5 @@
 /** haproxy.cfg of one pod, section by section. HAProxy 3.0. */
-import { given, paragraphs, text, when } from '../directives.ts';
+import { given, MADE_BY_CORELANE, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { workersAlive, workersGuarded, workersUp } from './checks.ts';
 import { defaults } from './defaults.ts';
@@ -21,7 +21,7 @@ export function renderHaproxy(model: DataPlaneModel): string {
   const { isSupervised, pooling, quarantine } = model;
   return text(
     paragraphs(
-      ['# Made by Corelane; changes are overwritten.', global(model)],
+      [MADE_BY_CORELANE, global(model)],
       defaults(model),
       entrance(model),
       queue(model),

@@ -1,14 +1,12 @@
 /** Main context and `events`: limits of the process. */
-import { block, type Lines } from '../directives.ts';
+import { block, type Lines, MADE_BY_CORELANE } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole } from '../safe.ts';
 
 /** The main context. */
 export function main({ drain }: DataPlaneModel): Lines {
   return [
-    '# Made by Corelane; changes are overwritten.',
-    '# The drain hook reads this line:',
-    `# corelane: drain-accept-ms-max=${whole(drain.acceptMsMax, 'drain.delay')}`,
+    MADE_BY_CORELANE,
     '# One is enough, and our module counts for one.',
     'worker_processes 1;',
     'load_module /usr/share/corelane/nginx/ngx_http_corelane_module.so;',

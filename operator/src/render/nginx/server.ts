@@ -1,6 +1,6 @@
 /** The `server` of all requests: its locations, and the one that answers pings. */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
-import { block, type Lines, paragraphs } from '../directives.ts';
+import { block, type Lines, MADE_BY_CORELANE, paragraphs, text, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';
 import { errorLocations, errorPages } from './errors.ts';
@@ -8,20 +8,26 @@ import { errorLocations, errorPages } from './errors.ts';
 /** A file that the drain hook makes. */
 const DRAINS = `if (-f ${RUN_MOUNT_PATH}/draining)`;
 
+/** Directive `listen` for one family: of an `address` with its colon, or of IPv4. */
+function listen({ limits, ports }: DataPlaneModel, address = '', ...further: string[]): string {
+  const sendBuffer = `sndbuf=${whole(limits.sendBufferBytes, 'send buffer')}`;
+  return `${words(`listen ${address}${whole(ports.http, 'port')} default_server backlog=4096`, sendBuffer, ...further)};`;
+}
+
+/** File listen-ipv6.conf: in nginx.conf it would be fatal where the kernel has no IPv6. */
+export function renderListenIpv6(model: DataPlaneModel): string {
+  return text([MADE_BY_CORELANE, listen(model, '[::]:', 'ipv6only=on')]);
+}
+
 /** The block. */
 export function server(model: DataPlaneModel): Lines {
-  const { limits, pingPath, ports } = model;
-  const sendBuffer = `sndbuf=${whole(limits.sendBufferBytes, 'send buffer')}`;
+  const { pingPath } = model;
   return [
-    '# The entry point makes this file where there is IPv6.',
+    '# The entry point puts the twin of `listen` there, listen-ipv6.conf, where there is IPv6.',
     block(
       'server',
       paragraphs(
-        [
-          `listen ${whole(ports.http, 'port')} default_server backlog=4096 ${sendBuffer};`,
-          'include /tmp/listen-ipv6*.conf;',
-          'server_name _;',
-        ],
+        [listen(model), 'include /tmp/listen-ipv6*.conf;', 'server_name _;'],
         errorPages(model),
         block(
           `location = ${word(pingPath, 'ping.path')}`,

@@ -1,0 +1,18 @@
+/** What the operator writes for the programs of the sidecar image, which look at every line of it. */
+import { readFileSync } from 'node:fs';
+import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
+import { renderConfig } from '../../../src/render/index.ts';
+import { PROTOCOL_VERSION } from '../../../src/render/pod-env.ts';
+
+const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
+const ENTRYPOINT_H = new URL('../../../../sidecar/entrypoint/entrypoint.h', import.meta.url);
+
+test('operator and sidecar image of one commit speak the same version of the protocol', () => {
+  const [, version] = /^#define PROTOCOL_VERSION (\d+)$/m.exec(readFileSync(ENTRYPOINT_H, 'utf8')) ?? [];
+  expect(Number(version)).toBe(PROTOCOL_VERSION);
+});
+
+test('every line is a comment or NAME=VALUE', () => {
+  const lines = renderConfig(renderServiceSpec.parse({ template }))['pod.env'].split('\n').slice(0, -1);
+  expect(lines.filter((line) => !/^(#.*|CORELANE_[A-Z_]+=[A-Za-z0-9._:/-]+)$/.test(line))).toEqual([]);
+});

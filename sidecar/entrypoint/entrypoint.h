@@ -1,0 +1,33 @@
+/* What the files of the entry point share. entrypoint.c tells what it is for. */
+#ifndef CORELANE_ENTRYPOINT_H
+#define CORELANE_ENTRYPOINT_H
+
+#include <stdbool.h>
+
+/* The ConfigMap that the operator has rendered. */
+#define CONFIG_FOLDER "/etc/corelane"
+/* Sockets and marks that both proxies see. */
+#define RUN_FOLDER "/run/corelane"
+/* Version of docs/protocol.md that this image speaks; PROTOCOL_VERSION of the operator. */
+#define PROTOCOL_VERSION 1
+
+/* Says why, to the log and to kubelet, and ends the container. */
+_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* settings.c */
+void read_settings(void);
+unsigned port_setting(const char *name);
+void set_variable(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* listeners.c */
+bool has_ipv6(void);
+void hold_socket(const char *name, const char *variable);
+void hold_port(unsigned port, const char *variable);
+void hold_nginx_port(unsigned port);
+void give_up_ports(void);
+
+/* surroundings.c */
+void find_cluster_dns(void);
+void find_node_addresses(void);
+
+#endif
