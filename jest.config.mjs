@@ -16,7 +16,7 @@ const common = {
 };
 
 /** Tests on something that runs. */
-const timeLimit = ['<rootDir>/e2e/support/time-limit.ts'];
+const timeLimit = ['<rootDir>/e2e/harness/cluster/time-limit.ts'];
 
 export default {
   projects: [
@@ -44,7 +44,7 @@ export default {
       ...common,
       displayName: 'sidecar',
       testMatch: ['<rootDir>/sidecar/test/*.test.ts'],
-      setupFilesAfterEnv: timeLimit,
+      setupFilesAfterEnv: [...timeLimit, '<rootDir>/sidecar/test/mutants/apply.ts'],
     },
     {
       ...common,

@@ -2,7 +2,7 @@
 // versions.env says (which verify.sh has put into the environment).
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { NODE_VERSIONS } from '../sidecar/test/node-versions.ts';
+import { NODE_VERSIONS } from '../e2e/harness/engine/node-versions.ts';
 
 const read = (path) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 const { env } = process;

@@ -4,8 +4,8 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { BENCH_FOLDER, type PhaseOutcome, type StoryOutcome } from '../e2e/support/outcome.ts';
-import { ROOT } from '../e2e/support/shell.ts';
+import { BENCH_FOLDER, type PhaseOutcome, type StoryOutcome } from '../e2e/harness/cluster/outcome.ts';
+import { ROOT } from '../e2e/harness/cluster/shell.ts';
 import { plot } from './drain/plot.ts';
 
 const FOLDER = join(ROOT, 'docs/benchmarks');

@@ -6,7 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { until } from '../sidecar/test/pod.ts';
+import { until } from '../e2e/harness/engine/pod.ts';
 import { CHAIN_SECONDS, measureChain } from './faults/chain.ts';
 import { MIXED_SECONDS, measureMixed } from './faults/mixed.ts';
 import { lastLine, markdown, picture, type Report, wayMarkdown, wayPicture } from './faults/report.ts';

@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { until } from '../sidecar/test/pod.ts';
+import { until } from '../e2e/harness/engine/pod.ts';
 import { type Arrival, arrivals } from './fleet/arrivals.ts';
 import { HOP_SECONDS, measureHop } from './fleet/hop.ts';
 import { type FleetReport, lastLine, markdown, type Point, picture } from './fleet/report.ts';

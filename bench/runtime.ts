@@ -4,7 +4,7 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { NODE_VERSIONS, nodeBinary } from '../sidecar/test/node-versions.ts';
+import { NODE_VERSIONS, nodeBinary } from '../e2e/harness/engine/node-versions.ts';
 import { costOfRuntime } from './runtime/cost.ts';
 import { type FaultRow, faultRows } from './runtime/faults.ts';
 

@@ -2,9 +2,9 @@
  * The demo: installs the operator, applies examples/storefront.yaml, renders 1,000 pages through the Service and shows
  * how they were spread. Last line: `demo: ok=1000 failed=0 overlaps=0`. Run it through `make demo`.
  */
-import { KUBECONFIG, kubectl } from './support/cluster.ts';
-import { type LoadResult, startLoad } from './support/load.ts';
-import { installOperator } from './support/operator.ts';
+import { KUBECONFIG, kubectl } from './harness/cluster/cluster.ts';
+import { type LoadResult, startLoad } from './harness/cluster/load.ts';
+import { installOperator } from './harness/cluster/operator.ts';
 
 const NAMESPACE = 'shop';
 const NAME = 'storefront';

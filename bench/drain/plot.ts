@@ -1,5 +1,5 @@
 /** Latency over time as SVG: median and 99th percentile of each second, the disturbances as bands, failures as marks. */
-import type { PhaseOutcome, StoryOutcome } from '../../e2e/support/outcome.ts';
+import type { PhaseOutcome, StoryOutcome } from '../../e2e/harness/cluster/outcome.ts';
 
 const WIDTH = 1100;
 const HEIGHT = 320;

@@ -1,7 +1,8 @@
 /** Fleets side by side: so many pods with so many workers each. */
+
+import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { Fleet } from '../../sidecar/test/fleet.ts';
 import { INSIDE } from '../lib/inside.ts';
 import type { Readiness, Target } from '../lib/load.ts';
 import { type Note, Notes } from '../lib/notes.ts';

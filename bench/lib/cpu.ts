@@ -1,5 +1,5 @@
 /** CPU time of containers, from the kernel's own accounts of their processes. */
-import { docker } from '../../sidecar/test/docker.ts';
+import { docker } from '../../e2e/harness/engine/docker.ts';
 
 /** USER_HZ, which Linux has fixed for everybody who reads /proc. */
 const MS_PER_TICK = 10;

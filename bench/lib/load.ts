@@ -1,7 +1,7 @@
 /** Plans for the client (inside/client.mjs), and running one in a container. */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
-import { LABEL, NODE_IMAGE, RUN_ID } from '../../sidecar/test/docker.ts';
+import { LABEL, NODE_IMAGE, RUN_ID } from '../../e2e/harness/engine/docker.ts';
 import { INSIDE } from './inside.ts';
 
 export interface Target {

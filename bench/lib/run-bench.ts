@@ -1,5 +1,5 @@
 /** What all benches begin and end with. */
-import { prepare, removeAll } from '../../sidecar/test/docker.ts';
+import { prepare, removeAll } from '../../e2e/harness/engine/docker.ts';
 
 /** Runs `work` once engine and images are there. Whatever happens, and on SIGINT and SIGTERM, no container stays behind. */
 export async function runBench(work: () => Promise<void>): Promise<void> {

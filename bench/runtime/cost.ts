@@ -1,6 +1,6 @@
 /** What the worker runtime costs: the same worker with and without it, at the same load, at the same time. */
-import { docker } from '../../sidecar/test/docker.ts';
-import { Pod } from '../../sidecar/test/pod.ts';
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { Pod } from '../../e2e/harness/engine/pod.ts';
 import { median } from '../lib/stats.ts';
 import { mounted } from './mounted-node.ts';
 

@@ -1,7 +1,8 @@
 /** Corelane's pod: the sidecar image with the configuration that the operator renders. */
+
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { Pod, until } from '../../sidecar/test/pod.ts';
 import { INSIDE } from '../lib/inside.ts';
 import { Notes } from '../lib/notes.ts';
 import { BaseSystem } from './system.ts';

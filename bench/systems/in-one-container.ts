@@ -1,7 +1,7 @@
 /** A system whose workers are all in one container, with proxies of its own in the same network where it has any. */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { docker, RESTRICTED, SIDECAR_IMAGE, start } from '../../sidecar/test/docker.ts';
+import { docker, RESTRICTED, SIDECAR_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
 import type { Target } from '../lib/load.ts';
 import type { Notes } from '../lib/notes.ts';
 import { BaseSystem, Folder, notesIn, startNode } from './system.ts';

@@ -1,6 +1,6 @@
 /** Node.js by itself: its `cluster` module, and PM2 in cluster mode. Both hand out connections in turn. */
 import { fileURLToPath } from 'node:url';
-import { docker } from '../../sidecar/test/docker.ts';
+import { docker } from '../../e2e/harness/engine/docker.ts';
 import { InOneContainer } from './in-one-container.ts';
 
 const PORT = 9000;

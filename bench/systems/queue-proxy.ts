@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { docker, NODE_IMAGE, start } from '../../sidecar/test/docker.ts';
+import { docker, NODE_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
 import type { Target } from '../lib/load.ts';
 import type { Notes } from '../lib/notes.ts';
 import { addressOf, BaseSystem, Folder, notesIn, startNode } from './system.ts';

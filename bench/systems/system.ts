@@ -2,8 +2,8 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { docker, NODE_IMAGE, start } from '../../sidecar/test/docker.ts';
-import { until } from '../../sidecar/test/pod.ts';
+import { docker, NODE_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
+import { until } from '../../e2e/harness/engine/pod.ts';
 import { INSIDE } from '../lib/inside.ts';
 import type { Target } from '../lib/load.ts';
 import { isBusy, Notes } from '../lib/notes.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { rules } from '../../operator/src/kube/rbac.ts';
 import { readSettings } from '../../operator/src/settings.ts';
-import { ROOT, run } from '../support/shell.ts';
+import { ROOT, run } from '../harness/cluster/shell.ts';
 import { writeSchemas } from './schemas.ts';
 
 const CHART = 'charts/corelane';

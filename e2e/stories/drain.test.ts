@@ -6,11 +6,11 @@
  * A CI run does a few of each; `make bench-drain` does 10 rollouts, 30 deletions, 2 node drains and 8 -> 2 -> 8 pods.
  */
 import { spawn } from 'node:child_process';
-import { eventually, get, KUBECONFIG, kubectl } from '../support/cluster.ts';
-import { type ClientResult, Fleet } from '../support/fleet.ts';
-import { outcomeOf, report } from '../support/outcome.ts';
-import type { LivePod } from '../support/renderservice.ts';
-import { run } from '../support/shell.ts';
+import { eventually, get, KUBECONFIG, kubectl } from '../harness/cluster/cluster.ts';
+import { type ClientResult, Fleet } from '../harness/cluster/fleet.ts';
+import { outcomeOf, report } from '../harness/cluster/outcome.ts';
+import type { LivePod } from '../harness/cluster/renderservice.ts';
+import { run } from '../harness/cluster/shell.ts';
 
 const isFull = process.env.BENCH === 'full';
 const counts = isFull

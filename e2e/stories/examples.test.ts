@@ -2,10 +2,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { apply, kubectl } from '../support/cluster.ts';
-import { installOperator } from '../support/operator.ts';
-import { example, untilReady } from '../support/renderservice.ts';
-import { ROOT } from '../support/shell.ts';
+import { apply, kubectl } from '../harness/cluster/cluster.ts';
+import { installOperator } from '../harness/cluster/operator.ts';
+import { example, untilReady } from '../harness/cluster/renderservice.ts';
+import { ROOT } from '../harness/cluster/shell.ts';
 
 const NAMESPACE = 'examples';
 /** The storefront has a story of its own. */

@@ -5,11 +5,11 @@
  *
  * A CI run does each once; `make bench-drain` breaks workers twenty times in each way, and kills proxies twelve times.
  */
-import { ApiProxy } from '../support/api-proxy.ts';
-import { eventually, get, kubectl } from '../support/cluster.ts';
-import { Fleet } from '../support/fleet.ts';
-import { outcomeOf, report, type StoryOutcome } from '../support/outcome.ts';
-import { type LivePod, type LiveRenderService, podsOf } from '../support/renderservice.ts';
+import { ApiProxy } from '../harness/cluster/api-proxy.ts';
+import { eventually, get, kubectl } from '../harness/cluster/cluster.ts';
+import { Fleet } from '../harness/cluster/fleet.ts';
+import { outcomeOf, report, type StoryOutcome } from '../harness/cluster/outcome.ts';
+import { type LivePod, type LiveRenderService, podsOf } from '../harness/cluster/renderservice.ts';
 
 const isFull = process.env.BENCH === 'full';
 const PODS = isFull ? 4 : 3;

@@ -2,11 +2,11 @@
  * Who reaches which port of a pod, on a network that enforces NetworkPolicy. The same visitors try without the policy,
  * under it, and when it has gone: what they get in between is the policy's work.
  */
-import { apply, eventually, get, kubectl, SELDOM_MS } from '../support/cluster.ts';
-import { Fleet } from '../support/fleet.ts';
-import { OPERATOR_NAMESPACE } from '../support/operator.ts';
-import { type LivePod, podsOf, untilAllWorkersUp } from '../support/renderservice.ts';
-import { create, ingress, reachable, type Standpoint, statusOf, visitor } from '../support/visitors.ts';
+import { apply, eventually, get, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
+import { Fleet } from '../harness/cluster/fleet.ts';
+import { OPERATOR_NAMESPACE } from '../harness/cluster/operator.ts';
+import { type LivePod, podsOf, untilAllWorkersUp } from '../harness/cluster/renderservice.ts';
+import { create, ingress, reachable, type Standpoint, statusOf, visitor } from '../harness/cluster/visitors.ts';
 
 const HEALTH = 8998;
 const STATISTICS = 8999;

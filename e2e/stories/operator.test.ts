@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { PooledKubeConfig } from '../../operator/src/kube/config.ts';
 import { kinds, objectPath } from '../../operator/src/kube/kinds.ts';
 import { MERGE_PATCH, Rest } from '../../operator/src/kube/rest.ts';
-import { apply, eventually, get, KUBECONFIG, kubectl } from '../support/cluster.ts';
-import { type Figure, formatFigures } from '../support/figures.ts';
-import { imageNames, installOperator, OPERATOR_NAMESPACE } from '../support/operator.ts';
-import { example, type LivePod, podsOf, untilAllWorkersUp, untilReady } from '../support/renderservice.ts';
-import { ROOT, run } from '../support/shell.ts';
+import { apply, eventually, get, KUBECONFIG, kubectl } from '../harness/cluster/cluster.ts';
+import { type Figure, formatFigures } from '../harness/cluster/figures.ts';
+import { imageNames, installOperator, OPERATOR_NAMESPACE } from '../harness/cluster/operator.ts';
+import { example, type LivePod, podsOf, untilAllWorkersUp, untilReady } from '../harness/cluster/renderservice.ts';
+import { ROOT, run } from '../harness/cluster/shell.ts';
 
 const NAMESPACE = 'operator-story';
 const NAME = 'storefront';

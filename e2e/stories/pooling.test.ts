@@ -1,8 +1,8 @@
 /** Connections that stick to one pod, on a real cluster: the other pods' workers serve most of what comes through them. */
-import { apply, eventually, get, kubectl } from '../support/cluster.ts';
-import { Fleet } from '../support/fleet.ts';
-import { type LoadResult, startLoad } from '../support/load.ts';
-import type { LivePod } from '../support/renderservice.ts';
+import { apply, eventually, get, kubectl } from '../harness/cluster/cluster.ts';
+import { Fleet } from '../harness/cluster/fleet.ts';
+import { type LoadResult, startLoad } from '../harness/cluster/load.ts';
+import type { LivePod } from '../harness/cluster/renderservice.ts';
 
 const PODS = 3;
 const fleet = new Fleet('pooling-story');

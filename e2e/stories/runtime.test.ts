@@ -6,10 +6,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CpuProfile } from '../../operator/cli/flame-graph.ts';
-import { apply, eventually, get, KUBECONFIG, kubectl } from '../support/cluster.ts';
-import { imageNames, installOperator } from '../support/operator.ts';
-import { type LivePod, podsOf, untilReady } from '../support/renderservice.ts';
-import { ROOT, run } from '../support/shell.ts';
+import { apply, eventually, get, KUBECONFIG, kubectl } from '../harness/cluster/cluster.ts';
+import { imageNames, installOperator } from '../harness/cluster/operator.ts';
+import { type LivePod, podsOf, untilReady } from '../harness/cluster/renderservice.ts';
+import { ROOT, run } from '../harness/cluster/shell.ts';
 
 const NAMESPACE = 'runtime-story';
 const NAME = 'storefront';
@@ -41,7 +41,7 @@ beforeAll(async () => {
   process.env.KUBECONFIG = KUBECONFIG;
   await installOperator();
   await kubectl(['delete', 'namespace', NAMESPACE, '--ignore-not-found'], { timeoutMs: 240_000 });
-  const data = { 'price.mjs': readFileSync(join(ROOT, 'e2e/support/price.mjs'), 'utf8') };
+  const data = { 'price.mjs': readFileSync(join(ROOT, 'e2e/harness/cluster/price.mjs'), 'utf8') };
   const bounds = { watchdog: { stallTimeout: '2s' }, timeouts: { render: '10s' } };
   const items = [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },

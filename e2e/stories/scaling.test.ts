@@ -6,11 +6,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COLORS, chart } from '../../operator/simulate/chart.ts';
-import { apply, eventually, get, kubectl } from '../support/cluster.ts';
-import { type LoadResult, startLoad } from '../support/load.ts';
-import { imageNames, installOperator } from '../support/operator.ts';
-import { type LiveRenderService, untilReady } from '../support/renderservice.ts';
-import { ROOT } from '../support/shell.ts';
+import { apply, eventually, get, kubectl } from '../harness/cluster/cluster.ts';
+import { type LoadResult, startLoad } from '../harness/cluster/load.ts';
+import { imageNames, installOperator } from '../harness/cluster/operator.ts';
+import { type LiveRenderService, untilReady } from '../harness/cluster/renderservice.ts';
+import { ROOT } from '../harness/cluster/shell.ts';
 
 const NAMESPACE = 'scaling-story';
 const RENDER_MS = 20;
@@ -146,7 +146,7 @@ beforeAll(async () => {
   await installOperator();
   await kubectl(['delete', 'namespace', NAMESPACE, '--ignore-not-found'], { timeoutMs: 240_000 });
   await apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }));
-  const data = { 'burner.mjs': readFileSync(join(ROOT, 'e2e/support/burner.mjs'), 'utf8') };
+  const data = { 'burner.mjs': readFileSync(join(ROOT, 'e2e/harness/cluster/burner.mjs'), 'utf8') };
   await apply(
     JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'burner', namespace: NAMESPACE }, data }),
   );

@@ -1,8 +1,8 @@
 /** The main path: the storefront example on three nodes, from kubectl apply to kubectl delete. */
-import { apply, eventually, get, kubectl } from '../support/cluster.ts';
-import { startLoad } from '../support/load.ts';
-import { installOperator } from '../support/operator.ts';
-import { example, objectsOf, podsOf, untilAllWorkersUp, untilReady } from '../support/renderservice.ts';
+import { apply, eventually, get, kubectl } from '../harness/cluster/cluster.ts';
+import { startLoad } from '../harness/cluster/load.ts';
+import { installOperator } from '../harness/cluster/operator.ts';
+import { example, objectsOf, podsOf, untilAllWorkersUp, untilReady } from '../harness/cluster/renderservice.ts';
 
 const NAMESPACE = 'shop';
 const NAME = 'storefront';

@@ -5,10 +5,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { apply, eventually, get, kubectl, SELDOM_MS } from '../support/cluster.ts';
-import { imageNames, installOperator } from '../support/operator.ts';
-import type { LiveRenderService } from '../support/renderservice.ts';
-import { ROOT } from '../support/shell.ts';
+import { apply, eventually, get, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
+import { imageNames, installOperator } from '../harness/cluster/operator.ts';
+import type { LiveRenderService } from '../harness/cluster/renderservice.ts';
+import { ROOT } from '../harness/cluster/shell.ts';
 
 const NAMESPACE = 'why-no-pods';
 /** Namespaces whose rules refuse every pod. */

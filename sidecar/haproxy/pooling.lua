@@ -4,7 +4,7 @@
 -- no remembers who asked, and offers the next slot that becomes free and that it has no use for.
 -- docs/pooling.md tells why it is done like this; pooling/ has the parts. Arguments (haproxy.cfg, lua-load): key=value.
 
-local settings = corelane_settings(
+local settings = require('settings')(
   'pooling.lua',
   { ... },
   { 'asks-max', 'hand-over', 'port', 'queue-length-max', 'revision', 'shed' },

@@ -1,6 +1,9 @@
 -- One page with the figures of all workers (:8999/workers/metrics), so that Prometheus needs one target for each pod and
 -- not one for each worker. Each supervisor gives a page of its own; here the samples of one metric come together, as
--- Prometheus' text format wants it. They differ in the label `worker`. Arguments (haproxy.cfg, lua-load): key=number.
+-- Prometheus' text format wants it. They differ in the label `worker`.
+local new_news = require('news')
+local now_ms = require('clock')
+local supervisors = require('supervisors')
 
 -- A supervisor answers within some milliseconds, and within half a second if its worker is frozen.
 local ANSWER_MS_MAX = 1500
@@ -11,21 +14,16 @@ local KEEP_MS = 1000
 local POLL_MS = 5
 local CHUNK_BYTES = 8192
 
-local settings = corelane_settings('worker-metrics.lua', { ... }, { 'workers', 'first-port' })
-
-local now_ms = corelane_now_ms
-
 local function fetch(index)
-  local url = 'http://127.0.0.1:' .. settings['first-port'] + index .. '/metrics'
-  local ok, reply = pcall(function() return core.httpclient():get({ url = url, timeout = ANSWER_MS_MAX }) end)
-  local body = ok and reply and reply.status == 200 and reply.body
+  local reply = supervisors.get(index, '/metrics', ANSWER_MS_MAX)
+  local body = reply and reply.body
   return body and #body <= PAGE_BYTES_MAX and body or nil
 end
 
 -- Pages by number of the worker; those that do not answer are missing.
 local function fetch_all()
-  local pages, missing = {}, settings['workers']
-  for index = 0, settings['workers'] - 1 do
+  local pages, missing = {}, supervisors.count
+  for index = 0, supervisors.count - 1 do
     core.register_task(function()
       pages[index] = fetch(index)
       missing = missing - 1
@@ -65,7 +63,7 @@ local function render()
     '# TYPE corelane_worker_runtime_up gauge',
   }
   local order = { presence }
-  for index = 0, settings['workers'] - 1 do
+  for index = 0, supervisors.count - 1 do
     presence[#presence + 1] = 'corelane_worker_runtime_up{worker="' .. index .. '"} ' .. (pages[index] and 1 or 0)
     if pages[index] then add(pages[index], index, families, order) end
   end
@@ -75,7 +73,7 @@ local function render()
 end
 
 local page, page_at = nil, -math.huge
-local is_rendering, rendered = false, corelane_news()
+local is_rendering, rendered = false, new_news()
 
 -- A task: a client that leaves takes the coroutine that serves it along, and all others would wait for that for ever.
 local function begin_rendering()

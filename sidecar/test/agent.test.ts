@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { until } from './pod.ts';
+import { until } from '../../e2e/harness/engine/pod.ts';
 import { Program } from './program.ts';
 
 const WORKER = fileURLToPath(new URL('apps/worker.mjs', import.meta.url));

@@ -6,10 +6,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { docker, logs } from '../../e2e/harness/engine/docker.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { budget } from '../../operator/src/render/model/budget.ts';
-import { docker, logs } from './docker.ts';
-import { Pod, until } from './pod.ts';
 import { rawConnection } from './raw.ts';
 
 const KIB = 1024;

@@ -2,7 +2,7 @@
  * Clients that leave: who waited is not rendered (I2); who was being rendered keeps the worker until the end (I1).
  * The worker tells, not the proxy.
  */
-import { Pod, until } from './pod.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 
 let pod: Pod;
 beforeAll(async () => {

@@ -1,12 +1,12 @@
 /** The ports that are not for clients, and that every pod of the cluster may reach: 8998 and 8999. */
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { docker, logs, NODE_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
+import { Fleet } from '../../e2e/harness/engine/fleet.ts';
+import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { samplePod } from '../../operator/src/pods/sample.ts';
-import { docker, logs, NODE_IMAGE, start } from './docker.ts';
-import { Fleet } from './fleet.ts';
-import { type Pod, until } from './pod.ts';
 import { rawConnection } from './raw.ts';
 
 const APPS = fileURLToPath(new URL('apps', import.meta.url));
@@ -171,6 +171,20 @@ describe.each(Object.keys(SOURCES) as Source[])('thousands of connections from %
     expect({ statuses, attacked }).toEqual({ statuses: ALL_WELL, attacked: expect.anything() });
     for (const { opened } of attacked) expect(opened).toBeGreaterThanOrEqual(CONNECTIONS[source]);
   });
+});
+
+test('preparations for a stop by neighbours wait in few places of their own', async () => {
+  const told = `for (let n = 0; n < 15; n += 1)
+    require('node:http').get({ host: '${await pod.address()}', port: ${PORTS.health}, path: '/wait-for-drain', agent: false },
+      (response) => response.resume().on('end', () => console.log(response.statusCode)));`;
+  // Fewer than one address may have connections, more than they may wait together.
+  const neighbours = await Promise.all(
+    [0, 1].map(() => start('--network', fleet.network, '--entrypoint', 'node', NODE_IMAGE, '-e', told)),
+  );
+  const refused = async () =>
+    (await Promise.all(neighbours.map(logs))).flatMap((log) => log.split('\n')).filter((line) => line === '503');
+  await until('the others are refused', async () => (await refused()).length === 30 - (2 + 16));
+  await docker('rm', '--force', ...neighbours);
 });
 
 // The last one: nothing comes after a drain.

@@ -4,9 +4,9 @@ import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { docker } from './docker.ts';
-import { type Answer, Pod, until } from './pod.ts';
 
 /** The shortest drain that there is. */
 const SHORTEST = {

@@ -2,9 +2,9 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { prepare, runSidecar } from '../../e2e/harness/engine/docker.ts';
 import { renderServiceSpec } from '../../operator/src/api/validated-spec.ts';
 import { renderConfig } from '../../operator/src/render/index.ts';
-import { prepare, runSidecar } from './docker.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 const config = renderConfig(renderServiceSpec.parse({ template }));

@@ -1,7 +1,8 @@
 /** Who the client is: what a proxy in front says counts if its address is trusted, and there is one host for all readers. */
+
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { docker } from './docker.ts';
-import { Pod, until } from './pod.ts';
 import { rawConnection } from './raw.ts';
 
 let trusting: Pod;

@@ -1,8 +1,8 @@
 /** The gate before the program's HTTP server, and what is not a plain request: WebSockets, pipelined ones, clients that go. */
 import net from 'node:net';
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { docker } from './docker.ts';
-import { Pod, until } from './pod.ts';
 
 let pod: Pod;
 let two: Pod;
@@ -11,7 +11,7 @@ beforeAll(async () => {
     Pod.start({
       workersPerPod: 1,
       // Longer than silence is allowed.
-      webSockets: { enabled: true, maxAge: '5s' },
+      webSockets: { enabled: true, maxAge: '15s' },
       timeouts: { render: '2s' },
       queue: { timeout: '60s' },
     }),
@@ -65,7 +65,8 @@ test('a WebSocket that is silent for timeouts.render is closed', async () => {
   const silent = talk(upgrade('silent'));
   await until('it is a WebSocket', () => silent.received.endsWith('\r\n\r\n'));
   const waiting = pod.get('/?id=behind-silent');
-  await until('it is closed', () => silent.ended);
+  // Long before webSockets.maxAge.
+  await until('it is closed', () => silent.ended, 10_000);
   expect((await waiting).status).toBe(200);
 });
 

@@ -3,7 +3,7 @@
  * announced, and the next client's answer is its own all the same (I5).
  */
 import { writeFileSync } from 'node:fs';
-import { ANY_URL_KEEPS, Pod, until, type WorkerOptions } from './pod.ts';
+import { ANY_URL_KEEPS, Pod, until, type WorkerOptions } from '../../e2e/harness/engine/pod.ts';
 
 let pod: Pod;
 afterEach(() => pod?.stop());

@@ -1,9 +1,9 @@
 /** A request that is handed over goes to the peer that has promised a slot for it, with that peer's ticket, whenever HAProxy gets its CPU. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { logs } from './docker.ts';
-import { Fleet } from './fleet.ts';
-import type { Pod, PodOptions } from './pod.ts';
+import { logs } from '../../e2e/harness/engine/docker.ts';
+import { Fleet } from '../../e2e/harness/engine/fleet.ts';
+import type { Pod, PodOptions } from '../../e2e/harness/engine/pod.ts';
 
 let fleet: Fleet;
 afterEach(() => fleet?.stop());

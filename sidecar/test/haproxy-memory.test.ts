@@ -1,8 +1,8 @@
 /** What clients, and the node, can do to the memory of HAProxy, with the limit of the plan: it does not end, and others are served. */
 import type net from 'node:net';
+import { logs } from '../../e2e/harness/engine/docker.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { logs } from './docker.ts';
-import { Pod, until } from './pod.ts';
 import { rawConnection } from './raw.ts';
 
 const HEAD_BYTES = 15_000;

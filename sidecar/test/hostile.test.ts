@@ -1,8 +1,9 @@
 /** Every configuration that a random or malicious resource gets past admission is read by the real parsers (I7). */
+
+import { prepare } from '../../e2e/harness/engine/docker.ts';
 import { parseRenderService } from '../../operator/src/api/resource.ts';
 import { renderConfig } from '../../operator/src/render/index.ts';
 import { HOSTILE_COUNT, HOSTILE_SEED, hostileResource } from '../../operator/test/support/hostile.ts';
-import { prepare } from './docker.ts';
 import { parserComplaints } from './parsers.ts';
 
 beforeAll(prepare);

@@ -1,5 +1,5 @@
 /** Statuses below 200 of an application: hints come before an answer, and one that is all that comes costs nobody but itself (I5). */
-import { Pod } from './pod.ts';
+import { Pod } from '../../e2e/harness/engine/pod.ts';
 
 let pod: Pod;
 beforeAll(async () => {

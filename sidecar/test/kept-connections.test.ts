@@ -1,5 +1,5 @@
 /** Connections inside the pod that are used for more than one request: for which, and what must never come of it (I5). */
-import { ANY_URL_KEEPS, KEEPS_LONG, Pod, until } from './pod.ts';
+import { ANY_URL_KEEPS, KEEPS_LONG, Pod, until } from '../../e2e/harness/engine/pod.ts';
 
 /** A program that would close what is idle before HAProxy does. */
 const CLOSES_SOON = { KEEPS_ALIVE_MS: '1' };
@@ -118,8 +118,14 @@ test('an answer that comes before the body has been read leaves nothing behind f
 });
 
 test('nobody is left in the waiting room when its requests have been answered', async () => {
-  expect((await pod.get('/?id=waits&die=once')).status).toBe(200);
+  const everInWaitingRoom = () => pod.metric('haproxy_frontend_sessions_total{proxy="waiting-room"}');
   const inWaitingRoom = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
+  const before = await everInWaitingRoom();
+  await until('a request has waited there', async () => {
+    await pod.kill(0, pod.server(0), 'KILL');
+    expect((await pod.get('/?id=waits')).status).toBe(200);
+    return (await everInWaitingRoom()) > before;
+  });
   await until('it is empty', async () => (await pod.metric(inWaitingRoom)) === 0, 2_000);
 });
 

@@ -1,6 +1,6 @@
 /** A stuck server that dies by itself, while its stack is being taken, below a launcher that lives on. */
 import { fileURLToPath } from 'node:url';
-import { until } from './pod.ts';
+import { until } from '../../e2e/harness/engine/pod.ts';
 import { get, Program } from './program.ts';
 
 const app = (name: string) => fileURLToPath(new URL(`apps/${name}`, import.meta.url));

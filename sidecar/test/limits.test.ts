@@ -1,7 +1,8 @@
 /** Past its limits a pod answers at once, and says who made the error and when to come back (I3). */
+
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { docker } from './docker.ts';
-import { Pod, until } from './pod.ts';
 
 let pod: Pod;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 /** A program that listens again where it listens already: what the runtime opened for it is closed. */
 import { fileURLToPath } from 'node:url';
-import { until } from './pod.ts';
+import { until } from '../../e2e/harness/engine/pod.ts';
 import { Program } from './program.ts';
 
 const WORKER = fileURLToPath(new URL('apps/worker.mjs', import.meta.url));

@@ -3,7 +3,7 @@ import { chmodSync, cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { prepare, runSidecar } from './docker.ts';
+import { prepare, runSidecar } from '../../e2e/harness/engine/docker.ts';
 
 const FOLDER = fileURLToPath(new URL('lua', import.meta.url));
 const files = readdirSync(FOLDER).filter((file) => file !== 'harness.lua');

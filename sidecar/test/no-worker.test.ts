@@ -1,5 +1,5 @@
 /** A pod whose workers never come up: it answers all the same, in time, and not more wait than may (I3). */
-import { Pod, until } from './pod.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 
 let pod: Pod;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 /** A worker whose port is open, but which is not warm yet, gets nothing: whoever is started again meanwhile. */
-import { logs } from './docker.ts';
-import { Pod, until } from './pod.ts';
+import { logs } from '../../e2e/harness/engine/docker.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 
 const WORKERS = 4;
 let pod: Pod;

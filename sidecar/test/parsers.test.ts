@@ -3,7 +3,7 @@ import { chmodSync, copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { prepare, runSidecar } from './docker.ts';
+import { prepare, runSidecar } from '../../e2e/harness/engine/docker.ts';
 
 const GOLDEN = fileURLToPath(new URL('../../operator/test/unit/render/golden/', import.meta.url));
 const names = readdirSync(GOLDEN)

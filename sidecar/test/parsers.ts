@@ -2,8 +2,8 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { runSidecar } from '../../e2e/harness/engine/docker.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { runSidecar } from './docker.ts';
 
 /** What the entry point else holds open for HAProxy. */
 const ENTRANCE = [

@@ -1,8 +1,8 @@
 /** Speaks to a pod on the peers' port as another pod does that has the key, or says so. */
 import net from 'node:net';
+import { FLEET_KEY, type Pod } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { connectionHead, tokens } from './apps/peer-tokens.mjs';
-import { FLEET_KEY, type Pod } from './pod.ts';
 
 /** The process that a test is. */
 export const ME = 'a'.repeat(32);

@@ -1,13 +1,13 @@
 /** Port 9001 as a neighbour in the cluster sees it: what gets in without the key, what it costs, and what an answer may do. */
 import net from 'node:net';
+import { docker, logs, NODE_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
+import { Fleet, knownPeers } from '../../e2e/harness/engine/fleet.ts';
+import { FLEET_KEY, PEERS_HOST, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { PROTOCOL_VERSION } from '../../operator/src/render/pod-env.ts';
 import { connectionHead, headWithAddresses, tokens, tokensOf } from './apps/peer-tokens.mjs';
-import { docker, logs, NODE_IMAGE, start } from './docker.ts';
-import { Fleet, knownPeers } from './fleet.ts';
 import { AS_NGINX, ask, exchange, handOver, headerOf, hello, identityOf, ME, message, promised } from './peer.ts';
-import { FLEET_KEY, PEERS_HOST, Pod, until } from './pod.ts';
 
 const OTHER_KEY = Buffer.alloc(32, 'other').toString('base64');
 /** What a stranger would have to guess. */

@@ -1,7 +1,7 @@
 /** What one client may have at a time, and WebSockets all together: others find room. */
 import type net from 'node:net';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { Pod, until } from './pod.ts';
 import { rawConnection } from './raw.ts';
 
 let pod: Pod;

@@ -1,7 +1,8 @@
 /** What the operator reads of a pod: the figures of HAProxy, and of the supervisor of a worker that had trouble. */
+
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { type PodSample, type Stall, samplePod } from '../../operator/src/pods/sample.ts';
-import { Pod, until } from './pod.ts';
 
 let pod: Pod;
 const asked: string[] = [];

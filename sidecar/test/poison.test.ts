@@ -1,7 +1,7 @@
 /** Requests that take their worker's event loop with them: what one of them costs. */
-import { docker } from './docker.ts';
-import { Fleet } from './fleet.ts';
-import { type Answer, KEEPS_LONG, Pod, until } from './pod.ts';
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { Fleet } from '../../e2e/harness/engine/fleet.ts';
+import { type Answer, KEEPS_LONG, Pod, until } from '../../e2e/harness/engine/pod.ts';
 
 const REUSED = 'haproxy_backend_connection_reuses_total{proxy="workers"}';
 const idleOf = (worker: number) => `haproxy_server_idle_connections_current{proxy="workers",server="worker-${worker}"}`;

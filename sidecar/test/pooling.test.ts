@@ -1,10 +1,11 @@
 /** Pods share their work: who renders what, and what happens when the other pod goes away in the middle of it. */
+
+import { docker, SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
+import { Fleet, knownPeers } from '../../e2e/harness/engine/fleet.ts';
+import { type Answer, type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { docker, SIDECAR_IMAGE } from './docker.ts';
-import { Fleet, knownPeers } from './fleet.ts';
 import { AS_NGINX, handOver, identityOf, message, promised } from './peer.ts';
-import { type Answer, type Pod, until } from './pod.ts';
 import { rawConnection } from './raw.ts';
 
 let fleet: Fleet;

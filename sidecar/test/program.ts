@@ -6,8 +6,8 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { until, type WorkerEvent } from '../../e2e/harness/engine/pod.ts';
 import { CURRENT_MUTANT, type Mutant, mutated } from './mutants/mutants.ts';
-import { until, type WorkerEvent } from './pod.ts';
 
 const FILES = fileURLToPath(new URL('../runtime', import.meta.url));
 export const RUNTIME = join(CURRENT_MUTANT ? mutatedFiles(CURRENT_MUTANT) : FILES, 'supervisor.cjs');

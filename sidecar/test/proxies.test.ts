@@ -1,7 +1,8 @@
 /** A proxy dies in its container: what that costs, and what it does not. */
+
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { docker } from './docker.ts';
-import { type Answer, Pod, until } from './pod.ts';
 
 let pod: Pod;
 beforeEach(async () => {

@@ -1,7 +1,7 @@
 /** URLs whose requests get workers stuck: who is refused, and who is not for what somebody else has done. */
 import { rmSync } from 'node:fs';
-import { Fleet } from './fleet.ts';
-import { type Answer, type Call, Pod, until } from './pod.ts';
+import { Fleet } from '../../e2e/harness/engine/fleet.ts';
+import { type Answer, type Call, Pod, until } from '../../e2e/harness/engine/pod.ts';
 
 const STALLS = { stallTimeout: '1s' };
 let pod: Pod;

@@ -1,6 +1,6 @@
 /** The reaper, as the image has it, with a process that does not go although it has been killed. */
 import { fileURLToPath } from 'node:url';
-import { docker, LABEL, prepare, RUN_ID, SIDECAR_IMAGE } from './docker.ts';
+import { docker, LABEL, prepare, RUN_ID, SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
 
 const APPS = fileURLToPath(new URL('apps', import.meta.url));
 

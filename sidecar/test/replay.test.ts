@@ -1,6 +1,6 @@
 /** `replay`: which request of a dead worker is given to another one, once, and which is answered 502 (I2). */
-import { docker } from './docker.ts';
-import { KEEPS_LONG, Pod, type PodOptions, until } from './pod.ts';
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { KEEPS_LONG, Pod, type PodOptions, until } from '../../e2e/harness/engine/pod.ts';
 
 /** Beyond what HAProxy and the socket hold (about 230 kB): nginx must send it anew from its own copy. */
 const LARGE_BODY = Buffer.alloc(300_000, 'x');

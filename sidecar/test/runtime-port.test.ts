@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import net from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { until } from './pod.ts';
+import { until } from '../../e2e/harness/engine/pod.ts';
 import { get, Program } from './program.ts';
 
 const WORKER = fileURLToPath(new URL('apps/worker.mjs', import.meta.url));

@@ -1,8 +1,8 @@
 /** What the worker runtime does beside the watchdog: gate, warm-up, recycling, figures, profiles, flags. */
 import http from 'node:http';
+import { docker, logs, NODE_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { docker, logs, NODE_IMAGE, start } from './docker.ts';
-import { Pod, until } from './pod.ts';
 
 /** The tests before those of recycling stay far below it: nothing can be taken of a worker that is being replaced. */
 const RECYCLE_REQUESTS = 200;

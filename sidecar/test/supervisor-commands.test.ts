@@ -1,8 +1,9 @@
 /** What a worker container may run: launchers, shells, CommonJS, other languages, programs that never come up. */
+
+import { docker, logs } from '../../e2e/harness/engine/docker.ts';
+import { Pod, until, type WorkerOptions } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { docker, logs } from './docker.ts';
-import { Pod, until, type WorkerOptions } from './pod.ts';
 
 let pod: Pod;
 afterEach(() => pod?.stop());

@@ -8,8 +8,8 @@ import http from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { NODE_VERSIONS, nodeBinary } from './node-versions.ts';
-import { until } from './pod.ts';
+import { NODE_VERSIONS, nodeBinary } from '../../e2e/harness/engine/node-versions.ts';
+import { until } from '../../e2e/harness/engine/pod.ts';
 import { connecting, freePorts, get, Program, RUNTIME } from './program.ts';
 
 const ESBUILD = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));

@@ -1,7 +1,8 @@
 /** The supervisor in a pod that serves: a worker that crashes, hangs or ends costs nothing but what it has begun. */
+
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { type Answer, Pod, until, type WorkerEvent } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { docker } from './docker.ts';
-import { type Answer, Pod, until, type WorkerEvent } from './pod.ts';
 
 let pod: Pod;
 beforeAll(async () => {

@@ -4,9 +4,10 @@
  * Those in the queue are safe methods here: between the reset of a dead worker's connection and the end of its
  * listening socket HAProxy may send it the next request. nginx replays that one too, but never a POST.
  */
+
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { docker } from './docker.ts';
-import { type Answer, Pod, until } from './pod.ts';
 
 let pod: Pod;
 beforeAll(async () => {

@@ -1,5 +1,8 @@
 -- Answers questions of peers: for a slot, to an offer, whether there is room.
 local askers = require('pooling.askers')
+local drain = require('drain')
+local tokens = require('peers.tokens')
+local workers = require('workers')
 
 -- HAProxy listens on one socket for both families.
 local function plain_address(address)
@@ -18,7 +21,7 @@ return function(settings, peers, capacity, lending, offering, borrowing)
     if is_peer and what == 'offer' then
       return borrowing.take_offer(peer_of(fetches), header('x-corelane-promise'), asker)
     end
-    if corelane_draining() or corelane_workers_alive() == 0 then return 'full' end
+    if drain.is_draining() or workers.alive() == 0 then return 'full' end
     local free = capacity.free_slots(fetches)
     if is_peer and what == 'slot' then
       if free > lending.reserved() then
@@ -40,7 +43,7 @@ return function(settings, peers, capacity, lending, offering, borrowing)
       local proof = askers.welcome(from, token)
       if not proof then return end
       txn:set_var('txn.answer', 'welcome')
-      txn:set_var('txn.identity', corelane_identity)
+      txn:set_var('txn.identity', tokens.identity)
       txn:set_var('txn.token', proof)
       return
     end

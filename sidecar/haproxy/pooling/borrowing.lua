@@ -1,5 +1,9 @@
 -- Finds free slots in other pods for what waits here, and opens the server "borrowed-N" of "line" for one request each.
 
+local now_ms = require('clock')
+local tokens = require('peers.tokens')
+local waiting_room = require('waiting-room')
+
 -- How soon a waiting pod asks again after a round without success, and how slow it becomes while all refuse.
 local ASK_AGAIN_MS_MIN = 5
 local ASK_AGAIN_MS_MAX = 50
@@ -15,7 +19,7 @@ local REMEMBERED_MS = 150
 local OPENED_MS = 20
 
 return function(settings, peers, capacity, borrowed)
-  local now_ms, ask = corelane_now_ms, peers.ask
+  local ask = peers.ask
   local borrowing = {}
   local wake = core.queue()
 
@@ -90,10 +94,9 @@ return function(settings, peers, capacity, borrowed)
     end)
   end)
 
-  -- For the waiting room, where requests stand while no worker of this pod is up: address of a peer that keeps a slot, and
-  -- the ticket and the proof for that.
+  -- Requests stand in the waiting room while no worker of this pod is up.
   if settings['hand-over'] == 1 then
-    function corelane_find_peer()
+    waiting_room.set_way_out(function()
       if now_ms() - refused_at < HOLD_OFF_MS then return nil end
       local list = peers.known()
       local peer = list[1] and list[math.random(#list)]
@@ -103,7 +106,7 @@ return function(settings, peers, capacity, borrowed)
         return peer.address, hand_over[1], hand_over[2]
       end
       refused_at = now_ms()
-    end
+    end)
   end
 
   -- Makes the loop look: something waits.
@@ -126,9 +129,9 @@ return function(settings, peers, capacity, borrowed)
 
   -- A peer keeps a slot for us: an answer to an earlier question.
   function borrowing.take_offer(peer, promise, asker)
-    if not peer or not corelane_is_token(promise) then return 'none' end
+    if not peer or not tokens.is_token(promise) then return 'none' end
     peer.remembers_until = 0
-    local hand_over = { peers.ticket_and_proof(asker.key, promise, corelane_identity, asker.identity) }
+    local hand_over = { peers.ticket_and_proof(asker.key, promise, tokens.identity, asker.identity) }
     if capacity.waiting() == 0 or not borrow(peer, hand_over) then return 'none' end
     if capacity.waiting() == 0 then return 'taken' end
     peer.remembers_until = now_ms() + REMEMBERED_MS

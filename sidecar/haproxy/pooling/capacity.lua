@@ -1,4 +1,5 @@
 -- How many slots of this pod are free, and how much waits in it.
+local drain = require('drain')
 
 return function(settings, borrowed)
   local line, slots
@@ -41,7 +42,7 @@ return function(settings, borrowed)
   -- Whether more slots are free than are reserved; for a task, which has no fetches, and only where a slot seems to be
   -- free: the figures cost more here.
   function capacity.has_more_than(reserved)
-    if slots:get_cur_sess() >= slots:get_maxconn() or corelane_draining() then return false end
+    if slots:get_cur_sess() >= slots:get_maxconn() or drain.is_draining() then return false end
     local stats = line:get_stats()
     if stats.qcur > 0 or slots_not_taken(stats.scur) <= reserved then return false end
     local taken, places, workers = 0, 0, 0

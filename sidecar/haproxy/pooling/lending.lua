@@ -1,16 +1,17 @@
 -- Slots of this pod that are kept for requests of peers, and the tickets that these come with.
 
+local new_reservations = require('pooling.reservations')
+local new_tickets = require('pooling.tickets')
+local now_ms = require('clock')
+local tokens = require('peers.tokens')
+
 -- A reserved slot that nobody has taken by then is free again.
 local RESERVATION_MS = 20
 -- Its request may come later all the same (this pod has no CPU, the first packet is lost); it waits here then.
 local TICKET_MS = 10000
 local TICKETS_MAX = 4096
 
-local new_reservations = require('pooling.reservations')
-local new_tickets = require('pooling.tickets')
-
 return function(peers, capacity)
-  local now_ms = corelane_now_ms
   local reservations = new_reservations(RESERVATION_MS)
   local tickets = new_tickets(TICKET_MS, TICKETS_MAX)
   local lending = {}
@@ -24,8 +25,8 @@ return function(peers, capacity)
 
   -- For the process that `asker` names: what it hands one request over with.
   function lending.issue_ticket(asker, reservation)
-    local promise = corelane_random()
-    local ticket, proof = peers.ticket_and_proof(asker.key, promise, asker.identity, corelane_identity)
+    local promise = tokens.random()
+    local ticket, proof = peers.ticket_and_proof(asker.key, promise, asker.identity, tokens.identity)
     tickets:add(ticket, { proof = proof, reservation = reservation }, now_ms())
     return promise
   end

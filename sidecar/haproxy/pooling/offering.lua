@@ -1,5 +1,7 @@
 -- Offers slots that become free, and that this pod has no use for, to peers that were refused one.
 
+local now_ms = require('clock')
+
 -- Who has been refused is remembered for so long.
 local WANTED_MS = 250
 -- How often a pod looks whether it has a slot for those; less often the more wait here, who come first.
@@ -7,7 +9,7 @@ local OFFER_MS = 2
 local OFFER_MS_MAX = 20
 
 return function(peers, capacity, lending)
-  local now_ms, ask = corelane_now_ms, peers.ask
+  local ask = peers.ask
   local offering = {}
   local wanting = {} -- { peer, ends_at }, who has asked first first
   local wanted = core.queue()

@@ -1,5 +1,10 @@
 -- The other pods of the RenderService: which there are, and asking one of them something.
 
+local keys = require('peers.keys')
+local now_ms = require('clock')
+local questions = require('peers.questions')
+local tokens = require('peers.tokens')
+
 -- DNS is looked at so often at most.
 local LOOK_MS = 100
 -- An answer takes half a millisecond. A dead or frozen peer costs this once, and is then ejected for a while.
@@ -8,7 +13,6 @@ local EJECTION_MS_MIN = 1000
 local EJECTION_MS_MAX = 30000
 
 return function(settings)
-  local now_ms = corelane_now_ms
   local by_address = {} -- { address, kept, is_gone, known, ejected_until, ejection_ms, is_self, remembers_until, room_at }
   local candidates, candidates_at = {}, -math.huge
   -- HAProxy makes a new object for each server whenever one walks through them.
@@ -19,7 +23,7 @@ return function(settings)
     local now = now_ms()
     if now - candidates_at < LOOK_MS then return candidates end
     -- Without a key nobody would answer.
-    if #corelane_peer_keys() == 0 then return {} end
+    if #keys.all() == 0 then return {} end
     candidates, candidates_at = {}, now
     local seen = {}
     for _, server in ipairs(servers) do
@@ -32,7 +36,7 @@ return function(settings)
       end
     end
     for address, peer in pairs(by_address) do
-      if not seen[address] then corelane_forget_peer(peer) end
+      if not seen[address] then questions.forget(peer) end
     end
     by_address = seen
     return candidates
@@ -47,7 +51,7 @@ return function(settings)
   -- Who has a reservation hands a request over with its ticket, once; the response shows the proof that it comes from who
   -- has reserved. Both follow from the token of the reservation for those who have the key.
   local function ticket_and_proof(key, promise, from, to)
-    return corelane_tokens(key, 'hand-over', promise, from, to)
+    return tokens.pair(key, 'hand-over', promise, from, to)
   end
 
   -- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it has
@@ -57,7 +61,7 @@ return function(settings)
       local promise = promise_for and promise_for(other)
       return { ['X-Corelane-Ask'] = what, ['X-Corelane-Revision'] = settings['revision'], ['X-Corelane-Promise'] = promise }
     end
-    local reply = corelane_ask_peer(peer, settings['port'], headers, answer_ms_max or ANSWER_MS_MAX)
+    local reply = questions.ask(peer, settings['port'], headers, answer_ms_max or ANSWER_MS_MAX)
     local answer = reply and reply.body or nil
     if peer.is_self then
       candidates_at = -math.huge
@@ -70,12 +74,12 @@ return function(settings)
     if answer == 'full' then peer.room_at = -math.huge end
     if answer ~= 'yes' then return answer end
     local promise = reply['x-corelane-promise']
-    if not corelane_is_token(promise) then return nil end
-    return answer, { ticket_and_proof(reply.known.key, promise, corelane_identity, reply.known.identity) }
+    if not tokens.is_token(promise) then return nil end
+    return answer, { ticket_and_proof(reply.known.key, promise, tokens.identity, reply.known.identity) }
   end
 
   -- Everybody is asked anew who it is.
-  corelane_on_keys(function()
+  keys.on_change(function()
     for _, peer in pairs(by_address) do
       peer.known, peer.ejected_until, peer.ejection_ms = nil, 0, EJECTION_MS_MIN
     end
@@ -93,7 +97,7 @@ return function(settings)
     ticket_and_proof = ticket_and_proof,
     at = function(address) return by_address[address] end,
     close_unused = function()
-      for _, peer in pairs(by_address) do corelane_close_unused(peer) end
+      for _, peer in pairs(by_address) do questions.close_unused(peer) end
     end,
   }
 end

@@ -1,5 +1,7 @@
 -- Whether a pod whose queue is full leaves the Service for a while (readiness.shedWhenFull).
 
+local now_ms = require('clock')
+
 -- The queue has been full for so long; another pod had room at most so long ago; how often one looks.
 local SAMPLE_MS = 250
 local FULL_MS = 2000
@@ -7,7 +9,6 @@ local ROOM_MS = 5000
 local LOOK_MS = 500
 
 return function(settings, peers, capacity)
-  local now_ms = corelane_now_ms
   local full_since = nil
   local is_full = false
   local looked_at = -math.huge

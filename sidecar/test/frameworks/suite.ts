@@ -1,7 +1,8 @@
 /** What the worker runtime must do for an app, whatever framework it is made with. Behind the real sidecar image. */
+
+import { docker } from '../../../e2e/harness/engine/docker.ts';
+import { type Call, Pod, until } from '../../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
-import { docker } from '../docker.ts';
-import { type Call, Pod, until } from '../pod.ts';
 import { application, stuckLines } from './application.ts';
 
 export interface Framework {

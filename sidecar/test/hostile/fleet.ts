@@ -2,11 +2,11 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { docker, logs, NODE_IMAGE, start } from '../../../e2e/harness/engine/docker.ts';
+import { Fleet } from '../../../e2e/harness/engine/fleet.ts';
+import type { Pod } from '../../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../../operator/src/api/spec.ts';
-import { docker, logs, NODE_IMAGE, start } from '../docker.ts';
-import { Fleet } from '../fleet.ts';
-import type { Pod } from '../pod.ts';
 import type { HostileCase } from './cases.ts';
 
 const APPS = fileURLToPath(new URL('../apps', import.meta.url));

@@ -12,8 +12,8 @@ import { Progress } from '../../../bench/lib/progress.ts';
 import { runBench } from '../../../bench/lib/run-bench.ts';
 import { median, percentile } from '../../../bench/lib/stats.ts';
 import { table } from '../../../bench/lib/table.ts';
+import { NODE_IMAGE } from '../../../e2e/harness/engine/docker.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
-import { NODE_IMAGE } from '../docker.ts';
 import { cases } from './cases.ts';
 import { type Broken, type Honest, HostileFleet, type Outcome, wrongAnswers } from './fleet.ts';
 

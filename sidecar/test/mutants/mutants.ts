@@ -6,12 +6,11 @@
 export type MutantFile =
   | 'haproxy.cfg'
   | 'nginx.conf'
-  | 'corelane.lua'
+  | `${'drain' | 'first-checks' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
+  | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'heartbeats' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'tickets'}.lua`
-  | 'peer-key.lua'
-  | 'peer-questions.lua'
-  | 'second-tries.lua'
-  | 'quarantine.lua'
+  | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
+  | 'second-tries/requests.lua'
   | 'corelane-drain'
   | `${'entrypoint' | 'listeners' | 'settings'}.c`
   | `${RuntimeModule}.cjs`;
@@ -556,82 +555,95 @@ const nginx: Omit<Mutant, 'file'>[] = [
   },
 ];
 
-const lua: Omit<Mutant, 'file'>[] = [
+const lua: Mutant[] = [
   {
     name: 'for a HAProxy that has just begun an open port is enough',
     breaks: 'runtime',
+    file: 'first-checks.lua',
     edits: [[/server:check_disable\(\)/g, '']],
     caughtBy: 'not-warm-yet: HAProxy, when it begins',
   },
   {
     name: 'workers count as up before they were seen',
     breaks: 'readiness',
+    file: 'first-checks.lua',
     edits: [[/server:check_force_down\(\)/g, '']],
     caughtBy: 'workers: a proxy that starts anew',
   },
   {
     name: 'the waiting room does not wait',
     breaks: 'I2',
-    edits: [[/while workers_up\(\) == 0 and/g, 'while false and']],
+    file: 'waiting-room.lua',
+    edits: [[/while workers\.up\(\) == 0 and/g, 'while false and']],
     caughtBy: 'workers: no worker has ever been up',
   },
   {
     name: 'the waiting room waits for ever',
     breaks: 'I3',
-    edits: [[/ and corelane_now_ms\(\) - came_ms < settings\['queue-timeout-ms'\]/g, '']],
+    file: 'waiting-room.lua',
+    edits: [[/ and now_ms\(\) - came_ms < settings\['queue-timeout-ms'\]/g, '']],
     caughtBy: 'no-worker: a request waits for a worker',
   },
   {
     name: 'workers are released at once',
     breaks: 'drain',
+    file: 'drain.lua',
     edits: [[/if drained\(\) then return end/g, 'if true then return end']],
     caughtBy: 'drain: nothing is lost',
   },
   {
     name: 'nginx stops although endpoint lists still name the pod',
     breaks: 'drain',
-    edits: [[/requests, quiet_since_ms = total, corelane_now_ms\(\)/g, 'requests = total']],
+    file: 'drain.lua',
+    edits: [[/requests, quiet_since_ms = total, now_ms\(\)/g, 'requests = total']],
     caughtBy: 'drain: a late endpoint list',
   },
   {
     name: 'workers are released while nginx has requests',
     breaks: 'drain',
+    file: 'drain.lua',
     edits: [[/not exists\(NGINX_STOPPED_MARK\) or /g, REMOVED]],
     caughtBy: 'drain: nothing is lost',
   },
   {
     name: 'drain.timeout does not release the workers',
     breaks: 'drain',
-    edits: [[/ {2}if corelane_now_ms\(\) - forgotten_since_ms >= .*\n/g, REMOVED]],
+    file: 'drain.lua',
+    edits: [[/ {2}if now_ms\(\) - forgotten_since_ms >= .*\n/g, REMOVED]],
     caughtBy: 'drain: nginx was killed',
   },
   {
     name: 'who waits for a drain that does not come waits for ever',
     breaks: 'drain',
-    edits: [[/now_ms >= hook\.limit_ms/g, 'false']],
+    file: 'drain.lua',
+    edits: [[/now >= hook\.limit_ms/g, 'false']],
     caughtBy: 'drain: waiting for a drain that does not come',
   },
   {
     name: 'strangers wait in the places of the hooks of kubelet',
     breaks: 'doors',
+    file: 'drain.lua',
     edits: [[/local is_stranger = .*/g, 'local is_stranger = false']],
-    caughtBy: 'doors: neighbours that wait for a drain',
+    caughtBy: 'doors: preparations for a stop by neighbours',
   },
   {
     name: 'a drain is never taken back',
     breaks: 'readiness',
+    file: 'drain.lua',
     edits: [[/^ {2}draining_since_ms, forgotten_since_ms = nil, nil\n/gm, REMOVED]],
     caughtBy: 'drain: kubelet replaces nginx',
   },
   {
     name: 'the next drain does not wait for endpoint lists',
     breaks: 'drain',
+    file: 'drain.lua',
     edits: [[/os\.remove\(FORGOTTEN_MARK\)/g, '']],
     caughtBy: 'drain: kubelet replaces',
   },
   {
     name: 'a drain that was taken back lets HAProxy drop what it has',
     breaks: 'drain',
+    file: 'drain.lua',
     edits: [[/os\.remove\(DRAINED_MARK\)/g, '']],
     caughtBy: 'drain: kubelet replaces',
   },
@@ -799,7 +811,7 @@ const pooling: Mutant[] = [
     name: 'connections to a peer that has gone stay open',
     breaks: 'drain',
     file: 'pooling/peers.lua',
-    edits: [[/corelane_forget_peer\(peer\)/g, 'peer.is_gone = true']],
+    edits: [[/questions\.forget\(peer\)/g, 'peer.is_gone = true']],
     caughtBy: 'pooling: connections that pods keep for their questions',
   },
   {
@@ -857,15 +869,15 @@ const pooling: Mutant[] = [
   {
     name: 'any token will do',
     breaks: 'peers',
-    file: 'peer-key.lua',
+    file: 'peers/tokens.lua',
     edits: [[/return \(a ~ e\).*/g, 'return true']],
     caughtBy: 'peers: a token is for one direction',
   },
   {
     name: 'a token of one purpose is good for another',
     breaks: 'peers',
-    file: 'peer-key.lua',
-    edits: [[/table\.concat\(\{ label, \.\.\. \}/g, 'table.concat({ ... }']],
+    file: 'peers/tokens.lua',
+    edits: [[/PROTOCOL_VERSION, label, /g, 'PROTOCOL_VERSION, ']],
     caughtBy: 'peers: only the key and the very address',
   },
   {
@@ -906,8 +918,8 @@ const pooling: Mutant[] = [
   {
     name: 'answers of strangers count',
     breaks: 'peers',
-    file: 'peer-questions.lua',
-    edits: [[/corelane_same_token\(reply\['x-corelane-token'\], (welcome|known\.answer)\)/g, 'true']],
+    file: 'peers/questions.lua',
+    edits: [[/tokens\.same\(reply\['x-corelane-token'\], (welcome|known\.answer)\)/g, 'true']],
     caughtBy: 'peers: strangers at addresses of peers',
   },
   {
@@ -920,7 +932,7 @@ const pooling: Mutant[] = [
   {
     name: 'a key that is replaced counts for ever',
     breaks: 'peers',
-    file: 'peer-key.lua',
+    file: 'peers/keys.lua',
     edits: [[/keys\[index\]\.ends_at <= now/g, 'false']],
     caughtBy: 'peers: an old key counts for a while',
   },
@@ -942,13 +954,13 @@ const pooling: Mutant[] = [
     name: 'a pod that drains says yes',
     breaks: 'pooling',
     file: 'pooling/answering.lua',
-    edits: [[/corelane_draining\(\) or /g, REMOVED]],
+    edits: [[/drain\.is_draining\(\) or /g, REMOVED]],
     caughtBy: 'pooling: a pod that drains takes nothing',
   },
   {
     name: 'a question that gets no answer is never given up',
     breaks: 'pooling',
-    file: 'peer-questions.lua',
+    file: 'peers/questions.lua',
     edits: [[/now >= at_ms/g, 'false']],
     caughtBy: 'pooling: a frozen peer',
   },
@@ -962,7 +974,7 @@ const pooling: Mutant[] = [
   {
     name: 'a pod without a worker keeps its requests',
     breaks: 'pooling',
-    file: 'corelane.lua',
+    file: 'waiting-room.lua',
     edits: [[/if may_leave then peer/g, 'if false then peer']],
     caughtBy: 'pooling: requests of a pod without a worker',
   },
@@ -1218,7 +1230,7 @@ const runtime: Mutant[] = [
     name: 'whoever was in a worker that got stuck is at fault',
     breaks: 'I2',
     file: 'second-tries.lua',
-    edits: [[/requests == 1 or/g, 'true or']],
+    edits: [[/count == 1 or/g, 'true or']],
     caughtBy: 'poison: who was in the same worker',
   },
   {
@@ -1238,7 +1250,7 @@ const runtime: Mutant[] = [
   {
     name: 'what one client has done is refused to all',
     breaks: 'runtime',
-    file: 'quarantine.lua',
+    file: 'quarantine/suspects.lua',
     edits: [[/by_client\[kill\.client\]/g, 'by_client[kill.at_ms]']],
     caughtBy: 'quarantine: what one client has done',
   },
@@ -1259,8 +1271,8 @@ const runtime: Mutant[] = [
   {
     name: 'a page that is fine for most is refused for the few',
     breaks: 'runtime',
-    file: 'quarantine.lua',
-    edits: [[/ {2}if is_fine\(url, list\) then return end\n/g, REMOVED]],
+    file: 'quarantine/suspects.lua',
+    edits: [[/ {2}if self:is_fine\(url, list\) then return end\n/g, REMOVED]],
     caughtBy: 'quarantine: a page that is fine for most',
   },
   {
@@ -1280,50 +1292,50 @@ const runtime: Mutant[] = [
   {
     name: 'whoever was in a worker that got stuck has a whole kill',
     breaks: 'runtime',
-    file: 'quarantine.lua',
+    file: 'quarantine/suspects.lua',
     edits: [[/1 \/ requests/g, '1']],
     caughtBy: 'quarantine: with several requests',
   },
   {
     name: 'a URL gets all workers stuck at once',
     breaks: 'runtime',
-    file: 'quarantine.lua',
-    edits: [[/at_large\(url\) >= credit\(list, client\)/g, 'false']],
+    file: 'quarantine/suspects.lua',
+    edits: [[/at_large >= self:credit\(list, client\)/g, 'false']],
     caughtBy: 'quarantine: a URL that nobody has seen answered',
   },
   {
     name: 'nobody looks whether a worker stands still',
     breaks: 'runtime',
-    file: 'quarantine.lua',
+    file: 'quarantine/silence.lua',
     edits: [[/silent = silent or is_silent\(index\)/g, 'silent = false']],
     caughtBy: 'quarantine: a URL that nobody has seen answered',
   },
   {
     name: 'those who have gone keep others from being held',
     breaks: 'runtime',
-    file: 'quarantine.lua',
+    file: 'quarantine/places.lua',
     edits: [[/if not other or other\.count <= own\.count \+ 1 then/g, 'if true then']],
     caughtBy: 'quarantine: nobody is kept out',
   },
   {
     name: 'a worker that is starting counts as stuck',
     breaks: 'runtime',
-    file: 'quarantine.lua',
+    file: 'quarantine/silence.lua',
     edits: [[/reply\.body:match\('\^stalled'\) and math\.huge or 0/g, 'math.huge']],
     caughtBy: 'quarantine: a worker that is starting',
   },
   {
     name: 'an answered page waits like one that nobody knows',
     breaks: 'runtime',
-    file: 'quarantine.lua',
-    edits: [[/not is_fine\(url, list\) and /g, REMOVED]],
+    file: 'quarantine/suspects.lua',
+    edits: [[/not self:is_fine\(url, list\) and /g, REMOVED]],
     caughtBy: 'quarantine: a page that is fine for most',
   },
   {
     name: 'a quarantine never ends',
     breaks: 'runtime',
     file: 'quarantine.lua',
-    edits: [[/ {8}core\.del_acl\(REFUSED, key\)\n/g, REMOVED]],
+    edits: [[/ else core\.del_acl\(ACLS\[what\], key\) end/g, ' end']],
     caughtBy: 'quarantine: a URL that has got two workers stuck',
   },
   {
@@ -1552,8 +1564,8 @@ const secondTries: Mutant[] = [
   {
     name: 'who has refused a request is asked, and not who had it',
     breaks: 'I2',
-    file: 'second-tries.lua',
-    edits: [[/sent\[token\] = \{ worker/g, 'sent[token] = sent[token] or { worker']],
+    file: 'second-tries/requests.lua',
+    edits: [[/by_token\[token\] = \{ worker/g, 'by_token[token] = self.by_token[token] or { worker']],
     caughtBy: 'replay: a POST that one worker refuses and another one dies with',
   },
   {
@@ -1587,15 +1599,15 @@ const secondTries: Mutant[] = [
   {
     name: 'any answer of a supervisor means that a request was not begun',
     breaks: 'I2',
-    file: 'second-tries.lua',
+    file: 'supervisors.lua',
     edits: [[/ and reply\.body == 'no\\n'/g, REMOVED]],
     caughtBy: 'replay: Safe a POST that was begun by a process that is killed',
   },
   {
     name: 'a supervisor that gets no CPU is not waited for',
     breaks: 'I2',
-    file: 'second-tries.lua',
-    edits: [[/BEGUN_MS_MAX = 1000/g, 'BEGUN_MS_MAX = 200']],
+    file: 'supervisors.lua',
+    edits: [[/(BEGUN|WHY)_MS_MAX = 1000/g, '$1_MS_MAX = 200']],
     caughtBy: 'replay: Safe a POST that was not begun is not lost although',
   },
   {
@@ -1660,7 +1672,7 @@ export const mutants: Mutant[] = [
   ...haproxy.map(inFile('haproxy.cfg')),
   ...doors.map(inFile('haproxy.cfg')),
   ...nginx.map(inFile('nginx.conf')),
-  ...lua.map(inFile('corelane.lua')),
+  ...lua,
   ...secondTries,
   ...pooling,
   ...runtime,

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { docker, prepare, SIDECAR_IMAGE } from '../docker.ts';
+import { docker, prepare, SIDECAR_IMAGE } from '../../../e2e/harness/engine/docker.ts';
 import { parserComplaints } from '../parsers.ts';
 import { type Mutant, mutants, mutated } from './mutants.ts';
 import { changesNothing, IMAGE_FILES, originals, PROGRAM_FILES } from './originals.ts';

@@ -11,8 +11,7 @@ const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
 export function global(model: DataPlaneModel): Lines {
-  const { doors, drain, firstRuntimePort, isSupervised, limits, pooling, quarantine, queue, workers } = model;
-  const firstPort = whole(firstRuntimePort, 'runtime port');
+  const { doors, drain, isSupervised, limits, pooling, quarantine, queue } = model;
   return section(
     'global',
     '# One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.',
@@ -27,18 +26,17 @@ export function global(model: DataPlaneModel): Lines {
     'presetenv CORELANE_NODE 127.0.0.1',
     'lua-prepend-path /usr/share/corelane/haproxy/?.lua',
     lua('corelane', [
+      `workers=${whole(model.workers.length, 'workersPerPod')}`,
+      `first-port=${whole(model.firstRuntimePort, 'runtime port')}`,
       `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
       `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,
       `queue-timeout-ms=${whole(queue.timeoutMs, 'queue.timeout')}`,
       `waiters-max=${whole(doors.waitersMax, 'waiters')}`,
       `stranger-waiters-max=${whole(doors.strangerWaitersMax, 'waiters')}`,
     ]),
-    lua('second-tries', [`first-port=${firstPort}`, `places=${whole(model.rememberedMax, 'notes')}`]),
+    lua('second-tries', [`places=${whole(model.rememberedMax, 'notes')}`]),
     given(pooling, (pooling) => asksPeers(pooling, model)),
-    when(
-      isSupervised,
-      lua('worker-metrics', [`workers=${whole(workers.length, 'workersPerPod')}`, `first-port=${firstPort}`]),
-    ),
+    when(isSupervised, lua('worker-metrics')),
     given(quarantine, (quarantine) => quarantineLua(quarantine, model)),
     '# How Lua asks others: a dead one costs no more than this, once.',
     'httpclient.timeout.connect 200ms',
@@ -60,7 +58,6 @@ function asksPeers(pooling: Pooling, { ports, queue }: DataPlaneModel): Lines {
     when(pooling.acrossRevisions, `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`),
     when(!pooling.acrossRevisions, 'presetenv CORELANE_REVISION none'),
     lua('peer-key', [`file=${PEERS_KEY_FILE}`, `overlap-ms=${whole(pooling.keyOverlapMs, 'overlap of keys')}`]),
-    lua('peer-questions'),
     lua('pooling', [
       `asks-max=${whole(pooling.asksMax, 'pooling.maxAsks')}`,
       `queue-length-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
@@ -72,7 +69,7 @@ function asksPeers(pooling: Pooling, { ports, queue }: DataPlaneModel): Lines {
   ];
 }
 
-function quarantineLua(quarantine: Quarantine, { firstRuntimePort, queue, workers }: DataPlaneModel): string {
+function quarantineLua(quarantine: Quarantine, { queue }: DataPlaneModel): string {
   return lua('quarantine', [
     `kills=${whole(quarantine.killsMin, 'watchdog.quarantine.kills')}`,
     `window-ms=${whole(quarantine.windowMs, 'watchdog.quarantine.window')}`,
@@ -80,7 +77,5 @@ function quarantineLua(quarantine: Quarantine, { firstRuntimePort, queue, worker
     `stall-ms=${whole(quarantine.stallMs, 'watchdog.stallTimeout')}`,
     `held-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
     `held-ms-max=${whole(queue.timeoutMs, 'queue.timeout')}`,
-    `workers=${whole(workers.length, 'workersPerPod')}`,
-    `first-port=${whole(firstRuntimePort, 'runtime port')}`,
   ]);
 }

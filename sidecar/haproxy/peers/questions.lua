@@ -1,6 +1,10 @@
 -- Questions to other pods over kept connections: with HAProxy's httpclient each one has a connection of its own, which
 -- costs more than the question. Who is asked may be anybody by now, so it is asked who it is first, and an answer is
--- believed with a token, bounded, and read no longer than its question may take. Loaded before pooling.lua.
+-- believed with a token, bounded, and read no longer than its question may take.
+local drain = require('drain')
+local keys = require('peers.keys')
+local now_ms = require('clock')
+local tokens = require('peers.tokens')
 
 -- Unused connections to one peer. More are open only while more questions are asked at once.
 local KEPT_MAX = 4
@@ -23,7 +27,7 @@ core.register_task(function()
   while true do
     if next(give_up_ms) == nil then asking:pop_wait() end
     core.msleep(OVERDUE_LOOK_MS)
-    local now = corelane_now_ms()
+    local now = now_ms()
     for socket, at_ms in pairs(give_up_ms) do
       if now >= at_ms then
         give_up_ms[socket] = nil
@@ -62,7 +66,7 @@ local function exchange(socket, peer, port, request, is_new)
 end
 
 local function close_older_than(peer, unused_ms_max)
-  while peer.kept[1] and corelane_now_ms() - peer.kept[1].unused_since > unused_ms_max do
+  while peer.kept[1] and now_ms() - peer.kept[1].unused_since > unused_ms_max do
     pcall(peer.kept[1].socket.close, peer.kept[1].socket)
     table.remove(peer.kept, 1)
   end
@@ -70,19 +74,19 @@ end
 
 -- Closes what has been unused for long, and in a drain all: open sockets would hold a HAProxy that is to stop. To be called every
 -- now and then.
-function corelane_close_unused(peer)
-  close_older_than(peer, corelane_draining() and 0 or UNUSED_MS_MAX)
+local function close_unused(peer)
+  close_older_than(peer, drain.is_draining() and 0 or UNUSED_MS_MAX)
 end
 
 -- The peer is none any more.
-function corelane_forget_peer(peer)
+local function forget(peer)
   peer.is_gone = true
   peer.known = nil
   close_older_than(peer, -1)
 end
 
 local function request_text(headers)
-  local lines = { 'GET / HTTP/1.1', 'Host: peer', 'X-Corelane-From: ' .. corelane_identity }
+  local lines = { 'GET / HTTP/1.1', 'Host: peer', 'X-Corelane-From: ' .. tokens.identity }
   for name, value in pairs(headers) do lines[#lines + 1] = name .. ': ' .. value end
   return table.concat(lines, '\r\n') .. '\r\n\r\n'
 end
@@ -101,7 +105,7 @@ local function send(peer, port, headers, ends_ms)
     give_up_ms[socket] = nil
     if ok and reply and reply.status == '200' then
       if #peer.kept < KEPT_MAX and not peer.is_gone then
-        table.insert(peer.kept, { socket = socket, unused_since = corelane_now_ms() })
+        table.insert(peer.kept, { socket = socket, unused_since = now_ms() })
       else
         pcall(socket.close, socket)
       end
@@ -109,31 +113,31 @@ local function send(peer, port, headers, ends_ms)
     end
     pcall(socket.close, socket)
     -- The other side may have closed one that was kept: it has not answered, and to ask again does no harm.
-    if is_new or corelane_now_ms() >= ends_ms then return nil end
+    if is_new or now_ms() >= ends_ms then return nil end
   end
 end
 
 -- Asks the address who it is. What it gets is worth something only at this very address; what it answers proves that it has
 -- the key. From then on both know which process the other one is. Whether it is a peer.
 local function introduce(peer, port, ends_ms)
-  local keys, tokens = corelane_peer_keys(), {}
-  for _, key in ipairs(keys) do
-    tokens[#tokens + 1] = corelane_tokens(key.text, 'hello', corelane_identity, peer.address)
+  local known_keys, shown = keys.all(), {}
+  for _, key in ipairs(known_keys) do
+    shown[#shown + 1] = tokens.pair(key.text, 'hello', tokens.identity, peer.address)
   end
-  local headers = { ['X-Corelane-Ask'] = 'hello', ['X-Corelane-Token'] = table.concat(tokens, ' ') }
+  local headers = { ['X-Corelane-Ask'] = 'hello', ['X-Corelane-Token'] = table.concat(shown, ' ') }
   local reply = send(peer, port, headers, ends_ms)
   local from = reply and reply['x-corelane-from']
-  if not corelane_is_token(from) then return false end
-  for _, key in ipairs(keys) do
-    local welcome = corelane_tokens(key.text, 'welcome', from, corelane_identity, peer.address)
-    if corelane_same_token(reply['x-corelane-token'], welcome) then
+  if not tokens.is_token(from) then return false end
+  for _, key in ipairs(known_keys) do
+    local welcome = tokens.pair(key.text, 'welcome', from, tokens.identity, peer.address)
+    if tokens.same(reply['x-corelane-token'], welcome) then
       peer.known = {
         identity = from,
         key = key.text,
-        question = corelane_tokens(key.text, 'question', corelane_identity, from),
-        answer = corelane_tokens(key.text, 'answer', from, corelane_identity),
+        question = tokens.pair(key.text, 'question', tokens.identity, from),
+        answer = tokens.pair(key.text, 'answer', from, tokens.identity),
       }
-      peer.is_self = from == corelane_identity
+      peer.is_self = from == tokens.identity
       return true
     end
   end
@@ -145,7 +149,7 @@ local function ask_known(peer, port, headers_for, ends_ms)
   local headers = headers_for(known)
   headers['X-Corelane-Token'] = known.question
   local reply = send(peer, port, headers, ends_ms)
-  if not reply or not corelane_same_token(reply['x-corelane-token'], known.answer) then return nil end
+  if not reply or not tokens.same(reply['x-corelane-token'], known.answer) then return nil end
   reply.known = known
   return reply
 end
@@ -153,15 +157,17 @@ end
 -- Asks the peer { address, kept = {} }: its reply { body, known, its headers }, or nil if nobody who has the key has
 -- answered in time. `known` is the process that is asked, { identity, key }, from which `headers_for` makes what the question
 -- has beside its token. The peer is `is_self` if it is this one.
-function corelane_ask_peer(peer, port, headers_for, answer_ms_max)
-  local ends_ms = corelane_now_ms() + answer_ms_max - OVERDUE_LOOK_MS
+local function ask(peer, port, headers_for, answer_ms_max)
+  local ends_ms = now_ms() + answer_ms_max - OVERDUE_LOOK_MS
   local was_known = peer.known ~= nil
   if not was_known and not introduce(peer, port, ends_ms) or peer.is_self then return nil end
   local reply = ask_known(peer, port, headers_for, ends_ms)
   if reply then return reply end
   -- Another process may be there by now, or one that has another key: it is asked who it is, once.
-  if not was_known or corelane_now_ms() >= ends_ms then return nil end
+  if not was_known or now_ms() >= ends_ms then return nil end
   peer.known = nil
   if not introduce(peer, port, ends_ms) or peer.is_self then return nil end
   return ask_known(peer, port, headers_for, ends_ms)
 end
+
+return { ask = ask, close_unused = close_unused, forget = forget }

@@ -19,7 +19,7 @@ export const NODE_VERSIONS = process.env.NODE_VERSIONS?.split(',') ?? [
   '26.10.0',
 ];
 const CACHE = process.env.CORELANE_CACHE ?? join(homedir(), '.cache', 'corelane');
-const TARBALL = fileURLToPath(new URL('../../e2e/cluster/npm-tarball.sh', import.meta.url));
+const TARBALL = fileURLToPath(new URL('../../cluster/npm-tarball.sh', import.meta.url));
 const run = promisify(execFile);
 
 /**

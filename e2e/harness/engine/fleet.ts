@@ -1,6 +1,6 @@
 /** Several pods in a network of their own, where they find each other by DNS as through the headless Service. */
 
-import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
+import type { RenderServiceSpecInput } from '../../../operator/src/api/spec.ts';
 import { docker, networkForTest, together } from './docker.ts';
 import { Pod, type PodOptions, until, type WorkerOptions } from './pod.ts';
 

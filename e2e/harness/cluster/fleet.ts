@@ -58,7 +58,7 @@ export class Fleet {
     await kubectl(['delete', 'namespace', namespace, '--ignore-not-found'], { timeoutMs: 240_000 });
     await apply(JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }));
     await allowEndpoints(namespace);
-    const data = { 'blocker.mjs': readFileSync(join(ROOT, 'e2e/support/blocker.mjs'), 'utf8') };
+    const data = { 'blocker.mjs': readFileSync(join(ROOT, 'e2e/harness/cluster/blocker.mjs'), 'utf8') };
     await apply(JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: NAME, namespace }, data }));
     const template = { spec: { containers: [{ ...worker(), ...container }, ...others], volumes: [volume] } };
     const resource = {

@@ -1,7 +1,7 @@
 /** What the clients of a fleet have seen, phase by phase. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { percentile } from '../load/stats.mjs';
+import { percentile } from '../../load/stats.mjs';
 import type { ClientResult, Phase, TimelineEntry } from './fleet.ts';
 import { ROOT } from './shell.ts';
 

@@ -16,17 +16,16 @@ import http from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, PORTS } from '../../operator/src/api/names.ts';
-import { quantityOf } from '../../operator/src/api/scalars.ts';
-import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { renderServiceSpec } from '../../operator/src/api/validated-spec.ts';
-import { runtimeContainers } from '../../operator/src/plan/runtime.ts';
-import { workerContainers } from '../../operator/src/plan/workers.ts';
-import { renderConfig } from '../../operator/src/render/index.ts';
+import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, PORTS } from '../../../operator/src/api/names.ts';
+import { quantityOf } from '../../../operator/src/api/scalars.ts';
+import type { RenderServiceSpecInput } from '../../../operator/src/api/spec.ts';
+import { renderServiceSpec } from '../../../operator/src/api/validated-spec.ts';
+import { runtimeContainers } from '../../../operator/src/plan/runtime.ts';
+import { workerContainers } from '../../../operator/src/plan/workers.ts';
+import { renderConfig } from '../../../operator/src/render/index.ts';
 import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, runSidecar, SIDECAR_IMAGE, start, together } from './docker.ts';
-import { CURRENT_MUTANT, mutated } from './mutants/mutants.ts';
 
-const APPS = fileURLToPath(new URL('apps', import.meta.url));
+const APPS = fileURLToPath(new URL('../../../sidecar/test/apps', import.meta.url));
 const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats, PORTS.peers];
 /** Generous: other work may keep the machine busy. */
 const WAIT_MS = 30_000;
@@ -128,6 +127,9 @@ export async function until<T>(
 }
 
 export class Pod {
+  /** Changes the files of every pod: how deliberate breakages get in. */
+  static editAll: (file: string, text: string) => string = (_file, text) => text;
+
   readonly spec;
   readonly run: string;
   haproxy = '';
@@ -468,7 +470,7 @@ export class Pod {
     for (const [file, rendered] of Object.entries({ ...renderConfig(this.spec), ...files })) {
       const text = edit(file, rendered);
       mkdirSync(dirname(join(config, file)), { recursive: true });
-      writeFileSync(join(config, file), CURRENT_MUTANT ? mutated(CURRENT_MUTANT, file, text) : text);
+      writeFileSync(join(config, file), Pod.editAll(file, text));
     }
     this.writeKey(key);
     const publish = PUBLISHED.flatMap((port) => ['--publish', `127.0.0.1::${port}`]);

@@ -1,0 +1,5 @@
+-- Milliseconds of the wall clock.
+return function()
+  local now = core.now()
+  return now.sec * 1000 + now.usec // 1000
+end

@@ -1,0 +1,11 @@
+-- Who wants to know that the watchdog has killed a worker because of a request.
+local listeners = {}
+
+return {
+  -- Calls `listener(url, client, worker, requests)`; `requests` is how many the worker had.
+  on_kill = function(listener) listeners[#listeners + 1] = listener end,
+
+  tell = function(...)
+    for _, listener in ipairs(listeners) do listener(...) end
+  end,
+}

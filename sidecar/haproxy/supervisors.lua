@@ -1,0 +1,57 @@
+-- Questions to the supervisors of the workers, in their containers. Nothing in an answer is trusted.
+
+-- A supervisor answers within a millisecond or two, but on a machine that stalls it may get no CPU for long. The client waits
+-- for an answer meanwhile.
+local BEGUN_MS_MAX = 1000
+-- A kill by the watchdog has been noted before it: the answer is there at once, or the supervisor is in trouble as well, or
+-- gets no CPU [measured: more than 0.5 s where 10 processes want 2 cores].
+local WHY_MS_MAX = 1000
+-- A supervisor wants to see that no program has been made to fetch its pages.
+local MEANT = { ['X-Corelane-Runtime'] = { 'true' } }
+
+local supervisors = { count = 0 }
+local first_port
+
+-- `first-port` is 0 where workers have no supervisor.
+function supervisors.start(settings)
+  first_port = settings['first-port']
+  supervisors.count = first_port == 0 and 0 or settings['workers']
+end
+
+-- The reply of worker number `index` with status 200, or nil.
+function supervisors.get(index, page, ms_max)
+  if index >= supervisors.count then return nil end
+  local request = { url = 'http://127.0.0.1:' .. first_port + index .. page, headers = MEANT, timeout = ms_max }
+  local ok, reply = pcall(function() return core.httpclient():get(request) end)
+  return ok and reply and reply.status == 200 and reply or nil
+end
+
+-- About a request, by its id, of a worker, by its name.
+local function ask(worker, id, page, query, ms_max)
+  local index = tonumber((worker or ''):match('^worker%-(%d+)$'))
+  if not index or not id or not id:match('^[%w._-]+$') then return nil end
+  return supervisors.get(index, page .. id .. query, ms_max)
+end
+
+local function header(reply, name)
+  local values = reply.headers[name]
+  return values and (values[0] or values[1])
+end
+
+-- If the watchdog has killed the worker with this request: the place that it was stuck in, and how many requests the worker
+-- had.
+function supervisors.why_it_died(worker, id)
+  local reply = ask(worker, id, '/why/', '', WHY_MS_MAX)
+  local place = reply and header(reply, 'x-corelane-stuck')
+  if not place then return nil end
+  return place, math.max(1, tonumber(header(reply, 'x-corelane-stuck-requests')) or 1)
+end
+
+-- Whether it is certain that the request was not begun by the worker, and never will be in this try. `age_ms` since it was
+-- sent there.
+function supervisors.has_not_begun(worker, name, age_ms, token)
+  local reply = ask(worker, name, '/begun/', '?ms=' .. age_ms .. '&try=' .. (token or ''), BEGUN_MS_MAX)
+  return reply ~= nil and reply.body == 'no\n'
+end
+
+return supervisors

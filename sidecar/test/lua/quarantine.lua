@@ -1,0 +1,88 @@
+local new_places = require('quarantine.places')
+local new_suspects = require('quarantine.suspects')
+
+local SETTINGS = { kills = 2, ['window-ms'] = 1000, ['duration-ms'] = 5000, ['stall-ms'] = 100 }
+
+-- A quarantine whose URLs have been answered so often, and the changes that it has told.
+local function quarantine(answered)
+  local told = {}
+  local suspects = new_suspects(SETTINGS, function() return answered, 0 end, function(what, key, is_in)
+    told[#told + 1] = what .. ' ' .. key .. (is_in and '' or ' no more')
+  end)
+  return suspects, told
+end
+
+test('two kills by one client refuse his requests, by two clients everybody\'s', function()
+  local suspects = quarantine(0)
+  suspects:note_kill('u', 'me', 'worker-0', 1, 0)
+  equal(suspects:is_refused('u', 'me'), false)
+  suspects:note_kill('u', 'me', 'worker-1', 1, 10)
+  equal(suspects:is_refused('u', 'me'), true)
+  equal(suspects:is_refused('u', 'you'), false)
+  suspects:note_kill('u', 'you', 'worker-2', 1, 20)
+  equal(suspects:is_refused('u', 'anybody'), true)
+end)
+
+test('what is told twice is one kill', function()
+  local suspects = quarantine(0)
+  suspects:note_kill('u', 'me', 'worker-0', 1, 0)
+  suspects:note_kill('u', 'you', 'worker-0', 1, 50)
+  equal(#suspects:recent('u', 50), 1)
+  suspects:note_kill('u', 'you', 'worker-0', 1, 100)
+  equal(#suspects:recent('u', 100), 2)
+end)
+
+test('kills count for a while, and what is refused is let in again', function()
+  local suspects, told = quarantine(0)
+  suspects:note_kill('u', 'me', 'worker-0', 1, 0)
+  suspects:note_kill('u', 'you', 'worker-1', 1, 0)
+  suspects:sweep(4999)
+  equal(suspects:is_refused('u', 'me'), true)
+  suspects:sweep(5000)
+  equal(suspects:is_refused('u', 'me'), false)
+  equal(suspects.entries, 0)
+  equal(table.concat(told, ', '), 'suspect u, suspect u, refused u, suspect u no more, refused u no more')
+end)
+
+test('a part of a kill is less than one', function()
+  local suspects = quarantine(0)
+  for n = 1, 3 do suspects:note_kill('u', 'c' .. n, 'worker-' .. n, 2, 0) end
+  equal(suspects:is_refused('u', 'other'), false)
+  suspects:note_kill('u', 'c4', 'worker-4', 2, 0)
+  equal(suspects:is_refused('u', 'other'), true)
+end)
+
+test('as many are let through as it may cost workers', function()
+  local suspects = quarantine(0)
+  equal(suspects:is_one_too_many('u', 'me', 1, 0), false)
+  equal(suspects:is_one_too_many('u', 'me', 2, 0), true)
+  suspects:note_kill('u', 'me', 'worker-0', 1, 0)
+  equal(suspects:is_one_too_many('u', 'me', 1, 0), true)
+end)
+
+test('a URL that is answered more often than it kills is fine', function()
+  local suspects = quarantine(100)
+  equal(suspects:is_one_too_many('u', 'me', 50, 0), false)
+end)
+
+test('whoever has most places makes room, and one that has as many does not', function()
+  local places = new_places(3)
+  for n = 1, 3 do equal(places:take('greedy' .. n, 'greedy', 0), true) end
+  equal(places:take('one', 'other', 0), true)
+  equal(places.count, 3)
+  equal(places:is_out('greedy1', 0), true)
+  places:give_back('greedy1')
+  equal(places:is_out('greedy2', 0), false)
+  equal(places:take('two', 'other', 0), false)
+  equal(places.count, 3)
+end)
+
+test('places of requests that are seen no more are given back', function()
+  local places = new_places(2)
+  places:take('gone', 'a', 0)
+  places:take('there', 'b', 0)
+  places:is_out('there', 900)
+  places:sweep(1000, 1000)
+  equal(places.count, 1)
+  equal(places.clients['a'], nil)
+end)
