@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { BENCH_FOLDER, type PhaseOutcome, type StoryOutcome } from '../e2e/harness/cluster/outcome.ts';
 import { ROOT } from '../e2e/harness/cluster/shell.ts';
-import { plot } from './drain/plot.ts';
+import { latencies } from './drain/latencies.ts';
 
 const FOLDER = join(ROOT, 'docs/benchmarks');
 const stories = ['drain', 'faults'].map(
@@ -58,7 +58,7 @@ ${stories.map(section).join('\n\n')}
 writeFileSync(join(FOLDER, 'drain.md'), page);
 const short = stories.map(({ perSecond: _unused, ...rest }) => rest);
 writeFileSync(join(FOLDER, 'drain.json'), `${JSON.stringify({ summary, ofNginx, stories: short }, null, 2)}\n`);
-writeFileSync(join(FOLDER, 'drain.svg'), plot(stories));
+writeFileSync(join(FOLDER, 'drain.svg'), latencies(stories));
 console.log(page);
 console.log(summary);
 process.exitCode = lost > ofNginx || overlaps > 0 ? 1 : 0;

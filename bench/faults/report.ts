@@ -1,6 +1,7 @@
 /** The report of `make bench-faults`. Computes only. */
+
+import { type BarChart, plot } from '../../operator/plots/index.ts';
 import { closedLoopResponseMs } from '../lib/fifo.ts';
-import { type BarChart, plot } from '../lib/plot.ts';
 import { summarize } from '../lib/stats.ts';
 import { ms, ratio, table } from '../lib/table.ts';
 import { STALL_TIMEOUT_MS, SYSTEMS } from '../systems/index.ts';

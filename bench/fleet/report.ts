@@ -1,5 +1,5 @@
 /** The report of `make bench-fleet`. Computes only. */
-import { plot } from '../lib/plot.ts';
+import { plot } from '../../operator/plots/index.ts';
 import type { Latency } from '../lib/stats.ts';
 import { ms, ratio, table } from '../lib/table.ts';
 import type { Hop } from './hop.ts';
@@ -95,7 +95,7 @@ export function picture({ points }: FleetReport): string {
       title: 'p99 of a fleet under load',
       subtitle,
       xLabel: 'load',
-      series: [...series, { name: 'one queue over all workers (bound)', points: bound }],
+      curves: [...series, { name: 'one queue over all workers (bound)', points: bound }],
     },
   ]);
 }

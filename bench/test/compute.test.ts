@@ -1,10 +1,11 @@
 /** The parts of the benches that compute: a wrong bound or a wrong count would make every figure wrong. */
+
+import { plot } from '../../operator/plots/index.ts';
 import { accountMs } from '../lib/cpu.ts';
 import { closedLoopResponseMs, fifoResponseMs } from '../lib/fifo.ts';
 import type { Record as LoadRecord } from '../lib/load.ts';
 import type { Note } from '../lib/notes.ts';
 import { missingMs, outcomeOf } from '../lib/outcome.ts';
-import { plot } from '../lib/plot.ts';
 import { createRandom, pick } from '../lib/random.ts';
 import { percentile, summarize } from '../lib/stats.ts';
 import { table } from '../lib/table.ts';
@@ -109,10 +110,38 @@ test('a picture has every value and no markup of its texts', () => {
   const points = [0.5, 0.8, 0.9].map((x) => ({ x, y: x * 100 }));
   const svg = plot([
     { title: 'bars', subtitle: '', groups: [{ label: 'one', bars }] },
-    { title: 'lines', subtitle: '', xLabel: 'load', series: [{ name: 'a & b', points }] },
+    { title: 'lines', subtitle: '', xLabel: 'load', curves: [{ name: 'a & b', points }] },
   ]);
   expect(svg).toContain('&#60;1000&#62;');
   expect(svg).toContain('a &#38; b');
   expect(svg.match(/<circle/g)).toHaveLength(3);
+  expect(svg).not.toContain('NaN');
+});
+
+test('a plot over time has what happened meanwhile, and one colour for a name', () => {
+  const time = { endS: 60, ticks: [[0, '0 s'] as [number, string]] };
+  const points: [number, number][] = [
+    [0, 5],
+    [10, 5],
+    [20, 5],
+    [30, 50_000],
+  ];
+  const svg = plot([
+    { ...time, title: 'linear', lines: [{ name: 'one', points }], isStepped: true, events: [[5, '1 → 4']] },
+    {
+      ...time,
+      title: 'logarithmic',
+      lines: [{ name: 'one', points }],
+      logarithmicFrom: 10,
+      max: 1_000,
+      bands: [{ beginS: 1, endS: 2, text: 'rollout' }],
+      dots: [{ atS: 1, text: '<3> failed' }],
+      marks: [{ value: 100, text: 'objective' }],
+    },
+  ]);
+  expect(svg.match(/stroke="#0072b2"/g)).toHaveLength(2);
+  // Of four points of a line of steps the third changes nothing, nor does the second.
+  expect(svg).toMatch(/d="M[\d.]+ [\d.]+H[\d.]+V[\d.]+"/);
+  for (const text of ['1 → 4', 'rollout', '&#60;3&#62; failed', 'objective', '1,000']) expect(svg).toContain(text);
   expect(svg).not.toContain('NaN');
 });

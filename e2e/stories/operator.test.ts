@@ -1,11 +1,11 @@
-/** The operator itself on a real cluster: installation, fail-over, restart, figures. */
+/** The operator itself on a real cluster: installation, fail-over, restart, measurements. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PooledKubeConfig } from '../../operator/src/kube/config.ts';
 import { kinds, objectPath } from '../../operator/src/kube/kinds.ts';
 import { MERGE_PATCH, Rest } from '../../operator/src/kube/rest.ts';
 import { apply, eventually, get, KUBECONFIG, kubectl } from '../harness/cluster/cluster.ts';
-import { type Figure, formatFigures } from '../harness/cluster/figures.ts';
+import { formatMeasurements, type Measurement } from '../harness/cluster/measurements.ts';
 import { imageNames, installOperator, OPERATOR_NAMESPACE } from '../harness/cluster/operator.ts';
 import { example, type LivePod, podsOf, untilAllWorkersUp, untilReady } from '../harness/cluster/renderservice.ts';
 import { ROOT, run } from '../harness/cluster/shell.ts';
@@ -19,7 +19,7 @@ interface Lease {
   spec: { holderIdentity: string };
 }
 
-const figures: Figure[] = [];
+const measurements: Measurement[] = [];
 const manifest = example('storefront.yaml').replaceAll(/\bshop\b/g, NAMESPACE);
 const replicasOf = async () =>
   (await get<{ spec: { replicas: number } }>('-n', NAMESPACE, 'deployment', NAME)).spec.replicas;
@@ -54,7 +54,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await kubectl(['delete', 'namespace', NAMESPACE, '--wait=false', '--ignore-not-found']);
-  const { json, markdown } = formatFigures(figures);
+  const { json, markdown } = formatMeasurements(measurements);
   console.log(markdown);
   if (process.env.UPDATE_BENCHMARKS) {
     writeFileSync(join(ROOT, 'docs/benchmarks/e2e.json'), json);
@@ -70,7 +70,7 @@ describe('the operator', () => {
     await eventually('the Deployment', 10_000, replicasOf);
     const deployment = performance.now();
     await untilReady(NAMESPACE, NAME);
-    figures.push(
+    measurements.push(
       {
         name: 'kubectl apply returned to Deployment seen',
         value: (deployment - applied) / 1000,
@@ -106,7 +106,7 @@ describe('the operator', () => {
     }
     await config.close();
     const median = latenciesMs.sort((one, other) => one - other)[Math.floor(SPEC_CHANGES / 2)] as number;
-    figures.push({ name: 'spec change to Deployment (median)', value: median, unit: 'ms', goal: '< 500' });
+    measurements.push({ name: 'spec change to Deployment (median)', value: median, unit: 'ms', goal: '< 500' });
   });
 
   test('writes nothing in a steady state', async () => {
@@ -136,7 +136,12 @@ describe('the operator', () => {
     const started = performance.now();
     await scale(2);
     await eventually('the change made by the other one', 20_000, async () => (await replicasOf()) === 2 || undefined);
-    figures.push({ name: 'fail-over after the leader froze', value: secondsSince(started), unit: 's', goal: '< 20' });
+    measurements.push({
+      name: 'fail-over after the leader froze',
+      value: secondsSince(started),
+      unit: 's',
+      goal: '< 20',
+    });
     expect(await leader()).not.toBe(holder);
     await signal('CONT');
     await eventually('the former leader to start afresh', 60_000, async () => {
@@ -154,7 +159,7 @@ describe('the operator', () => {
       const now = await leader();
       return now !== holder || undefined;
     });
-    figures.push({
+    measurements.push({
       name: 'hand-over when the leader is stopped in order',
       value: secondsSince(started),
       unit: 's',
@@ -185,7 +190,7 @@ describe('the operator', () => {
       Number((await run('docker', ['image', 'inspect', '-f', '{{.Size}}', image])).trim());
     const { operator, sidecar } = imageNames();
     const base = await size(process.env.DEBIAN_IMAGE as string);
-    figures.push(
+    measurements.push(
       { name: 'resident memory of the leading operator', value: rss / MIB, unit: 'MiB', goal: '< 160' },
       {
         name: 'operator image, above its Debian base',

@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { COLORS, chart } from '../../operator/simulate/chart.ts';
+import { plot, type TimeLine } from '../../operator/plots/index.ts';
 import { apply, eventually, get, kubectl } from '../harness/cluster/cluster.ts';
 import { type LoadResult, startLoad } from '../harness/cluster/load.ts';
 import { imageNames, installOperator } from '../harness/cluster/operator.ts';
@@ -222,41 +222,27 @@ test('every decision stands in an Event, with its numbers', async () => {
 
 /** CPU, pods and decisions over the time of the story. */
 function picture(): string {
-  const line = (name: string, color: string, value: (point: (typeof timeline)[number]) => number) => ({
+  const line = (name: string, value: (point: (typeof timeline)[number]) => number): TimeLine => ({
     name,
-    color,
-    points: timeline.map((point): [number, number] => [point.atS, value(point)]),
+    points: timeline.map((point) => [point.atS, value(point)]),
   });
   const events = decisions.map(({ to, from, time }): [number, string] => [
     (Date.parse(time) - startedMs) / 1000,
     `${from} → ${to}`,
   ]);
   const endS = 5 + Math.max(...timeline.map(({ atS }) => atS), ...events.map(([atS]) => atS));
-  const [blue, , orange] = COLORS as [string, string, string];
   const ticks = Array.from({ length: Math.floor(endS / 30) + 1 }, (_unused, index): [number, string] => [
     30 * index,
     `${30 * index} s`,
   ]);
-  const lines = [
-    line('pods wanted', blue, ({ replicas }) => replicas),
-    line('pods ready', orange, ({ ready }) => ready),
-  ];
-  const thresholds = [
+  const lines = [line('pods wanted', ({ replicas }) => replicas), line('pods ready', ({ ready }) => ready)];
+  const marks = [
     { value: 20, text: 'above 20 %: +3' },
     { value: 10, text: 'below 10 %: -1' },
   ];
-  return chart(
-    'Scaling on real CPU (kind, 3 nodes on 2 cores)',
-    [
-      { title: 'pods', lines, isStepped: true, events },
-      {
-        title: 'per-core CPU (%), cut at 150',
-        lines: [line('CPU', '#000000', ({ cpu }) => cpu)],
-        max: 150,
-        marks: thresholds,
-      },
-    ],
-    endS,
-    ticks,
-  );
+  const title = 'Scaling on real CPU (kind, 3 nodes on 2 cores): pods';
+  return plot([
+    { title, endS, ticks, lines, isStepped: true, events },
+    { title: 'per-core CPU (%), cut at 150', endS, ticks, lines: [line('CPU', ({ cpu }) => cpu)], max: 150, marks },
+  ]);
 }

@@ -1,5 +1,5 @@
 /** The comparison as text, Markdown, JSON and SVG. */
-import { COLORS, chart, type Line } from './chart.ts';
+import { plot, type TimeLine } from '../plots/index.ts';
 import type { Comparison, Scenario } from './compare.ts';
 import type { Result, Slot } from './run.ts';
 import { durationS, peakBetween } from './trace.ts';
@@ -115,12 +115,8 @@ export function json(comparison: Comparison, scenario: Scenario): string {
 
 export function svg({ results }: Comparison, scenario: Scenario): string {
   const endS = durationS(scenario.trace);
-  const lines = (value: (slot: Slot) => number): Line[] =>
-    results.map(({ name, slots }, index) => ({
-      name,
-      color: COLORS[index % COLORS.length] as string,
-      points: slots.map((slot) => [slot.atS, value(slot)]),
-    }));
+  const lines = (value: (slot: Slot) => number): TimeLine[] =>
+    results.map(({ name, slots }) => ({ name, points: slots.map((slot) => [slot.atS, value(slot)]) }));
   const traffic = results[0]?.slots.map(({ atS, rps }): [number, number] => [atS, rps]) ?? [];
   const limitMs = scenario.objective.limitS * 1000;
   const every = endS / 12;
@@ -128,20 +124,16 @@ export function svg({ results }: Comparison, scenario: Scenario): string {
     index * every,
     `${Number(((index * every) / 3600).toFixed(1))} h`,
   ]);
-  const marks = [{ value: limitMs, text: `objective ${limitMs} ms` }];
-  return chart(
-    'A simulated day',
-    [
-      { title: 'pods', lines: lines(({ replicas }) => replicas), isStepped: true },
-      {
-        title: `p99 of each ${scenario.trace.stepS} s (ms), cut at ${3 * limitMs}`,
-        lines: lines(({ p99Ms }) => p99Ms),
-        max: 3 * limitMs,
-        marks,
-      },
-      { title: 'requests per second', lines: [{ name: 'traffic', color: '#000000', points: traffic }] },
-    ],
-    endS,
-    ticks,
-  );
+  const time = { endS, ticks };
+  return plot([
+    { ...time, title: 'A simulated day: pods', lines: lines(({ replicas }) => replicas), isStepped: true },
+    {
+      ...time,
+      title: `p99 of each ${scenario.trace.stepS} s (ms), cut at ${3 * limitMs}`,
+      lines: lines(({ p99Ms }) => p99Ms),
+      max: 3 * limitMs,
+      marks: [{ value: limitMs, text: `objective ${limitMs} ms` }],
+    },
+    { ...time, title: 'requests per second', lines: [{ name: 'traffic', points: traffic }] },
+  ]);
 }

@@ -46,7 +46,7 @@ export function createMetrics() {
     }),
     podSamples: new Counter({
       name: 'corelane_operator_pod_samples_total',
-      help: 'Reads of the figures of a pod (port 8999), by result.',
+      help: 'Reads of the metrics of a pod (port 8999), by result.',
       labelNames: ['result'],
       registers,
     }),

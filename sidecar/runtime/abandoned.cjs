@@ -9,13 +9,14 @@ const { nowMs } = require('./clock.cjs');
 const { drain, isIdle } = require('./draining.cjs');
 const { ANSWER_MS } = require('./servers.cjs');
 const { dispatch, phase, state } = require('./state.cjs');
-const { TOLD_MS } = require('./told.cjs');
+const { ACKNOWLEDGED_MS } = require('./down-acknowledged.cjs');
 const { endTurn, limitTurn, takeTurn } = require('./turn.cjs');
 const { ask } = require('./watchers.cjs');
 
 /** Ends with the event `abandoned` or `kept`. */
 async function replace(server) {
-  const isEmpty = isIdle(server) && nowMs() - (state.toldBusySinceMs ?? Number.POSITIVE_INFINITY) >= TOLD_MS;
+  const isEmpty =
+    isIdle(server) && nowMs() - (state.busyAcknowledgedSinceMs ?? Number.POSITIVE_INFINITY) >= ACKNOWLEDGED_MS;
   const isDrained = !isEmpty && (await drainInTurn());
   if (isEmpty || isDrained) {
     const answer = await ask(server.pid, 'requests', { limitMs: ANSWER_MS });

@@ -4,7 +4,7 @@
 const { sleep } = require('./clock.cjs');
 const { all } = require('./servers.cjs');
 const { dispatch, phase, state } = require('./state.cjs');
-const { told } = require('./told.cjs');
+const { downAcknowledged } = require('./down-acknowledged.cjs');
 
 /** How often a worker that drains is looked at. */
 const DRAIN_CHECK_MS = 100;
@@ -21,7 +21,7 @@ async function drain(isWanted = () => true) {
   dispatch('drain');
   const drained = state.child;
   const goesOn = () => phase() === 'draining' && state.child === drained && state.servers.size > 0 && isWanted();
-  await told();
+  await downAcknowledged();
   for (const server of all()) server.idleBeats = 0;
   while (goesOn() && !all().every(isIdle)) await sleep(DRAIN_CHECK_MS);
   return goesOn();

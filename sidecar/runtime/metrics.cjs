@@ -1,7 +1,7 @@
-/** Prometheus' text format, and the figures of a worker in it. docs/metrics.md lists them. */
+/** Prometheus' text format, and the metrics of a worker in it. docs/metrics.md lists them. */
 'use strict';
 
-const { DURATION_BUCKETS, GC_KINDS, LAG_BUCKETS, LEVELS_MAX } = require('./figures.cjs');
+const { DURATION_BUCKETS, GC_KINDS, LAG_BUCKETS, LEVELS_MAX } = require('./shared-metrics.cjs');
 
 const WORKER = `worker="${Number(process.env.WORKER_INDEX ?? 0)}"`;
 
@@ -53,7 +53,7 @@ function durations({ duration }) {
   return histogram(name, help, lines.flat());
 }
 
-function heap(figures, spaces) {
+function heap(metrics, spaces) {
   const kinds = ['used', 'size', 'available'];
   const help = ['Bytes in use, by heap space.', 'Bytes committed, by heap space.', 'Bytes free, by heap space.'];
   return kinds.map((kind, offset) =>
@@ -61,12 +61,12 @@ function heap(figures, spaces) {
       `corelane_worker_heap_space_${kind}_bytes`,
       'gauge',
       help[offset],
-      spaces.map((space, index) => [{ space }, figures.heap[3 * index + offset]]),
+      spaces.map((space, index) => [{ space }, metrics.heap[3 * index + offset]]),
     ),
   );
 }
 
-function processFigures() {
+function processMetrics() {
   const { user, system } = process.cpuUsage();
   return [
     one('corelane_worker_resident_memory_bytes', 'gauge', 'Resident memory of the process.', process.memoryUsage.rss()),
@@ -89,9 +89,9 @@ function eventLoop({ idleMs, activeMs, beatAtMs, lag }, nowMs) {
   ];
 }
 
-/** All figures of a worker process as text. */
-function renderFigures(figures, spaces, nowMs) {
-  const { requests, inFlight, abandoned, overlaps, dropped, gcCount, gcSeconds } = figures;
+/** All metrics of a worker process as text. */
+function renderMetrics(metrics, spaces, nowMs) {
+  const { requests, inFlight, abandoned, overlaps, dropped, gcCount, gcSeconds } = metrics;
   const byKind = (values) => GC_KINDS.map((kind, index) => [{ kind }, values[index]]);
   return [
     one('corelane_worker_requests_total', 'counter', 'Requests begun.', requests[0]),
@@ -99,13 +99,13 @@ function renderFigures(figures, spaces, nowMs) {
     one('corelane_worker_abandoned_renders', 'gauge', 'Of these, those that nobody waits for any more.', abandoned[0]),
     one('corelane_worker_overlap_total', 'counter', 'Requests that had to wait for another one in here.', overlaps[0]),
     one('corelane_worker_dropped_total', 'counter', 'Of those that waited, the ones whose client left.', dropped[0]),
-    durations(figures),
+    durations(metrics),
     metric('corelane_worker_gc_total', 'counter', 'Garbage collections, by kind.', byKind(gcCount)),
     metric('corelane_worker_gc_seconds_total', 'counter', 'Time in garbage collections.', byKind(gcSeconds)),
-    ...heap(figures, spaces),
-    ...eventLoop(figures, nowMs),
-    ...processFigures(),
+    ...heap(metrics, spaces),
+    ...eventLoop(metrics, nowMs),
+    ...processMetrics(),
   ].join('');
 }
 
-module.exports = { metric, one, renderFigures };
+module.exports = { metric, one, renderMetrics };

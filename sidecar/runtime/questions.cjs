@@ -7,7 +7,7 @@ const { isReplacing } = require('./lifecycle.cjs');
 const { isUp } = require('./readiness.cjs');
 const { isBlocked, isGuarded } = require('./servers.cjs');
 const { news, phase, state } = require('./state.cjs');
-const { BUSY, UNGUARDED } = require('./told.cjs');
+const { BUSY, UNGUARDED } = require('./down-acknowledged.cjs');
 
 /** How long the questions wait for news: below HAProxy's `timeout check`. */
 const HOLD_MS = 900;
@@ -21,8 +21,8 @@ const agent = agentOf(
       return `down #${phase()}`;
     },
     onAnswer(answer) {
-      state.toldBusySinceMs = answer === BUSY ? (state.toldBusySinceMs ?? nowMs()) : undefined;
-      if (answer !== 'up') state.onTold?.();
+      state.busyAcknowledgedSinceMs = answer === BUSY ? (state.busyAcknowledgedSinceMs ?? nowMs()) : undefined;
+      if (answer !== 'up') state.onDownAcknowledged?.();
     },
   },
   HOLD_MS,

@@ -1,10 +1,10 @@
 /** From "a server listens" to "the worker takes requests". */
 'use strict';
 
-const begun = require('./begun.cjs');
+const begun = require('./request-journal.cjs');
 const { nowMs, sleep } = require('./clock.cjs');
 const { accepts } = require('./health.cjs');
-const { UNGUARDED, UNTOLD_MS } = require('./told.cjs');
+const { UNGUARDED, UNACKNOWLEDGED_MS } = require('./down-acknowledged.cjs');
 const { isGuarded } = require('./servers.cjs');
 const { supervisor, workerPort } = require('./settings.cjs');
 const { dispatch, phase, state } = require('./state.cjs');
@@ -30,7 +30,7 @@ function listening() {
 
 /** A worker that is not guarded, or not yet, must not be up as long as HAProxy may still believe in the guard of the one before. */
 async function guardTold() {
-  const limitMs = nowMs() + UNTOLD_MS;
+  const limitMs = nowMs() + UNACKNOWLEDGED_MS;
   while (state.guardSaid !== UNGUARDED && !isGuarded() && nowMs() < limitMs) await sleep(GUARD_CHECK_MS);
 }
 
@@ -55,7 +55,7 @@ async function lookForUnwatched() {
   }
   state.acceptsSinceMs ??= nowMs();
   if (state.servers.size > 0 || nowMs() - state.acceptsSinceMs < UNWATCHED_MS) return;
-  begun.expectNotesOf(supervisor, undefined);
+  begun.expectJournalOf(supervisor, undefined);
   await guardTold();
   listening();
 }

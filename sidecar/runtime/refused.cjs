@@ -1,6 +1,6 @@
 /**
  * Tries of requests that a server process will not begin any more, by HAProxy's names for them: there has been another try. Written by its watchdog thread, while the event loop may be
- * blocked with the request unread in a socket; read by the gate.
+ * blocked with the request unread in a socket; read by the concurrency limiter.
  */
 'use strict';
 
@@ -21,7 +21,7 @@ function refusedIn(buffer, offset) {
 }
 
 /**
- * From when this returns on, the gate begins none of this name.
+ * From when this returns on, the limiter begins none of this name.
  * @returns false if it cannot promise that
  */
 function refuse({ count, atMs, ids }, id, nowMs) {

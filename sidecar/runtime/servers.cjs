@@ -1,7 +1,7 @@
 /** The server processes below the supervisor: each has a connection to it, over which its heartbeat comes. */
 'use strict';
 
-const begun = require('./begun.cjs');
+const begun = require('./request-journal.cjs');
 const { isProgram } = require('./child.cjs');
 const { nowMs } = require('./clock.cjs');
 const { supervisor } = require('./settings.cjs');
@@ -33,7 +33,7 @@ function attach(pid, ppid, socket) {
   const below = isProgram(server) ? undefined : pid;
   state.servers.set(socket, server);
   news.emit('guard');
-  begun.expectNotesOf(supervisor, pid);
+  begun.expectJournalOf(supervisor, pid);
   sendLimit(socket);
   socket.unref();
   socket.on('data', (beats) => onBeat(server, beats[beats.length - 1]));
@@ -103,7 +103,7 @@ function silentMs() {
   return Math.max(0, ...all().map((server) => server.silentMs));
 }
 
-/** Has a server promise not to begin this try of a request any more. Only one whose requests all pass its gate can. */
+/** Has a server promise not to begin this try of a request any more. Only one whose requests all pass its limiter can. */
 async function refuse(pid, token) {
   const own = all().filter((server) => server.pid === pid);
   if (!/^[A-Za-z0-9-]+$/.test(token) || own.length !== 1 || !own[0].guarded) return false;

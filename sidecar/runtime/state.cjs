@@ -23,12 +23,12 @@ const state = {
   /** Requests that one server may have at a time, as HAProxy's last check said; 0 if none has said it. */
   limit: 0,
   /** Called when HAProxy has been told that the worker is down. */
-  onTold: undefined,
+  onDownAcknowledged: undefined,
   /** Since when HAProxy knows that all places are taken; undefined when it does not. */
-  toldBusySinceMs: undefined,
+  busyAcknowledgedSinceMs: undefined,
   /** What HAProxy has heard last of the guard; before the first question it may know the answer of an earlier supervisor. */
   guardSaid: undefined,
-  /** Whether somebody takes a profile or a heap snapshot (pages.cjs). */
+  /** Whether somebody takes a profile or a heap snapshot (routes.cjs). */
   isTaking: () => false,
   /** Times that an event loop was declared stuck (stalls.cjs). */
   stalls: 0,

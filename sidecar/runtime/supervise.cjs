@@ -6,7 +6,7 @@
 'use strict';
 
 const { replace } = require('./abandoned.cjs');
-const begun = require('./begun.cjs');
+const begun = require('./request-journal.cjs');
 const child = require('./child.cjs');
 const { nowMs } = require('./clock.cjs');
 const { compactRegularly } = require('./compact.cjs');
@@ -14,7 +14,7 @@ const { drain, undrain } = require('./draining.cjs');
 const { healthServer } = require('./health.cjs');
 const { isLooping } = require('./lifecycle.cjs');
 const { log } = require('./log.cjs');
-const { pagesOf } = require('./pages.cjs');
+const { routesOf } = require('./routes.cjs');
 const questions = require('./questions.cjs');
 const { isUp, lookWhetherReady, warmUp } = require('./readiness.cjs');
 const { watchRecycling } = require('./recycler.cjs');
@@ -23,13 +23,13 @@ const servers = require('./servers.cjs');
 const { supervisor } = require('./settings.cjs');
 const { handleSignals } = require('./signals.cjs');
 const { dispatch, effects, phase, state } = require('./state.cjs');
-const { heard } = require('./told.cjs');
+const { downAcknowledgedWithin } = require('./down-acknowledged.cjs');
 const { endTurn } = require('./turn.cjs');
 const { tell } = require('./watchers.cjs');
 const { capture, watch } = require('./watchdog.cjs');
 
 /** Before the first start: HAProxy asks every 0.1 s, if it is there already. */
-const UNTOLD_START_MS = 300;
+const UNACKNOWLEDGED_START_MS = 300;
 /** A launcher (npm, nodemon ...) whose server has ended gets this long to end as well, or to bring up another one. */
 const LAUNCHER_MS = 10_000;
 
@@ -60,7 +60,7 @@ Object.assign(effects, {
   forgetLauncher: () => clearTimeout(state.launcherTimer),
 });
 
-const pages = pagesOf({
+const pages = routesOf({
   supervisor,
   state: phase,
   isUp,
@@ -68,7 +68,7 @@ const pages = pagesOf({
   refuse: servers.refuse,
   drain,
   undrain,
-  figures: () => ({
+  status: () => ({
     restarts: state.life.restarts,
     limit: state.limit,
     lastExitCode: state.life.lastExitCode,
@@ -85,7 +85,7 @@ state.isTaking = pages.isTaking;
  * requests before it is warm.
  */
 async function startFirst() {
-  await heard(UNTOLD_START_MS);
+  await downAcknowledgedWithin(UNACKNOWLEDGED_START_MS);
   dispatch('due');
 }
 

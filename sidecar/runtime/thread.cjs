@@ -1,6 +1,6 @@
 /**
  * The watchdog thread of a worker process. It shares no event loop with the program, so it answers the supervisor while a
- * render runs, or never ends: figures, the stack of what runs now, profiles.
+ * render runs, or never ends: metrics, the stack of what runs now, profiles.
  * From the supervisor come lines `COMMAND ID [ARGUMENT]`; back go lines of JSON with the same `id`. What is large goes
  * over a connection of its own.
  */
@@ -9,13 +9,13 @@
 const net = require('node:net');
 const { workerData } = require('node:worker_threads');
 const { compactSoon } = require('./compact.cjs');
-const { inProgress, views } = require('./figures.cjs');
-const { renderFigures } = require('./metrics.cjs');
+const { inProgress, views } = require('./shared-metrics.cjs');
+const { renderMetrics } = require('./metrics.cjs');
 const { refuse } = require('./refused.cjs');
 const { isProgram, mapped, plainFrames } = require('./stack.cjs');
 
 const { port, token, spaces, isMainThread } = workerData;
-const figures = views(workerData.figures);
+const metrics = views(workerData.metrics);
 const SAMPLE_US = 1_000;
 /** As long as no frame of the program is found. */
 const PAUSES_MAX = 50;
@@ -52,10 +52,10 @@ function run(command, id, argument) {
   try {
     if (command === 'stack') takeStack(id);
     else if (command === 'resume') endCapture();
-    else if (command === 'requests') answer(id, { requests: inProgress(figures, Date.now()) });
-    else if (command === 'counts') answer(id, { requests: figures.requests[0] });
-    else if (command === 'refuse') answer(id, { refused: refuse(figures.refused, argument, Date.now()) });
-    else if (command === 'figures') answer(id, { text: renderFigures(figures, spaces, Date.now()) });
+    else if (command === 'requests') answer(id, { requests: inProgress(metrics, Date.now()) });
+    else if (command === 'counts') answer(id, { requests: metrics.requests[0] });
+    else if (command === 'refuse') answer(id, { refused: refuse(metrics.refused, argument, Date.now()) });
+    else if (command === 'metrics') answer(id, { text: renderMetrics(metrics, spaces, Date.now()) });
     else if (command === 'profile') profile(id, Number(argument));
     else if (command === 'stop') endProfile?.();
     else if (command === 'heap') heapSnapshot(id);
@@ -74,7 +74,7 @@ function open() {
 
 /** Pauses the main thread, wherever it is, or when the native function that it is in returns; the caller then kills it. */
 function takeStack(id) {
-  const requests = inProgress(figures, Date.now());
+  const requests = inProgress(metrics, Date.now());
   answer(id, { part: true, requests });
   endCapture();
   const session = open();

@@ -8,7 +8,7 @@ const { all } = require('./servers.cjs');
 const { beatMs, stallMs, workerIndex } = require('./settings.cjs');
 const stallLog = require('./stalls.cjs');
 const { dispatch, state } = require('./state.cjs');
-const { told } = require('./told.cjs');
+const { downAcknowledged } = require('./down-acknowledged.cjs');
 
 /** Counts the supervisor's own time only: after a pause of the whole container nobody is stuck. */
 function watch() {
@@ -34,7 +34,7 @@ function isSilent({ silentMs, inspected, exempt }) {
 async function capture(server, { tellsFirst }) {
   const { pid, silentMs } = server;
   server.isStalled = true;
-  const [found] = await Promise.all([stallLog.capture(pid, stallMs), tellsFirst ? told() : undefined]);
+  const [found] = await Promise.all([stallLog.capture(pid, stallMs), tellsFirst ? downAcknowledged() : undefined]);
   log('stalled', { ...stallLog.record(pid, silentMs, found), worker: workerIndex });
   // It may have come back while it was to be killed.
   dispatch('captured', { server, isSilent: isRunning() && all().some(isSilent) });

@@ -1,7 +1,7 @@
 /**
- * Runs in the user's program: lets the server on PORT listen on loopback, puts the gate before it, and tells the
+ * Runs in the user's program: lets the server on PORT listen on loopback, puts the concurrency limiter before it, and tells the
  * supervisor that the event loop turns. One byte every `intervalMs` over a connection that the kernel closes when the
- * process dies, whichever way. The same timer writes down the figures that the watchdog thread gives away.
+ * process dies, whichever way. The same timer writes down the metrics that the watchdog thread gives away.
  */
 'use strict';
 
@@ -21,13 +21,13 @@ const ABANDONED_MIN_MS = 30_000;
 const { listen: originalListen, close: originalClose } = net.Server.prototype;
 /** Servers of this thread that listen on PORT. */
 const listening = new Set();
-/** Servers that have their gate: one may listen again, after it was closed or its port was in use. */
+/** Servers that have their limiter: one may listen again, after it was closed or its port was in use. */
 const guarded = new WeakSet();
 let supervisor;
 let inspector;
 let connection;
 let timer;
-let gate;
+let limiter;
 
 /** Bits of a beat. */
 const INSPECTED = 1;
@@ -38,7 +38,7 @@ const OVERDUE = 16;
 const GUARDED = 32;
 const BEAT = 0x40;
 
-function connect(vitals) {
+function connect(eventLoop) {
   inspector = loadInspector();
   connection = net.connect({ host: LOOPBACK, port: supervisor.port, noDelay: true });
   // Nothing of the runtime keeps a program alive that has come to its end.
@@ -46,33 +46,33 @@ function connect(vitals) {
   connection.on('error', () => {}); // the supervisor has gone: the worker goes on without it
   connection.on('data', (chunk) => {
     const [, limit] = /limit ([0-9]+)\n$/.exec(chunk.toString('latin1')) ?? [];
-    if (Number(limit) > 0) gate?.setLimit(Number(limit));
+    if (Number(limit) > 0) limiter?.setLimit(Number(limit));
   });
   connection.write(`corelane-worker ${supervisor.token} ${process.pid} ${process.ppid}\n`);
   const socket = connection;
   timer = setInterval(() => {
-    vitals.beat();
+    eventLoop.beat();
     if (socket.writable) socket.write(String.fromCharCode(beat()));
   }, supervisor.intervalMs);
   timer.unref();
 }
 
 function beat() {
-  const blocked = gate?.isBlocked ? BLOCKED : 0;
-  const isBusy = gate?.isIdle === false ? BUSY : 0;
-  const overdue = gate?.isOverdue ? OVERDUE : 0;
+  const blocked = limiter?.isBlocked ? BLOCKED : 0;
+  const isBusy = limiter?.isIdle === false ? BUSY : 0;
+  const overdue = limiter?.isOverdue ? OVERDUE : 0;
   return (
     BEAT +
     (inspected() ? INSPECTED : 0) +
     blocked +
     isBusy +
     overdue +
-    (gate ? RENDERS : 0) +
+    (limiter ? RENDERS : 0) +
     (isGuarded() ? GUARDED : 0)
   );
 }
 
-/** Whether all that is answered on PORT goes through the gate. The first process of a cluster has given its socket away. */
+/** Whether all that is answered on PORT goes through the limiter. The first process of a cluster has given its socket away. */
 function isGuarded() {
   return [...listening].every((server) => guarded.has(server) || server._handle === null);
 }
@@ -101,7 +101,7 @@ function attach(server) {
   if (listening.has(server)) return;
   listening.add(server);
   if (listening.size > 1) return;
-  connect(require('./vitals.cjs').vitalsOf(supervisor));
+  connect(require('./event-loop.cjs').eventLoopOf(supervisor));
   process.off('exit', closePort);
   process.prependListener('exit', closePort);
 }
@@ -119,21 +119,25 @@ function speaksHttp1(server) {
   return typeof server.setTimeout === 'function' && typeof server.requestTimeout === 'number';
 }
 
-/** The gate of this process: one for all its servers on PORT. */
+/** The limiter of this process: one for all its servers on PORT. */
 function guard(server) {
   if (!speaksHttp1(server) || guarded.has(server)) return; // node:net alone: no requests
   guarded.add(server);
-  gate ??= newGate();
-  gate.guard(server);
+  limiter ??= newLimiter();
+  limiter.guard(server);
 }
 
-function newGate() {
-  const { Gate } = require('./gate.cjs');
-  const { BegunNotes } = require('./begun.cjs');
+function newLimiter() {
+  const { ConcurrencyLimiter } = require('./concurrency-limiter.cjs');
+  const { RequestJournal } = require('./request-journal.cjs');
   const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
   const abandonedMs = Math.max(ABANDONED_MIN_MS, Number.isFinite(renderMs) ? renderMs : 0);
   const webSocketMs = Number(process.env.CORELANE_WEBSOCKET_MAX_AGE_MS) || 0;
-  return new Gate(require('./vitals.cjs').figures, new BegunNotes(supervisor), { renderMs, abandonedMs, webSocketMs });
+  return new ConcurrencyLimiter(require('./event-loop.cjs').metrics, new RequestJournal(supervisor), {
+    renderMs,
+    abandonedMs,
+    webSocketMs,
+  });
 }
 
 /** The arguments of `listen` with the host replaced, or undefined if they are not about `port`. */

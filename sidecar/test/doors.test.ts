@@ -112,7 +112,7 @@ const ATTACKS = [
   [['unread:/metrics', 'h2']],
 ];
 
-test("pages with all figures come at a bounded rate; one figure, the operator's question and the workers' are not meant", async () => {
+test("pages with all metrics come at a bounded rate; one metric, the operator's question and the workers' are not meant", async () => {
   const whole = async (path: string) => {
     const { status, headers, body } = await pod.get(path, { port: PORTS.stats });
     return [status, headers['retry-after'], status === 200 && body.length > 50_000];

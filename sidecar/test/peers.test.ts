@@ -101,7 +101,7 @@ describe('one pod', () => {
       tokens(FLEET_KEY, 'question', ME, identity)[1],
     ];
     for (const token of wrong) expect(await slot(token)).toBe('');
-    for (const what of ['look', 'pulse', 'offer', 'why', 'anything'])
+    for (const what of ['look', 'heartbeat', 'offer', 'why', 'anything'])
       expect(await ask(pod, what, { 'X-Corelane-Token': WRONG, 'X-Corelane-Id': 'id' })).toBe('');
   });
 

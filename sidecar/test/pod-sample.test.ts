@@ -1,4 +1,4 @@
-/** What the operator reads of a pod: the figures of HAProxy, and of the supervisor of a worker that had trouble. */
+/** What the operator reads of a pod: the metrics of HAProxy, and of the supervisor of a worker that had trouble. */
 
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';

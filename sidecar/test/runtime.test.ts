@@ -1,4 +1,4 @@
-/** What the worker runtime does beside the watchdog: gate, warm-up, recycling, figures, profiles, flags. */
+/** What the worker runtime does beside the watchdog: concurrency limiter, warm-up, recycling, metrics, profiles, flags. */
 import http from 'node:http';
 import { docker, logs, NODE_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
@@ -54,7 +54,7 @@ test('flags: those that Node.js allows, before the ones of the user', async () =
   );
 });
 
-test('gate: after a time-out of the proxy the next request waits until the old render has ended', async () => {
+test('concurrency limiter: after a time-out of the proxy the next request waits until the old render has ended', async () => {
   const other = pod.get('/?id=other&ms=3500').catch(() => 0);
   const late = pod.get('/?id=late&ms=3500');
   const { worker } = await pod.begun('late');
@@ -74,7 +74,7 @@ test('gate: after a time-out of the proxy the next request waits until the old r
   await other;
 });
 
-test('gate: a render that never ends takes no other request with it (I2)', async () => {
+test('concurrency limiter: a render that never ends takes no other request with it (I2)', async () => {
   let isOver = false;
   const hung = pod.get('/?id=hung&hold=1').finally(() => {
     isOver = true;
@@ -91,15 +91,15 @@ test('gate: a render that never ends takes no other request with it (I2)', async
   pod.release('hung');
 });
 
-test('gate: HEAD and large answers pass', async () => {
+test('concurrency limiter: HEAD and large answers pass', async () => {
   expect((await pod.get('/?id=head', { method: 'HEAD' })).status).toBe(200);
   const sizes = await Promise.all([1, 2, 3, 4].map((n) => pod.get(`/?id=large-${n}&size=3000000`)));
   expect(sizes.map(({ body }) => body.length)).toEqual(Array(4).fill(3_000_000));
 });
 
-test('figures count what a worker does', async () => {
-  expect((await pod.get('/?id=figures')).status).toBe(200);
-  const { worker } = await pod.begun('figures');
+test('metrics count what a worker does', async () => {
+  expect((await pod.get('/?id=metrics')).status).toBe(200);
+  const { worker } = await pod.begun('metrics');
   const { body } = await pod.get(`/workers/${worker}/metrics`, { port: PORTS.stats });
   expect(body).toMatch(/corelane_worker_heap_space_used_bytes\{worker="[01]",space="old"\} [1-9]/);
   expect(body).toMatch(/corelane_worker_render_duration_seconds_count\{worker="[01]",concurrency="1"\} [1-9]/);
@@ -107,7 +107,7 @@ test('figures count what a worker does', async () => {
   expect(body).toMatch(/corelane_worker_concurrency_limit\{worker="[01]"\} 1\n/);
 });
 
-test('one page has the figures of all workers, told apart by a label; one whose container is gone is missing', async () => {
+test('one page has the metrics of all workers, told apart by a label; one whose container is gone is missing', async () => {
   const all = async () => (await pod.get('/workers/metrics', { port: PORTS.stats })).body.trimEnd().split('\n');
   const lines = await all();
   const families = lines.filter((line) => line.startsWith('# TYPE ')).map((line) => line.split(' ')[2] ?? '');

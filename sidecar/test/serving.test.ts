@@ -26,7 +26,7 @@ function connect(): Promise<net.Socket> {
   });
 }
 
-test('health, statistics and ping answer while all workers are busy (I6), and the figures of those', async () => {
+test('health, statistics and ping answer while all workers are busy (I6), and the metrics of those', async () => {
   const busy = [0, 1].map((n) => pod.get(`/?hold=block&id=busy-${n}`));
   await Promise.all([pod.begun('busy-0'), pod.begun('busy-1')]);
   const answers = await Promise.all([
@@ -46,7 +46,7 @@ test('health, statistics and ping answer while all workers are busy (I6), and th
   expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200]);
 });
 
-/** The gate in the worker hides a second request from the program: it must not have had anything to do. */
+/** The concurrency limiter in the worker hides a second request from the program: it must not have had anything to do. */
 async function expectNoOverlap(): Promise<void> {
   for (const worker of [0, 1]) expect(await pod.runtimeMetric(worker, 'corelane_worker_overlap_total')).toBe(0);
 }

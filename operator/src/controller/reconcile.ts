@@ -69,7 +69,7 @@ class StalledError extends Error {
 
 export class Reconciler {
   readonly #options: ReconcilerOptions;
-  /** When figures alone were last written, by key. */
+  /** When metrics alone were last written, by key. */
   readonly #figuresAtMs = new Map<string, number>();
   readonly #contention = new Contention();
 

@@ -1,4 +1,4 @@
-/** What the status of a RenderService says about scaling: figures, the last decision, and a sentence. */
+/** What the status of a RenderService says about scaling: metrics, the last decision, and a sentence. */
 import { type ConditionDraft, scalingActive } from '../api/conditions.ts';
 import { ANNOTATION_SCALING_PAUSED } from '../api/names.ts';
 import type { RenderServiceResource, RenderServiceStatus, ScalingDecision } from '../api/resource.ts';
@@ -51,7 +51,7 @@ export function pauseOf(resource: RenderServiceResource): Pause | undefined {
   return value === undefined || value === 'up' || value === 'down' ? value : 'both';
 }
 
-/** Why there are no figures, with the way out. */
+/** Why there are no metrics, with the way out. */
 export function metricsProblem(error: unknown): string {
   const status = error instanceof ApiError ? error.status : 0;
   if (status === 404) return 'the cluster has no Metrics API (metrics.k8s.io); install metrics-server';

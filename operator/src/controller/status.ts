@@ -58,12 +58,12 @@ function crashLoopOf(fleet: Fleet | undefined): string | undefined {
   return fleet?.condition.status === 'False' ? fleet.condition.message : undefined;
 }
 
-/** Conditions that come from the pods' own figures. */
+/** Conditions that come from the pods' own metrics. */
 const FLEET_CONDITIONS: string[] = ['WorkersHealthy', 'CapacityAvailable'];
 
 /**
  * The whole status. `deployment` may be missing when nothing could be applied yet; without a `fleet` what status says
- * about the pods' own figures stays.
+ * about the pods' own metrics stays.
  */
 export function computeStatus(
   resource: RenderServiceResource,
@@ -77,7 +77,7 @@ export function computeStatus(
   const before = resource.status;
   const { replicas = 0, readyReplicas = 0, updatedReplicas = 0 } = (deployment?.status ?? {}) as DeploymentStatus;
   const { total, ready: running } = countWorkers(pods);
-  const { figures } = fleet ?? {};
+  const { metrics } = fleet ?? {};
   const conditions = mergeConditions(before?.conditions ?? [], drafts, generation, now);
   const observed = before?.conditions?.filter(({ type }) => FLEET_CONDITIONS.includes(type)) ?? [];
   if (!fleet) conditions.push(...observed);
@@ -89,15 +89,15 @@ export function computeStatus(
     selector: selectorText(resource as unknown as RenderService),
     workers: {
       total,
-      ready: figures ? Math.max(0, running - figures.down) : running,
-      busy: figures ? figures.busy : fleet ? undefined : before?.workers?.busy,
+      ready: metrics ? Math.max(0, running - metrics.down) : running,
+      busy: metrics ? metrics.busy : fleet ? undefined : before?.workers?.busy,
     },
-    queue: figures ? { length: figures.queueLength } : fleet ? undefined : before?.queue,
+    queue: metrics ? { length: metrics.queueLength } : fleet ? undefined : before?.queue,
     conditions,
   };
 }
 
-/** Whether two statuses differ in nothing but figures that change with every request. */
+/** Whether two statuses differ in nothing but metrics that change with every request. */
 export function differsInFiguresOnly(status: RenderServiceStatus, before: RenderServiceStatus = {}): boolean {
   const withoutFigures = ({ workers, queue: _queue, ...rest }: RenderServiceStatus) => ({
     ...rest,
@@ -127,8 +127,8 @@ export async function writeStatus(
   const path = `${objectPath(kinds.renderService, namespace, name)}/status`;
   // The uid makes the API server refuse the write if the resource was deleted and made again meanwhile.
   // null removes a figure that is no longer known.
-  const figures = { queue: status.queue ?? null, workers: { ...status.workers, busy: status.workers?.busy ?? null } };
-  const body = { metadata: { uid }, status: { ...status, ...figures } };
+  const metrics = { queue: status.queue ?? null, workers: { ...status.workers, busy: status.workers?.busy ?? null } };
+  const body = { metadata: { uid }, status: { ...status, ...metrics } };
   const result = await caches.rest.request<KubeObject & RenderServiceResource>('PATCH', path, {
     contentType: MERGE_PATCH,
     body,

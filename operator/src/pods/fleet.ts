@@ -5,8 +5,8 @@ import type { KubeObject } from '../kube/types.ts';
 import type { PodSample, WorkerSample } from './sample.ts';
 import type { PodSampler } from './sampler.ts';
 
-/** Figures that change all the time and mean nothing on their own: not worth a write each. */
-export interface FleetFigures {
+/** Metrics that change all the time and mean nothing on their own: not worth a write each. */
+export interface FleetMetrics {
   busy: number;
   queueLength: number;
   /** Workers that are down in pods that say so. */
@@ -15,7 +15,7 @@ export interface FleetFigures {
 
 export interface Fleet {
   /** Undefined when no pod has told any. */
-  figures?: FleetFigures;
+  metrics?: FleetMetrics;
   condition: ConditionDraft;
   /** CapacityAvailable; undefined when no pod has told anything. */
   capacity?: ConditionDraft;
@@ -58,7 +58,7 @@ export function observeFleet(
       : [],
   );
   return {
-    figures: {
+    metrics: {
       busy: sum(workers.map(({ busy }) => busy)),
       queueLength: sum(sampled.map(({ sample }) => sample.queue)),
       down: workers.filter(({ up }) => !up).length,

@@ -1,4 +1,4 @@
-/** What a pod tells about itself on port 8999: HAProxy's figures, and its supervisors' where a worker had trouble. */
+/** What a pod tells about itself on port 8999: HAProxy's metrics, and its supervisors' where a worker had trouble. */
 import { z } from 'zod';
 import { WORKER_CONTAINER } from '../api/names.ts';
 import { Exposition, type Labels } from './exposition.ts';

@@ -1,5 +1,5 @@
 /**
- * Reads every pod's figures about four times a minute and keeps the last ones: what status tells of busy workers, queues
+ * Reads every pod's metrics about four times a minute and keeps the last ones: what status tells of busy workers, queues
  * and crash loops, and what scaling decides on. Only the leader does it.
  *
  * To use it: `sampler.of(pod)` gives a pod's last `PodSample`, or undefined where none is fresh (a pod that has just
@@ -22,7 +22,7 @@ const STALE_MS = 50_000;
 export interface PodSamplerOptions {
   /** All pods that belong to a RenderService. */
   pods: () => KubeObject[];
-  /** Called when a pod's figures have changed, or when it can no longer be reached. */
+  /** Called when a pod's metrics have changed, or when it can no longer be reached. */
   onChange: (pod: KubeObject) => void;
   onResult: (result: 'ok' | 'error') => void;
   /** Called once for what has happened since the last round: event loops that were stuck. */
@@ -70,7 +70,7 @@ export class PodSampler {
     return this.#hasRound;
   }
 
-  /** A pod's last figures, if they are fresh. */
+  /** A pod's last metrics, if they are fresh. */
   of({ metadata }: KubeObject): PodSample | undefined {
     const entry = this.#entries.get(metadata.uid ?? '');
     return entry && performance.now() - entry.atMs < STALE_MS ? entry.sample : undefined;
@@ -154,7 +154,7 @@ export class PodSampler {
       if (poison.refused > 0 && !before?.poison?.refused) onPoison(pod, poison.refused);
       if (fresh.length > 0) onStalls(pod, fresh);
     } catch (error) {
-      // The last figures stay in use for two more rounds.
+      // The last metrics stay in use for two more rounds.
       const { sample, atMs = Number.NEGATIVE_INFINITY } = before ?? {};
       const isStale = performance.now() - atMs >= STALE_MS;
       entry = {

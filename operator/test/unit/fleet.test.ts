@@ -129,7 +129,7 @@ describe('the condition CapacityAvailable', () => {
   });
 });
 
-describe('figures', () => {
+describe('metrics', () => {
   test('are sums over the pods, and a worker that is down is not ready', () => {
     const a = sample({ queue: 3, workers: [{ ...up, name: 'worker-0', busy: 1 }, crashing] });
     expect(status({}, sampler({ a, b: sample({ queue: 1 }) }))).toMatchObject({

@@ -1,4 +1,4 @@
-/** When pods are asked for their figures, and what is kept of the answers. sidecar/test/pod-sample has the answers. */
+/** When pods are asked for their metrics, and what is kept of the answers. sidecar/test/pod-sample has the answers. */
 
 import type { KubeObject } from '../../src/kube/types.ts';
 import { poisonEvent, stuckWorkerEvents } from '../../src/pods/events.ts';
@@ -70,7 +70,7 @@ test('only news is told, and the first round as a whole', async () => {
   expect(changed).toEqual(['pod-2']);
 });
 
-test('a pod that does not answer keeps its figures for a while, and says why it has no new ones', async () => {
+test('a pod that does not answer keeps its metrics for a while, and says why it has no new ones', async () => {
   let works = true;
   const { sampler, results, changed } = world([pod(1)], async () => {
     if (!works) throw new Error('no route');
@@ -137,7 +137,7 @@ test('pods that do not answer hold up nobody but themselves', async () => {
   asked.length = 0;
   sampler.start();
   await until(() => asked.includes('10.0.0.250') && pending.length === 64);
-  // Nobody has answered yet, and the other one's figures are new.
+  // Nobody has answered yet, and the other one's metrics are new.
   expect(new Set(asked).size).toBe(65);
   sampler.stop();
   for (const end of pending.splice(0)) end();

@@ -9,7 +9,7 @@ local MISSED_MAX = 3
 
 return function(peers, borrowed)
   local function check(peer, slots_of_peer)
-    local answers = peers.ask(peer, 'pulse', ANSWER_MS_MAX) ~= nil
+    local answers = peers.ask(peer, 'heartbeat', ANSWER_MS_MAX) ~= nil
     for _, slot in ipairs(slots_of_peer) do
       if slot.peer == peer and slot.server:get_cur_sess() > 0 then
         slot.missed = answers and 0 or slot.missed + 1

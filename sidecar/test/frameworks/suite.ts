@@ -74,7 +74,7 @@ function testFramework({ ask, lacks, source }: Framework, thePod: () => Pod): vo
     expect(metrics).toMatch(/corelane_worker_render_duration_seconds_count\{worker="0",concurrency="1"\} 1\n/);
   });
 
-  test('the gate holds a second request back until the first response has ended', async () => {
+  test('the concurrency limiter holds a second request back until the first response has ended', async () => {
     const pages = lacks ? ['slow', 'slow'] : ['stream', 'slow', 'stream'];
     const texts = await pastTheProxies(thePod(), pages.map(asked));
     for (const text of texts) expect(text).toContain('in flight: 1');

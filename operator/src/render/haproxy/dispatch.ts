@@ -64,9 +64,9 @@ export function workers(model: DataPlaneModel): Lines {
     when(
       isSupervised,
       '# The worker\'s supervisor says "down" before a kill; where there is none, only the check above counts. It is told how',
-      '# many requests its worker may have: the gate in the worker holds back any more.',
+      '# many requests its worker may have: the concurrency limiter in the worker holds back any more.',
       `default-server agent-check agent-inter 100ms agent-send "corelane-agent ${concurrency}\\n"`,
-      '# Idle connections are given up after some times this, long before the gate lets Node.js close them.',
+      '# Idle connections are given up after some times this, long before the concurrency limiter lets Node.js close them.',
       'default-server pool-purge-delay 1s',
     ),
     workers.map((worker, index) => workerServer(worker, index, model)),

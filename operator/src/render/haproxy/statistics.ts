@@ -1,4 +1,4 @@
-/** Frontend `stats`: figures for Prometheus and the operator, and HAProxy's page for people. */
+/** Frontend `stats`: metrics for Prometheus and the operator, and HAProxy's page for people. */
 import { type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';

@@ -10,7 +10,7 @@ export interface Doors {
   /** Preparations for a stop that may wait at a time: kubelet's hooks, and those of anybody else. */
   waitersMax: number;
   strangerWaitersMax: number;
-  /** Pages with all figures that one client, and all together, may have in so many seconds. */
+  /** Pages with all metrics that one client, and all together, may have in so many seconds. */
   wholePages: { eachMax: number; allMax: number; seconds: number };
 }
 

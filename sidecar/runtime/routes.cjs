@@ -1,9 +1,9 @@
 /**
- * What the runtime port answers to GET: figures, stalls, profiles, and what a request died of. docs/runtime.md lists the pages.
+ * What the runtime port answers to GET: metrics, stalls, profiles, and what a request died of. docs/runtime.md lists the pages.
  */
 'use strict';
 
-const { wasBegun } = require('./begun.cjs');
+const { wasBegun } = require('./request-journal.cjs');
 const { howToAsk } = require('./head.cjs');
 const { metric, one } = require('./metrics.cjs');
 const stallLog = require('./stalls.cjs');
@@ -11,7 +11,7 @@ const { ask, tell } = require('./watchers.cjs');
 
 const JSON_TYPE = 'application/json';
 /** The thread answers at once; a process that is stopped does not. */
-const FIGURES_MS = 500;
+const METRICS_MS = 500;
 const PROFILE_SECONDS_MAX = 60;
 /** 1 GB takes a minute. Past that the watchdog decides: a worker out of rotation that stands still is killed. */
 const HEAP_MS = 300_000;
@@ -40,7 +40,7 @@ function stalls(isWhole) {
  * @param worker what the supervisor knows of its worker, and how it takes it out of rotation
  * @returns `page(request, socket)`, which answers a request, and `isTaking()`: whether somebody takes a profile or a heap snapshot
  */
-function pagesOf(worker) {
+function routesOf(worker) {
   /** What somebody is taking of the worker at the moment. */
   let taking;
 
@@ -80,7 +80,7 @@ function pagesOf(worker) {
 
   /** Milliseconds since the event loop's last sign of life; the state of a worker that is not up. */
   function silence() {
-    return worker.state() === 'up' ? Math.round(worker.figures().silentSeconds * 1000) : worker.state();
+    return worker.state() === 'up' ? Math.round(worker.status().silentSeconds * 1000) : worker.state();
   }
 
   async function healthz() {
@@ -144,9 +144,9 @@ function pagesOf(worker) {
   async function metrics() {
     const up = Number(await worker.isUp());
     const { restarts, limit, lastExitCode, startedAtSeconds, isLooping, backoffSeconds, silentSeconds } =
-      worker.figures();
+      worker.status();
     const server = worker.renderer();
-    const figures = server && (await ask(server.pid, 'figures', { limitMs: FIGURES_MS }));
+    const ofServer = server && (await ask(server.pid, 'metrics', { limitMs: METRICS_MS }));
     const byReason = Object.entries(restarts).map(([reason, count]) => [{ reason }, count]);
     const last = stallLog.history.at(-1);
     return [
@@ -177,11 +177,11 @@ function pagesOf(worker) {
       one('corelane_worker_last_exit_code', 'gauge', 'Exit code of the last worker process that ended.', lastExitCode),
       one('corelane_worker_heartbeat_age_seconds', 'gauge', 'Age of the last heartbeat.', silentSeconds),
       one('corelane_worker_start_time_seconds', 'gauge', 'Start of the worker process.', startedAtSeconds),
-      figures?.text ?? '',
+      ofServer?.text ?? '',
     ].join('');
   }
 
   return { page, isTaking: () => taking !== undefined };
 }
 
-module.exports = { pagesOf };
+module.exports = { routesOf };

@@ -1,4 +1,4 @@
-/** The gate before the program's HTTP server, and what is not a plain request: WebSockets, pipelined ones, clients that go. */
+/** The concurrency limiter before the program's HTTP server, and what is not a plain request: WebSockets, pipelined ones, clients that go. */
 import net from 'node:net';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
@@ -25,7 +25,10 @@ beforeEach(() => until('it is up', () => pod.isUp(0)));
 async function inside(there: Pod, script: string): Promise<string> {
   const send = `const send = (path, done = () => {}) => require('node:http').get({ host: '127.0.0.1', port: process.env.PORT, path, agent: false }, done).on('error', () => {});`;
   const limit = 'corelane_worker_concurrency_limit';
-  await until('the gate knows its limit', async () => (await there.runtimeMetric(0, limit)) === there.spec.concurrency);
+  await until(
+    'the limiter knows its limit',
+    async () => (await there.runtimeMetric(0, limit)) === there.spec.concurrency,
+  );
   return docker('exec', '--env', 'NODE_OPTIONS=', there.workers[0] ?? '', 'node', '-e', `${send}\n${script}`);
 }
 
@@ -109,7 +112,7 @@ test('two requests at once on one connection are rendered one after the other', 
   );
 });
 
-test('who waits in the gate and leaves is not rendered', async () => {
+test('who waits in the limiter and leaves is not rendered', async () => {
   const metric = (name: string) => pod.runtimeMetric(0, `corelane_worker_${name}_total`);
   const before = [await metric('overlap'), await metric('dropped')];
   await inside(

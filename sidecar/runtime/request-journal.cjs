@@ -39,8 +39,8 @@ function prefixOf({ port, token }, pid) {
   return `${prefix(port)}${token}-${pid}-`;
 }
 
-/** The notes of this process. */
-class BegunNotes {
+/** The journal of this process. */
+class RequestJournal {
   #fd;
   #taken = new Uint8Array(PLACES);
   #last = 0;
@@ -124,7 +124,7 @@ const UNKNOWN_PID = 0;
 const processes = new Map();
 
 /** From now on the notes of this process are needed; of one that is not known (`undefined`) there are none. */
-function expectNotesOf(supervisor, pid) {
+function expectJournalOf(supervisor, pid) {
   processes.set(pid ?? UNKNOWN_PID, Number.POSITIVE_INFINITY);
   sweep(supervisor);
 }
@@ -206,4 +206,4 @@ function sweep(supervisor) {
   }
 }
 
-module.exports = { BegunNotes, expectNotesOf, sweep, wasBegun };
+module.exports = { RequestJournal, expectJournalOf, sweep, wasBegun };

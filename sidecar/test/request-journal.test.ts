@@ -22,8 +22,8 @@ interface Supervisor {
   token: string;
 }
 interface Begun {
-  BegunNotes: new (supervisor: Supervisor) => { begin(id?: string): number; end(place: number): void };
-  expectNotesOf(supervisor: Supervisor, pid: number | undefined): void;
+  RequestJournal: new (supervisor: Supervisor) => { begin(id?: string): number; end(place: number): void };
+  expectJournalOf(supervisor: Supervisor, pid: number | undefined): void;
   sweep(supervisor: Supervisor): void;
   wasBegun(
     supervisor: Supervisor,
@@ -39,14 +39,15 @@ const FOLDER = '/dev/shm';
 const files = () => readdirSync(FOLDER).filter((name) => name.includes(`-${PORT}-`));
 
 const runtime = mkdtempSync(join(tmpdir(), 'corelane-begun-'));
-const source = join(runtime, 'begun.cjs');
+const source = join(runtime, 'request-journal.cjs');
 let supervisor: Supervisor;
 let begun: Begun;
 let count = 0;
 
 beforeAll(() => {
   cpSync(fileURLToPath(new URL('../runtime', import.meta.url)), runtime, { recursive: true });
-  if (CURRENT_MUTANT) writeFileSync(source, mutated(CURRENT_MUTANT, 'begun.cjs', readFileSync(source, 'utf8')));
+  if (CURRENT_MUTANT)
+    writeFileSync(source, mutated(CURRENT_MUTANT, 'request-journal.cjs', readFileSync(source, 'utf8')));
 });
 /** A new supervisor: files of another one go at once. */
 beforeEach(() => {
@@ -63,11 +64,11 @@ afterAll(() => {
 
 /** Lets a process that is ended by SIGKILL do something with its `notes`; the supervisor knows of it. */
 function server(script: string, makesNotes = true): number {
-  const notes = `const notes = new (require(${JSON.stringify(source)}).BegunNotes)(${JSON.stringify(supervisor)});`;
+  const notes = `const notes = new (require(${JSON.stringify(source)}).RequestJournal)(${JSON.stringify(supervisor)});`;
   const end = 'require("node:fs").writeSync(1, String(process.pid)); process.kill(process.pid, "SIGKILL");';
   const shell = `"$0" -e '${makesNotes ? notes : ''}${script};${end}' || :`;
   const pid = Number(execFileSync('sh', ['-c', shell, process.execPath], { stdio: ['ignore', 'pipe', 'ignore'] }));
-  begun.expectNotesOf(supervisor, pid);
+  begun.expectJournalOf(supervisor, pid);
   return pid;
 }
 
@@ -95,30 +96,30 @@ test('unknown: no server has been there; none of this time; no id; no age', asyn
 
 test('unknown: a server is still there, and may have the request in its socket', async () => {
   server('');
-  new begun.BegunNotes(supervisor);
-  begun.expectNotesOf(supervisor, process.pid);
+  new begun.RequestJournal(supervisor);
+  begun.expectJournalOf(supervisor, process.pid);
   expect(await was('a')).toBe('unknown');
 });
 
 test('a server that lives: what it has not begun it must promise never to begin', async () => {
   const asked: number[] = [];
   const promise = async (pid: number) => asked.push(pid) > 0;
-  const notes = new begun.BegunNotes(supervisor);
-  begun.expectNotesOf(supervisor, process.pid);
+  const notes = new begun.RequestJournal(supervisor);
+  begun.expectJournalOf(supervisor, process.pid);
   notes.begin('noted');
   const asks = (id: string, refuse = promise) => begun.wasBegun(supervisor, id, 0, refuse);
   expect([await asks('noted'), await asks('a'), await asks('a', async () => false)]).toEqual(['yes', 'no', 'unknown']);
   // A promise is made for what needs one only: there are so many.
   expect(asked).toEqual([process.pid]);
   // It may have come to its parent, which would hand it on.
-  begun.expectNotesOf(supervisor, process.ppid);
+  begun.expectJournalOf(supervisor, process.ppid);
   expect(await asks('a')).toBe('unknown');
   expect(asked).toHaveLength(1);
 });
 
 test('a server that lives and may begin it while it promises: the note counts', async () => {
-  const notes = new begun.BegunNotes(supervisor);
-  begun.expectNotesOf(supervisor, process.pid);
+  const notes = new begun.RequestJournal(supervisor);
+  begun.expectJournalOf(supervisor, process.pid);
   const answer = await begun.wasBegun(supervisor, 'late', 0, async () => notes.begin('late') >= 0);
   expect(answer).toBe('yes');
 });
@@ -131,7 +132,7 @@ test('unknown: one of several servers has no notes, or nobody knows which one it
 
 test('unknown: a server that cannot be watched', async () => {
   server('');
-  begun.expectNotesOf(supervisor, undefined);
+  begun.expectJournalOf(supervisor, undefined);
   expect(await was('a')).toBe('unknown');
 });
 

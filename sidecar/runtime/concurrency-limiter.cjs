@@ -1,10 +1,10 @@
 /**
- * The gate of a worker's HTTP server: no more than `limit` requests at a time reach the program, whatever the proxy
+ * The concurrency limiter of a worker's HTTP server: no more than `limit` requests at a time reach the program, whatever the proxy
  * does. The next one waits here: after a time-out of the proxy, say, which frees the proxy's slot but ends no render.
  */
 'use strict';
 
-const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./figures.cjs');
+const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./shared-metrics.cjs');
 const { keepLength } = require('./length.cjs');
 const { isRefused } = require('./refused.cjs');
 
@@ -21,7 +21,7 @@ const KEEP_ALIVE_MS = 60_000;
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 
-class Gate {
+class ConcurrencyLimiter {
   /** Requests at a time; HAProxy's agent check tells it. */
   limit = Number.POSITIVE_INFINITY;
   #active = 0;
@@ -30,7 +30,7 @@ class Gate {
   /** What is being rendered: since when, and its response. */
   #renders = new Set();
   #waiting = [];
-  #figures;
+  #metrics;
   #notes;
   #renderMs;
   #abandonedMs;
@@ -41,8 +41,8 @@ class Gate {
    * @param abandonedMs how long a render without connection keeps its place at most
    * @param webSocketMs how long a WebSocket may last
    */
-  constructor(figures, notes, { renderMs, abandonedMs, webSocketMs }) {
-    this.#figures = figures;
+  constructor(metrics, notes, { renderMs, abandonedMs, webSocketMs }) {
+    this.#metrics = metrics;
     this.#notes = notes;
     this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
@@ -95,15 +95,15 @@ class Gate {
   /** Lets requests of `server` pass one by one. Upgrades (WebSocket) are not requests in this sense. */
   guard(server) {
     const emit = server.emit;
-    const gate = this;
+    const limiter = this;
     server.emit = function gated(event, ...args) {
-      if (event === 'upgrade') gate.#limitAge(args[1]);
+      if (event === 'upgrade') limiter.#limitAge(args[1]);
       if (!REQUESTS.includes(event)) return emit.call(this, event, ...args);
       const [request, response] = args;
       if (typeof response?.once !== 'function') return emit.call(this, event, ...args);
       // Here, because programs set it after they listen. 0 stands for the time-out of a request.
       if (!(this.keepAliveTimeout >= KEEP_ALIVE_MS)) this.keepAliveTimeout = KEEP_ALIVE_MS;
-      return gate.#enter(() => emit.call(this, event, ...args), request, response);
+      return limiter.#enter(() => emit.call(this, event, ...args), request, response);
     };
   }
 
@@ -117,7 +117,7 @@ class Gate {
 
   #enter(run, request, response) {
     if (this.#active < this.limit) return this.#begin(run, request, response);
-    this.#figures.overlaps[0] += 1;
+    this.#metrics.overlaps[0] += 1;
     this.#waiting.push({ run, request, response });
     return true;
   }
@@ -127,20 +127,20 @@ class Gate {
       const { run, request, response } = this.#waiting.shift();
       // Who has waited may have gone.
       if (response.destroyed || response.closed || request.destroyed || request.socket?.destroyed)
-        this.#figures.dropped[0] += 1;
+        this.#metrics.dropped[0] += 1;
       else this.#begin(run, request, response);
     }
   }
 
   #begin(run, request, response) {
-    const figures = this.#figures;
+    const metrics = this.#metrics;
     const id = request.headers?.['x-request-id'];
     const token = request.headers?.['x-corelane-request'];
-    if (isRefused(figures.refused, token)) return this.#drop(request);
+    if (isRefused(metrics.refused, token)) return this.#drop(request);
     // Noted before the second look: who has refused it in between finds the note.
     // By nginx' name for it: clients give several requests one id.
     const note = this.#notes.begin(token ?? id);
-    if (isRefused(figures.refused, token)) {
+    if (isRefused(metrics.refused, token)) {
       this.#notes.end(note);
       return this.#drop(request);
     }
@@ -149,20 +149,20 @@ class Gate {
     this.#renders.add(render);
     this.#active += 1;
     const level = Math.min(this.#active, LEVELS_MAX);
-    figures.requests[0] += 1;
-    figures.inFlight[0] = this.#active;
-    const place = putId(figures, id, Date.now());
+    metrics.requests[0] += 1;
+    metrics.inFlight[0] = this.#active;
+    const place = putId(metrics, id, Date.now());
     let ended = false;
     const end = () => {
       if (ended) return;
       ended = true;
       this.#renders.delete(render);
       this.#active -= 1;
-      figures.inFlight[0] = this.#active;
+      metrics.inFlight[0] = this.#active;
       this.#notes.end(note);
-      if (place >= 0) figures.begunAtMs[place] = 0;
+      if (place >= 0) metrics.begunAtMs[place] = 0;
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
-      observe(figures.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
+      observe(metrics.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
       // Not in the midst of what the program does now.
       if (this.#waiting.length > 0) setImmediate(() => this.#next());
     };
@@ -177,7 +177,7 @@ class Gate {
 
   /** Another try has been given to somebody, be it this worker. */
   #drop(request) {
-    this.#figures.dropped[0] += 1;
+    this.#metrics.dropped[0] += 1;
     request.socket?.destroy();
     return true;
   }
@@ -186,7 +186,7 @@ class Gate {
   #abandon(render, end) {
     const { response } = render;
     this.#abandoned.set(render, performance.now());
-    this.#figures.abandoned[0] = this.#abandoned.size;
+    this.#metrics.abandoned[0] = this.#abandoned.size;
     let isDone = false;
     const done = () => {
       if (isDone) return;
@@ -195,7 +195,7 @@ class Gate {
       // A library may have wrapped it since (compression, sessions).
       if (response.end === ending) response.end = originalEnd;
       this.#abandoned.delete(render);
-      this.#figures.abandoned[0] = this.#abandoned.size;
+      this.#metrics.abandoned[0] = this.#abandoned.size;
       end();
     };
     const timer = setTimeout(done, response.headersSent ? CUT_MS : this.#abandonedMs);
@@ -209,4 +209,4 @@ class Gate {
   }
 }
 
-module.exports = { Gate };
+module.exports = { ConcurrencyLimiter };

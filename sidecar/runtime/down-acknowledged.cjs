@@ -7,16 +7,16 @@ const { state } = require('./state.cjs');
 const BUSY = 'down #busy';
 const UNGUARDED = 'down #unguarded';
 /** After HAProxy has been told "down": the time it needs to act on it. */
-const TOLD_MS = 100;
+const ACKNOWLEDGED_MS = 100;
 /** What must wait for that happens then even if no HAProxy has asked. */
-const UNTOLD_MS = 500;
+const UNACKNOWLEDGED_MS = 500;
 
 /** Resolves when HAProxy has been told that the worker is down, to true, or else after `limitMs`. */
-function heard(limitMs) {
+function downAcknowledgedWithin(limitMs) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, limitMs, false);
-    state.onTold = () => {
-      state.onTold = undefined;
+    state.onDownAcknowledged = () => {
+      state.onDownAcknowledged = undefined;
       clearTimeout(timer);
       resolve(true);
     };
@@ -24,8 +24,8 @@ function heard(limitMs) {
 }
 
 /** Resolves when HAProxy gives nothing to this worker any more, as far as one can tell. */
-async function told() {
-  if (await heard(UNTOLD_MS)) await sleep(TOLD_MS);
+async function downAcknowledged() {
+  if (await downAcknowledgedWithin(UNACKNOWLEDGED_MS)) await sleep(ACKNOWLEDGED_MS);
 }
 
-module.exports = { BUSY, TOLD_MS, UNGUARDED, UNTOLD_MS, heard, told };
+module.exports = { BUSY, ACKNOWLEDGED_MS, UNGUARDED, UNACKNOWLEDGED_MS, downAcknowledged, downAcknowledgedWithin };
