@@ -1,4 +1,5 @@
 /** What many response times add up to. Computes only. */
+import { percentile as nearestRank } from '../../e2e/load/stats.mjs';
 
 export interface Latency {
   p50: number;
@@ -9,8 +10,7 @@ export interface Latency {
 
 /** The nearest-rank percentile of ascending values: the smallest that at least `percent` % do not exceed. NaN without values. */
 export function percentile(sorted: ArrayLike<number>, percent: number): number {
-  // Multiplied first: 7 / 100 * 100 is a little more than 7, and would be the rank after the right one.
-  return sorted[Math.ceil((percent * sorted.length) / 100) - 1] ?? Number.NaN;
+  return nearestRank(sorted, percent) ?? Number.NaN;
 }
 
 export function summarize(values: number[]): Latency {

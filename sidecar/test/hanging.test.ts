@@ -47,7 +47,7 @@ test('workers that all wait for a dependency are busy: the pod stays ready, queu
   const hung = [0, 1].map((n) => pod.get(`/?until=dependency&id=hung-${n}`));
   await Promise.all([0, 1].map((n) => pod.begun(`hung-${n}`)));
   await until('no worker takes requests', noneIsUp);
-  // Three wait, in the waiting room and in line; the fourth is refused.
+  // Three wait, in the waiting room and in the queue; the fourth is refused.
   const waiting = Array.from({ length: QUEUE_LENGTH }, (_unused, n) => pod.get(`/?id=in-vain-${n}`));
   const inWaitingRoom = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
   await until('two are in the waiting room', async () => (await pod.metric(inWaitingRoom)) === 2);

@@ -57,7 +57,7 @@ test('a queue of requests with large heads, whose answers have large heads, too'
   await Promise.all([0, 1].map((n) => pod.begun(`busy-${n}`)));
   const waiting = Array.from({ length: 250 }, (_unused, n) => pod.get(`/?size=100000&id=wait-${n}`, { headers }));
   await until(
-    'they stand in line',
+    'they wait in the queue',
     async () => (await pod.metric('haproxy_backend_current_queue{proxy="line"}')) >= 250,
   );
   pod.release('busy-0', 'busy-1');

@@ -328,7 +328,7 @@ test('a slot that a peer has kept is for one request', async () => {
   expect(await home.handedOver()).toBe(1);
 });
 
-test('what comes from a peer and finds no slot waits for a worker of this pod, and not in line', async () => {
+test('what comes from a peer and finds no slot waits for a worker of this pod, and not in the queue', async () => {
   fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 }, { revision: 'same' });
   const [home, other] = fleet.pods as [Pod, Pod];
   const [ticket] = await promised(home, await identityOf(home), 'same');

@@ -151,7 +151,7 @@ test('workers die one after the other: a second try waits until no more do', asy
   }
 });
 
-test('a second try is first in line', async () => {
+test('a second try is first in the queue', async () => {
   const pod = await Pod.start({ workersPerPod: 1, queue: { timeout: '60s' } });
   try {
     await until('up', () => pod.isUp(0));

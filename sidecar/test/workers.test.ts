@@ -31,7 +31,7 @@ async function revive(...workers: number[]): Promise<void> {
 test('no worker has ever been up: not ready; a request waits for the first one', async () => {
   expect(await ready()).toBe('503 no-worker');
   const early = [1, 2, 3].map((n) => pod.get(`/?id=early-${n}`));
-  // As many as there will be slots wait for a worker to come up, the others in line.
+  // As many as there will be slots wait for a worker to come up, the others in the queue.
   const inWaitingRoom = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
   await until('two wait', async () => (await pod.metric(inWaitingRoom)) === 2);
   await pod.queued(1);

@@ -132,14 +132,14 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
   });
   return {
     workers,
-    // ADR 6: in line, for a worker whose last client has gone, and for any worker to come up.
+    // ADR 6: in the queue, for a worker whose last client has gone, and for any worker to come up.
     queue:
       count(page.sum('haproxy_backend_current_queue', { proxy: 'line' })) +
       count(page.sum('haproxy_backend_current_queue', { proxy: 'workers' })) +
       (sessions.get('workers/waiting-room') ?? 0),
     // The only thing that the entrance answers by itself.
     queueFullTotal: page.sum('haproxy_frontend_intercepted_requests_total', { proxy: 'front' }),
-    // A place in line can end with no other error, but for peers that could not be reached (they are servers of line).
+    // A place in the queue can end with no other error, but for peers that could not be reached (they are servers of backend line).
     queueTimeoutTotal: page.sum('haproxy_backend_connection_errors_total', { proxy: 'line' }) - errors,
   };
 }

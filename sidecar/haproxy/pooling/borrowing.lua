@@ -82,7 +82,7 @@ return function(settings, peers, capacity, borrowed)
   local rounds = 0
   local refused_at = -math.huge
 
-  -- A request is about to wait. The request itself goes on at once: by the time of the answer it stands in line.
+  -- A request is about to wait. The request itself goes on at once: by the time of the answer it waits in the queue.
   core.register_action('ask_peers', { 'http-req' }, function()
     borrowing.wake()
     if rounds >= ROUNDS_MAX or now_ms() - refused_at < HOLD_OFF_MS then return end

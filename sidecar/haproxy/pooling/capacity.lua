@@ -27,7 +27,7 @@ return function(settings, borrowed)
   end
 
   -- Not what `slots` has connections for: a request that has just left the queue is not connected yet, and to count its
-  -- slot as free would make the next one wait in line, from where it could be handed over a second time.
+  -- slot as free would make the next one wait in the queue, from where it could be handed over a second time.
   local function slots_not_taken(in_line)
     local taken = in_line
     for _, slot in ipairs(borrowed) do taken = taken - slot.server:get_cur_sess() end

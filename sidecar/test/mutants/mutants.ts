@@ -267,10 +267,10 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     caughtBy: 'replay: workers die one after the other',
   },
   {
-    name: 'a second try stands last in line',
+    name: 'a second try stands last in the queue',
     breaks: 'I2',
     edits: [[/ {2}http-request set-priority-class .*\n/g, REMOVED]],
-    caughtBy: 'replay: a second try is first in line',
+    caughtBy: 'replay: a second try is first in the queue',
   },
   {
     name: 'nobody asks whether a request was begun',

@@ -1,4 +1,4 @@
-/** Frontend `front`: what nginx sends is refused, held back, handed to a peer, or stands in line. */
+/** Frontend `front`: what nginx sends is refused, held back, handed to a peer, or waits in the queue. */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
@@ -48,7 +48,7 @@ export function entrance(model: DataPlaneModel): Lines {
     '# hold a worker.',
     'http-response del-header X-Accel- -m beg',
     when(model.isSupervised, repliesOfTheDead(model)),
-    '# For the access log of nginx, which takes it away again: the wait in line, and what came after it.',
+    '# For the access log of nginx, which takes it away again: the wait in the queue, and what came after it.',
     'http-after-response set-var(txn.in_line_ms) req.timer.queue',
     words(
       'http-after-response set-header X-Corelane-Queue-Ms %[res.hdr(X-Corelane-Queue-Ms),add(txn.in_line_ms)]',
@@ -91,7 +91,7 @@ function secondTries({ isSupervised, replay }: DataPlaneModel): Lines {
       'http-request unset-var(txn.unbegun)',
     ),
     'http-request set-var(txn.is_second_try) bool(true) if { so_name replay }',
-    '# It has stood in line before.',
+    '# It has waited in the queue before.',
     'http-request lua.wait_until_calm if { so_name replay }',
     'http-request set-priority-class int(-1) if { so_name replay }',
   ];
@@ -104,7 +104,7 @@ function fullQueue({ pooling, quarantine, queue, retryAfterSeconds, webSockets }
   const waiting = 'queue(line),add(txn.waiting),add(txn.in_waiting_room)';
   const notPoison = quarantine && '!poison';
   return [
-    '# All that wait: in line, for a worker whose last client has gone, and for any worker to come up.',
+    '# All that wait: in the queue, for a worker whose last client has gone, and for any worker to come up.',
     'http-request set-var(txn.waiting) queue(workers)',
     'http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)',
     'acl no_slot srv_conn_free(line/slots) le 0',

@@ -43,7 +43,7 @@ export function timeouts(spec: RenderServiceSpec): Timeouts {
     // A response that is larger than nginx' buffers goes at the speed of its client.
     haproxyClientMs: clientSendMs + PROXY_SLACK_MS,
     // Also bounds the sending: a body beyond HAProxy's buffer (about 230 kB) stays in nginx while its request queues.
-    // It may be held for queue.timeout before it stands in line.
+    // It may be held for queue.timeout before it waits in the queue.
     proxyMs: (spec.watchdog.quarantine.enabled ? 2 : 1) * queueMs + lineMs + PROXY_SLACK_MS,
   };
 }
