@@ -3,7 +3,8 @@ ARG DEBIAN_IMAGE=debian:trixie-slim
 ARG NODE_IMAGE=node:24-trixie-slim
 
 # ---- programs ----
-# The process 1 of the proxies, and the reaper of the worker runtime. That one is static: it runs in the user's image, whichever C library that has.
+# The process 1 of the proxies, and the reaper of the worker runtime. That one is static: it runs in the user's image,
+# whichever C library that has.
 FROM ${DEBIAN_IMAGE} AS programs
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc libc6-dev

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# changed-bytes.sh npm|go|debian|images: what is downloaded is refused when one byte of it differs from what was pinned. Each
-# case makes a tiny origin (on loopback or in a folder), shows that the pinned bytes are taken, changes one, and wants
-# the refusal of the very function that the builds call. The origin is a clever one: it tells hashes of what it serves.
+# changed-bytes.sh npm|go|debian|images: what is downloaded is refused when one byte of it differs from what was pinned.
+# Each case makes a tiny origin (on loopback or in a folder), shows that the pinned bytes are taken, changes one, and
+# wants the refusal of the very function that the builds call. The origin is a clever one: it tells hashes of what it
+# serves.
 source "$(dirname "${BASH_SOURCE[0]}")/../e2e/cluster/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 source "$CLUSTER_DIR/debian.sh"

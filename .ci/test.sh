@@ -27,7 +27,8 @@ failed=0
 for project in "$@"; do
   say "Running the $project tests"
   # One file after the other where files share a cluster. Those of the api project only share a server, with a namespace
-  # each, those of the sidecar project an engine; they wait most of their time: for leases, windows, back-offs, containers.
+  # each, those of the sidecar project an engine; they wait most of their time: for leases, windows, back-offs,
+  # containers.
   workers=
   [[ $project == unit ]] || workers=--runInBand
   [[ $project != api ]] || workers=--maxWorkers=3

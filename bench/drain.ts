@@ -1,6 +1,6 @@
 /**
- * Makes docs/benchmarks/drain.{json,md,svg} out of what the drain and the fault story have left in .state/bench. Last line:
- * `drain: requests=N lost=N overlaps=N`. Exit code 1 if something was lost that no dead nginx explains.
+ * Makes docs/benchmarks/drain.{json,md,svg} out of what the drain and the fault story have left in .state/bench. Last
+ * line: `drain: requests=N lost=N overlaps=N`. Exit code 1 if something was lost that no dead nginx explains.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,7 +1,7 @@
 /**
  * `make bench-faults`: the data plane and its peers, with and without faults. docs/benchmarks/README.md tells what is
- * compared. BENCH and SCENARIOS choose some of the systems and scenarios (names separated by commas; `mixed` and `chain`
- * are scenarios, too); then nothing but the cost of the way (`chain`) is written to docs/benchmarks.
+ * compared. BENCH and SCENARIOS choose some of the systems and scenarios (names separated by commas; `mixed` and
+ * `chain` are scenarios, too); then nothing but the cost of the way (`chain`) is written to docs/benchmarks.
  */
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';

@@ -1,6 +1,6 @@
 /**
- * `make bench-fleet`: several pods behind a Service that picks one at random, and peers. docs/benchmarks/README.md tells
- * what is compared. BENCH=corelane,cluster and LOADS=0.8,0.9 choose; then nothing is written to docs/benchmarks.
+ * `make bench-fleet`: several pods behind a Service that picks one at random, and peers. docs/benchmarks/README.md
+ * tells what is compared. BENCH=corelane,cluster and LOADS=0.8,0.9 choose; then nothing is written to docs/benchmarks.
  */
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';

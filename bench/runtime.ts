@@ -1,6 +1,6 @@
 /**
- * `make bench-runtime`: every fault on every major of Node.js, and what the worker runtime costs. Writes the part between the
- * marks in docs/faults.md. NODES=24 tries one major.
+ * `make bench-runtime`: every fault on every major of Node.js, and what the worker runtime costs. Writes the part
+ * between the marks in docs/faults.md. NODES=24 tries one major.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,8 +1,8 @@
 /**
  * What one round of scaling costs for 200 RenderServices of 20 pods with 4 workers each: calls, time and memory.
  *   node bench/scaling-round.ts [--json]
- * A stand-in answers for the API server, in a process of its own, with lists as large as the real ones (34 kB each): what
- * is measured is the operator's part, connections, JSON, recommender.
+ * A stand-in answers for the API server, in a process of its own, with lists as large as the real ones (34 kB each):
+ * what is measured is the operator's part, connections, JSON, recommender.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,6 @@
 /**
- * The worker of the benches: what it does is said by the request, so that every system gets the same work. It notes what
- * it begins and ends as JSON lines in $EVENTS; those are the facts that the benches count.
+ * The worker of the benches: what it does is said by the request, so that every system gets the same work. It notes
+ * what it begins and ends as JSON lines in $EVENTS; those are the facts that the benches count.
  *   GET or POST /?id=NAME&steps=b20,w30,b20   block the event loop 20 ms without burning CPU, wait 30 ms, block 20 ms
  *   steps=loop                                never return
  */

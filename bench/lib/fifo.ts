@@ -21,8 +21,8 @@ export function fifoResponseMs(work: Work[], servers: number): number[] {
 }
 
 /**
- * The same queue for clients that begin together and each ask again as soon as they are answered: response times.
- * Where there are more clients than servers, arrivals of a real run are no fair bound: they come as late as that run has
+ * The same queue for clients that begin together and each ask again as soon as they are answered: response times. Where
+ * there are more clients than servers, arrivals of a real run are no fair bound: they come as late as that run has
  * answered, and a queue that is faster by any little has none left.
  */
 export function closedLoopResponseMs(clients: number, servers: number, service: number, count: number): number[] {

@@ -4,7 +4,8 @@
 # Hashes of all modules that go into these programs; pin-go.sh writes it.
 GO_SUM=$CLUSTER_DIR/go.sum
 
-# A module asks for the newest Go that one of its parts asks for, and may ask for no older one: for the one that is here.
+# A module asks for the newest Go that one of its parts asks for, and may ask for no older one: for the one that is
+# here.
 go_version() { go env GOVERSION | sed -E 's/^go([0-9.]+).*/\1/'; }
 
 # go_module_build MODULE VERSION COMMAND...: runs COMMAND in a throw-away module that

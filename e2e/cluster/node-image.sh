@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# node-image.sh: makes the image of the kind nodes available and prints its name:
-# kindest/node where it can be pulled, else corelane.local/kind-node:v1.N.P-HASH, built the way kind builds its own (images/base/Dockerfile and
-# pkg/build/nodeimage in kind's Go module, from which the static files come).
-# The hash covers all inputs, so an old image is never mistaken for a new one.
+# node-image.sh: makes the image of the kind nodes available and prints its name: kindest/node where it can be pulled,
+# else corelane.local/kind-node:v1.N.P-HASH, built the way kind builds its own (images/base/Dockerfile and
+# pkg/build/nodeimage in kind's Go module, from which the static files come). The hash covers all inputs, so an old
+# image is never mistaken for a new one.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 

@@ -9,7 +9,8 @@ const POLL_MS = 500;
 
 /**
  * @param {{ namespace: string, service: string }} of the Service
- * @returns {Promise<{ pick: () => URL, stop: () => void }>} `pick` gives the endpoints in turn; the last list stays in use
+ * @returns {Promise<{ pick: () => URL, stop: () => void }>} `pick` gives the endpoints in turn; the last list stays in
+ * use
  *   when the API server does not answer, as in an ingress
  */
 export async function watchEndpoints({ namespace, service }) {

@@ -19,8 +19,9 @@ const PRODUCT = {
 };
 
 /**
- * An idle connection is closed after so long. Shorter than drain.delay: within that each one either is used, and told to close, or
- * gone. One that is idle for longer may be closed by nginx just as it is used: HTTP's own race (RFC 9112, 9.5).
+ * An idle connection is closed after so long. Shorter than drain.delay: within that each one either is used, and told
+ * to close, or gone. One that is idle for longer may be closed by nginx just as it is used: HTTP's own race (RFC 9112,
+ * 9.5).
  */
 const IDLE_MS_MAX = 2_000;
 

@@ -52,7 +52,8 @@ export function summarize(latenciesMs) {
  * Collects outcomes. `started` minus the number of outcomes is what is in flight; every request ends in exactly one of
  * `responses` (whole, of any status), `errors` and `notStarted`.
  *
- * @param {{ requests: number, concurrencyLimit: number, timeline?: boolean }} options how many requests are planned; more
+ * @param {{ requests: number, concurrencyLimit: number, timeline?: boolean }} options how many requests are planned;
+ * more
  *   requests in progress in one worker than `concurrencyLimit` are an overlap; `timeline` keeps every request
  */
 export function createStats({ requests, concurrencyLimit, timeline = false }) {

@@ -17,9 +17,9 @@ const counts = isFull
   ? { rollouts: 10, deletions: 30, lateDeletions: 3, evictions: 3, drains: 2, pods: 8, fewPods: 2 }
   : { rollouts: 1, deletions: 3, lateDeletions: 1, evictions: 1, drains: 1, pods: 4, fewPods: 2 };
 /**
- * With 15 a second of the other two clients a load of 0.7: in CI of the fewest pods, which the last phase leaves, in full
- * of the eight that there are until then. Fewer would be too few: four of which one is away are at 0.93, and what the start
- * of a pod takes of two cores does the rest.
+ * With 15 a second of the other two clients a load of 0.7: in CI of the fewest pods, which the last phase leaves, in
+ * full of the eight that there are until then. Fewer would be too few: four of which one is away are at 0.93, and what
+ * the start of a pod takes of two cores does the rest.
  */
 const RENDER_MS = isFull ? '140' : '50';
 const RATE_PER_S = isFull ? 65 : 40;

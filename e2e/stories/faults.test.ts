@@ -1,7 +1,7 @@
 /**
- * Workers and proxies are killed, frozen and starved under load through the Service. The renders are pure, so `replay` is
- * Always and no fault behind nginx may cost any request; the workers write down what they begin, so it is known which of
- * those that failed had been begun. (What becomes of a POST with `replay: Safe` is in sidecar/test.)
+ * Workers and proxies are killed, frozen and starved under load through the Service. The renders are pure, so `replay`
+ * is Always and no fault behind nginx may cost any request; the workers write down what they begin, so it is known
+ * which of those that failed had been begun. (What becomes of a POST with `replay: Safe` is in sidecar/test.)
  *
  * A CI run does each once; `make bench-drain` breaks workers twenty times in each way, and kills proxies twelve times.
  */
@@ -116,8 +116,9 @@ async function isCalm(): Promise<boolean> {
 }
 
 /**
- * Does something to a worker of each of several pods, one after the other, and waits until all workers are up again. Each time
- * when none counts as ending again and again: else its back-off (10 s at most) is measured, which a quick machine comes to.
+ * Does something to a worker of each of several pods, one after the other, and waits until all workers are up again.
+ * Each time when none counts as ending again and again: else its back-off (10 s at most) is measured, which a quick
+ * machine comes to.
  */
 async function breakWorkers(name: string, work: (pod: string) => Promise<unknown>): Promise<void> {
   const recoveries: number[] = [];
@@ -213,7 +214,8 @@ describe('under the same load', () => {
     expect(outcome.overlaps).toBe(0);
     const lost = outcome.phases.filter((phase) => phase.lost > 0).map(({ name }) => name);
     expect(lost.filter((name) => name !== 'all' && !OF_NGINX.includes(name))).toEqual([]);
-    // Each broken worker takes at most the request with it that it had; those of this test are not in the clients' count.
+    // Each broken worker takes at most the request with it that it had; those of this test are not in the clients'
+    // count.
     for (const { name, count, failed } of outcome.phases) {
       // The port of a dead nginx stays open.
       expect(failed.ECONNREFUSED ?? 0).toBe(0);

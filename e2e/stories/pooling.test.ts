@@ -11,8 +11,8 @@ beforeAll(() => fleet.create(PODS), 400_000);
 afterAll(() => fleet.remove());
 
 /**
- * Addresses that nobody has, in the ranges of the cluster's own nodes: the headless Service gets them beside its pods, as
- * if there were a fleet of 500 most of which has just died.
+ * Addresses that nobody has, in the ranges of the cluster's own nodes: the headless Service gets them beside its pods,
+ * as if there were a fleet of 500 most of which has just died.
  */
 async function addressesOfNobody(): Promise<string[]> {
   const { items } = await get<{ items: { spec: { podCIDR: string } }[] }>('nodes');

@@ -1,6 +1,6 @@
 /**
- * What the worker runtime tells people on a real cluster: where a render was stuck, what a worker does with its time, and
- * that it is not there. (What it does to processes is in sidecar/test.)
+ * What the worker runtime tells people on a real cluster: where a render was stuck, what a worker does with its time,
+ * and that it is not there. (What it does to processes is in sidecar/test.)
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
- * Scaling on real CPU, as metrics-server measures it: burners push per-core CPU over 20 %, the fleet grows by three pods
- * and by three again; the load ends, and it shrinks one pod at a time. Beside it a RenderService without `scaling`, which
- * a real HPA drives through the scale subresource by the CPU of its worker containers alone.
+ * Scaling on real CPU, as metrics-server measures it: burners push per-core CPU over 20 %, the fleet grows by three
+ * pods and by three again; the load ends, and it shrinks one pod at a time. Beside it a RenderService without
+ * `scaling`, which a real HPA drives through the scale subresource by the CPU of its worker containers alone.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

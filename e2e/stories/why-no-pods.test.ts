@@ -1,7 +1,7 @@
 /**
- * Why there are no pods, in the words of the real scheduler, kubelet and controllers. docs/why-no-pods.md, which a test without
- * any of them makes, has the same reasons and ways out. All worlds are there from the beginning, so the slowest one says how
- * long this takes: a volume that does not mount is told after a minute.
+ * Why there are no pods, in the words of the real scheduler, kubelet and controllers. docs/why-no-pods.md, which a test
+ * without any of them makes, has the same reasons and ways out. All worlds are there from the beginning, so the slowest
+ * one says how long this takes: a volume that does not mount is told after a minute.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

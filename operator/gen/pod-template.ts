@@ -24,8 +24,8 @@ const KEPT = [
   'x-kubernetes-map-type',
 ];
 /**
- * Additions. Most are bounds on what CEL rules iterate over or match: without them the API server must assume the largest request
- * body and refuses the rules as too expensive.
+ * Additions. Most are bounds on what CEL rules iterate over or match: without them the API server must assume the
+ * largest request body and refuses the rules as too expensive.
  */
 const ADDITIONS: Record<string, Node> = {
   '': { required: ['spec'] },

@@ -1,6 +1,6 @@
 /**
- * How long a request takes in a fleet with one common queue: M/G/c in the usual approximation (Erlang's C for the chance
- * to wait; an exponential wait, stretched by (1 + cv^2) / 2 as Allen and Cunneen do), plus a lognormal render.
+ * How long a request takes in a fleet with one common queue: M/G/c in the usual approximation (Erlang's C for the
+ * chance to wait; an exponential wait, stretched by (1 + cv^2) / 2 as Allen and Cunneen do), plus a lognormal render.
  */
 import { lognormal } from './random.ts';
 

@@ -1,6 +1,7 @@
 /** Repeatable random numbers: the same seed gives the same day on every machine. */
 
-// Looked up once: in the sandbox of a test runner every look at a global costs a microsecond, and a day has 10^8 of them.
+// Looked up once: in the sandbox of a test runner every look at a global costs a microsecond, and a day has 10^8 of
+// them.
 const { imul, log, sqrt } = Math;
 
 export class Random {

@@ -1,6 +1,6 @@
 /**
- * The operator's own HTTP ports: one for kubelet's probes, one for metrics. Apart, because anybody in the cluster may use up the connections of
- * the second one, and kubelet would restart a process whose first one does not answer.
+ * The operator's own HTTP ports: one for kubelet's probes, one for metrics. Apart, because anybody in the cluster may
+ * use up the connections of the second one, and kubelet would restart a process whose first one does not answer.
  */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Metrics } from './metrics.ts';

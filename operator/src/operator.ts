@@ -44,7 +44,8 @@ export class Operator {
     metrics.trackQueueDepth(() => this.#queue.depth);
     const observe: RequestObserver = (method, _path, code, seconds) =>
       metrics.requestSeconds.observe({ method, code }, seconds);
-    // Asked at every write: a process that was stopped for a while (SIGSTOP, a frozen machine) wakes up in mid-reconcile.
+    // Asked at every write: a process that was stopped for a while (SIGSTOP, a frozen machine) wakes up in
+    // mid-reconcile.
     const mayWrite = () => this.#election.isCurrent;
     this.#caches = new Caches(new Rest(config, observe, mayWrite), settings.CORELANE_NAMESPACES, (kind, error) => {
       metrics.watchErrors.inc({ kind: kind.kind });

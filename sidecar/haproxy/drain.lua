@@ -1,4 +1,5 @@
--- The pod is to end: from the mark of a preStop hook until nobody has a request any more. sidecar/README.md has the order.
+-- The pod is to end: from the mark of a preStop hook until nobody has a request any more. sidecar/README.md has the
+-- order.
 local now_ms = require('clock')
 
 local DRAINING_MARK = '/run/corelane/draining'
@@ -39,7 +40,8 @@ local function drained()
   if now_ms() - forgotten_since_ms >= settings['drain-timeout-ms'] then return true end
   -- A request whose body is still arriving is in nginx only; and while nginx accepts there may be a next one.
   if not exists(NGINX_STOPPED_MARK) or in_progress() > 0 then return false end
-  -- The entry point need not wait for a graceful stop: one waits up to a second for the connection to DNS (HAProxy 3.0.11).
+  -- The entry point need not wait for a graceful stop: one waits up to a second for the connection to DNS (HAProxy
+  -- 3.0.11).
   make(DRAINED_MARK)
   return true
 end
@@ -72,8 +74,9 @@ local function release_all_hooks()
   for hook in pairs(hooks) do release(hook) end
 end
 
--- Holds a preStop hook until the pod has drained, which drain.timeout bounds. The task below looks for all of them. A place
--- is some 20 kB, so there is a number of them; strangers (`txn.is_stranger`) have few of their own, and take none from kubelet.
+-- Holds a preStop hook until the pod has drained, which drain.timeout bounds. The task below looks for all of them. A
+-- place is some 20 kB, so there is a number of them; strangers (`txn.is_stranger`) have few of their own, and take none
+-- from kubelet.
 core.register_action('wait_for_drain', { 'http-req' }, function(txn)
   if drained() then return end
   local is_stranger = txn:get_var('txn.is_stranger') ~= nil
@@ -100,8 +103,8 @@ local function drain()
   draining_since_ms = now_ms()
   core.log(core.notice, 'draining')
 
-  -- An endpoint list that is late is known by the requests that it still sends. The hook of nginx waits for the mark, and
-  -- makes it when they do not cease.
+  -- An endpoint list that is late is known by the requests that it still sends. The hook of nginx waits for the mark,
+  -- and makes it when they do not cease.
   local front = core.frontends['front']
   local requests, quiet_since_ms = front:get_stats().req_tot, draining_since_ms
   while exists(DRAINING_MARK) and not exists(FORGOTTEN_MARK) do
@@ -122,7 +125,8 @@ local function drain()
   core.log(core.notice, 'no longer draining')
 end
 
--- A container that kubelet starts anew, because of a probe, removes the mark that the hook of the one before it has made.
+-- A container that kubelet starts anew, because of a probe, removes the mark that the hook of the one before it has
+-- made.
 local function watch()
   while true do
     -- Not by a HAProxy that comes back in the middle of a drain.

@@ -13,9 +13,9 @@ local POLL_MS = 50
 local started_ms = nil
 
 -- HAProxy assumes a server up until its first check, and 3.0 has no init-state: readiness would lie, and the first
--- requests would run into closed ports. A task, because servers cannot be marked while the configuration is parsed.
--- A port that is open says nothing about a worker that is stuck, or not warm yet: it counts when the agent has been asked,
--- whatever came of it.
+-- requests would run into closed ports. A task, because servers cannot be marked while the configuration is parsed. A
+-- port that is open says nothing about a worker that is stuck, or not warm yet: it counts when the agent has been
+-- asked, whatever came of it.
 core.register_task(function()
   started_ms = now_ms()
   local unasked = {}
@@ -47,9 +47,9 @@ core.register_task(function()
   for _, server in pairs(backend and backend.servers or {}) do server:check_force_down() end
 end)
 
--- Holds a readiness probe that comes before the supervisors could answer: of a HAProxy that has died and is back, "no worker"
--- would be a guess, and two of these make the pod NotReady.
--- One task looks for all of them: a neighbour may send thousands.
+-- Holds a readiness probe that comes before the supervisors could answer: of a HAProxy that has died and is back, "no
+-- worker" would be a guess, and two of these make the pod NotReady. One task looks for all of them: a neighbour may
+-- send thousands.
 local first_worker, looks_for_first_worker = new_news(), false
 
 local function look_for_first_worker(limit_ms)

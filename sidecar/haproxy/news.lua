@@ -1,5 +1,5 @@
--- What several coroutines wait for: `wait()` returns when somebody calls `wake()`. So it costs one look, whoever has it, and
--- not one for each that waits.
+-- What several coroutines wait for: `wait()` returns when somebody calls `wake()`. So it costs one look, whoever has
+-- it, and not one for each that waits.
 return function()
   local waiting = {}
   return {

@@ -1,7 +1,8 @@
--- URLs whose requests get workers stuck. `kills` workers (2) is all that a URL may cost within `window`, unless it is answered
--- more often than that: so many of its requests are let through at once, less one for each that has been killed, and none for
--- `duration` when nothing is left. Stick tables (haproxy.cfg) count requests and answers; quarantine/ counts kills, of which
--- there are few. docs/adr/0023 has the reasons. Arguments (haproxy.cfg, lua-load): key=number.
+-- URLs whose requests get workers stuck. `kills` workers (2) is all that a URL may cost within `window`, unless it is
+-- answered more often than that: so many of its requests are let through at once, less one for each that has been
+-- killed, and none for `duration` when nothing is left. Stick tables (haproxy.cfg) count requests and answers;
+-- quarantine/ counts kills, of which there are few. docs/adr/0023 has the reasons. Arguments (haproxy.cfg, lua-load):
+-- key=number.
 local kills = require('kills')
 local new_places = require('quarantine.places')
 local new_suspects = require('quarantine.suspects')
@@ -52,7 +53,8 @@ core.register_action('note_death', { 'http-after-res' }, function(txn)
   end)
 end)
 
--- Requests that have been let through, here and by peers; of those whose clients have gone, only those that are being rendered.
+-- Requests that have been let through, here and by peers; of those whose clients have gone, only those that are being
+-- rendered.
 local function at_large(url)
   return math.max(counted('urls-asked', url).conn_cur or 0, counted('urls', url).conn_cur or 0)
 end
@@ -61,8 +63,8 @@ local function is_one_too_many(url, client)
   return suspects:is_one_too_many(url, client, at_large(url), now_ms())
 end
 
--- Whether all workers have been seen to be well since the request came, and since another one was let go for that. Where a worker
--- has been killed that does not count any more.
+-- Whether all workers have been seen to be well since the request came, and since another one was let go for that.
+-- Where a worker has been killed that does not count any more.
 local let_go_at_ms = -math.huge
 
 local function is_quiet(url, begin_ms)

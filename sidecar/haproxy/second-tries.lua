@@ -1,4 +1,5 @@
--- A request whose worker has died: why, and its second try (docs/adr/0012). Arguments (haproxy.cfg, lua-load): key=number.
+-- A request whose worker has died: why, and its second try (docs/adr/0012). Arguments (haproxy.cfg, lua-load):
+-- key=number.
 local kills = require('kills')
 local new_requests = require('second-tries.requests')
 local new_verdicts = require('second-tries.verdicts')
@@ -12,8 +13,8 @@ local settings = require('settings')('second-tries.lua', { ... }, { 'places' })
 local requests = new_requests(settings['places'])
 local verdicts = new_verdicts(settings['places'])
 
--- In a server line: called when HAProxy takes or opens a connection for a request, with its token, and the name of a connection
--- that nobody has used, if it is to have one. Gives the name of the connection.
+-- In a server line: called when HAProxy takes or opens a connection for a request, with its token, and the name of a
+-- connection that nobody has used, if it is to have one. Gives the name of the connection.
 core.register_converters('corelane_sent', function(request, worker)
   local token, fresh = request:match('^([^/]*)/?(.*)$')
   if token ~= '' then requests:note(token, worker, now_ms()) end
@@ -32,8 +33,8 @@ core.register_action('note_verdict', { 'http-res' }, function(txn)
   if token then verdicts:note(token, txn:get_var('txn.unbegun') ~= nil) end
 end)
 
--- Sets txn.stuck, to the place, if the watchdog has killed the worker because of this request. Where the worker had more than
--- one, nobody knows whose fault it was: one that would be given to another worker is, once.
+-- Sets txn.stuck, to the place, if the watchdog has killed the worker because of this request. Where the worker had
+-- more than one, nobody knows whose fault it was: one that would be given to another worker is, once.
 local function ask_why_it_died(txn)
   local worker, url = txn:get_var('txn.died'), txn:get_var('txn.url')
   local place, count = supervisors.why_it_died(worker, txn:get_var('txn.id'))
@@ -43,9 +44,9 @@ local function ask_why_it_died(txn)
 end
 core.register_action('ask_why_it_died', { 'http-res' }, ask_why_it_died)
 
--- A worker (txn.died) has died with a request that may not be rendered twice, or has closed its connection. Its supervisor knows
--- whether it was begun, and has a worker that lives promise that it never begins this try; if it was not, txn.unbegun is set. No
--- answer, or another one than "no", sets nothing.
+-- A worker (txn.died) has died with a request that may not be rendered twice, or has closed its connection. Its
+-- supervisor knows whether it was begun, and has a worker that lives promise that it never begins this try; if it was
+-- not, txn.unbegun is set. No answer, or another one than "no", sets nothing.
 local function ask_whether_begun(txn, came_ms)
   if not came_ms then return end
   local age_ms = math.max(0, now_ms() - came_ms)
@@ -59,9 +60,9 @@ core.register_action('ask_whether_begun', { 'http-res' }, function(txn)
   ask_whether_begun(txn, tonumber(txn:get_var('txn.came_ms')))
 end)
 
--- A second try: what became of the first. Either HAProxy has answered that itself (a verdict), or the first went over a kept
--- connection, whose end HAProxy passes on without a word: then it was in the hands of the worker that had it last, or nobody
--- knows.
+-- A second try: what became of the first. Either HAProxy has answered that itself (a verdict), or the first went over a
+-- kept connection, whose end HAProxy passes on without a word: then it was in the hands of the worker that had it last,
+-- or nobody knows.
 core.register_action('ask_about_first_try', { 'http-req' }, function(txn)
   local token = txn:get_var('txn.token')
   if not token then return end

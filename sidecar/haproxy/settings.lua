@@ -1,5 +1,5 @@
--- Arguments of a `lua-load` line (key=value) as a table: numbers, but for those that are named in `texts`. All of `keys` must be
--- there. An error names `file`, and HAProxy does not start.
+-- Arguments of a `lua-load` line (key=value) as a table: numbers, but for those that are named in `texts`. All of
+-- `keys` must be there. An error names `file`, and HAProxy does not start.
 return function(file, arguments, keys, texts)
   local settings = {}
   for _, argument in ipairs(arguments) do

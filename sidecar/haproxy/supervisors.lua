@@ -1,10 +1,10 @@
 -- Questions to the supervisors of the workers, in their containers. Nothing in an answer is trusted.
 
--- A supervisor answers within a millisecond or two, but on a machine that stalls it may get no CPU for long. The client waits
--- for an answer meanwhile.
+-- A supervisor answers within a millisecond or two, but on a machine that stalls it may get no CPU for long. The client
+-- waits for an answer meanwhile.
 local BEGUN_MS_MAX = 1000
--- A kill by the watchdog has been noted before it: the answer is there at once, or the supervisor is in trouble as well, or
--- gets no CPU [measured: more than 0.5 s where 10 processes want 2 cores].
+-- A kill by the watchdog has been noted before it: the answer is there at once, or the supervisor is in trouble as
+-- well, or gets no CPU [measured: more than 0.5 s where 10 processes want 2 cores].
 local WHY_MS_MAX = 1000
 -- A supervisor wants to see that no program has been made to fetch its pages.
 local MEANT = { ['X-Corelane-Runtime'] = { 'true' } }
@@ -38,8 +38,8 @@ local function header(reply, name)
   return values and (values[0] or values[1])
 end
 
--- If the watchdog has killed the worker with this request: the place that it was stuck in, and how many requests the worker
--- had.
+-- If the watchdog has killed the worker with this request: the place that it was stuck in, and how many requests the
+-- worker had.
 function supervisors.why_it_died(worker, id)
   local reply = ask(worker, id, '/why/', '', WHY_MS_MAX)
   local place = reply and header(reply, 'x-corelane-stuck')
@@ -47,8 +47,8 @@ function supervisors.why_it_died(worker, id)
   return place, math.max(1, tonumber(header(reply, 'x-corelane-stuck-requests')) or 1)
 end
 
--- Whether it is certain that the request was not begun by the worker, and never will be in this try. `age_ms` since it was
--- sent there.
+-- Whether it is certain that the request was not begun by the worker, and never will be in this try. `age_ms` since it
+-- was sent there.
 function supervisors.has_not_begun(worker, name, age_ms, token)
   local reply = ask(worker, name, '/begun/', '?ms=' .. age_ms .. '&try=' .. (token or ''), BEGUN_MS_MAX)
   return reply ~= nil and reply.body == 'no\n'

@@ -13,14 +13,14 @@ function waiting_room.start(arguments)
   settings = arguments
 end
 
--- Where pods share their work: gives the address of another pod that keeps a slot for a request, its ticket and its proof,
--- or nil.
+-- Where pods share their work: gives the address of another pod that keeps a slot for a request, its ticket and its
+-- proof, or nil.
 function waiting_room.set_way_out(find)
   find_peer = find
 end
 
--- Holds a request until a worker is up, or until the queue time-out is over since it came; txn.waited_ms tells how long it
--- was. Another pod may have it meanwhile (txn.peer), but for one that has come from there, and for a WebSocket.
+-- Holds a request until a worker is up, or until the queue time-out is over since it came; txn.waited_ms tells how long
+-- it was. Another pod may have it meanwhile (txn.peer), but for one that has come from there, and for a WebSocket.
 core.register_action('wait_for_worker', { 'http-req' }, function(txn)
   local begin_ms = now_ms()
   local may_leave = find_peer and not txn.f:req_fhdr('X-Corelane-Handed-Over') and not txn.f:req_fhdr('Upgrade')

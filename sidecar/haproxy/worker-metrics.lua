@@ -1,6 +1,6 @@
--- One page with the figures of all workers (:8999/workers/metrics), so that Prometheus needs one target for each pod and
--- not one for each worker. Each supervisor gives a page of its own; here the samples of one metric come together, as
--- Prometheus' text format wants it. They differ in the label `worker`.
+-- One page with the figures of all workers (:8999/workers/metrics), so that Prometheus needs one target for each pod
+-- and not one for each worker. Each supervisor gives a page of its own; here the samples of one metric come together,
+-- as Prometheus' text format wants it. They differ in the label `worker`.
 local new_news = require('news')
 local now_ms = require('clock')
 local supervisors = require('supervisors')

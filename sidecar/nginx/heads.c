@@ -1,6 +1,7 @@
 /*
- * When connections run short nginx closes idle ones. A connection with half of a request's head is not idle for nginx: as many as
- * there are connections would keep all others out for client_header_timeout. So the old ones of these go first.
+ * When connections run short nginx closes idle ones. A connection with half of a request's head is not idle for nginx:
+ * as many as there are connections would keep all others out for client_header_timeout. So the old ones of these go
+ * first.
  */
 #include "corelane.h"
 

@@ -1,6 +1,6 @@
 /*
- * Interim responses (103 Early Hints and others below 200) of an application. nginx 1.26 takes one for the whole response, and what
- * follows for its body: the client waits for ever. They are left out.
+ * Interim responses (103 Early Hints and others below 200) of an application. nginx 1.26 takes one for the whole
+ * response, and what follows for its body: the client waits for ever. They are left out.
  */
 #include "corelane.h"
 

@@ -1,6 +1,7 @@
 /*
- * Places for requests, for those with a body, and for those with a large one. Where all are taken, that one goes which waits for nothing
- * but its own client, and for the slowest. Who is rendered or waits in the queue stays. If nobody waits, who comes is refused.
+ * Places for requests, for those with a body, and for those with a large one. Where all are taken, that one goes which
+ * waits for nothing but its own client, and for the slowest. Who is rendered or waits in the queue stays. If nobody
+ * waits, who comes is refused.
  */
 #include "corelane.h"
 

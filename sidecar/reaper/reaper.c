@@ -2,9 +2,9 @@
  * reaper FILE ARGV0 [ARGUMENT...]: runs FILE and waits for it, as the parent of whatever it leaves behind.
  *
  * Node.js waits for children that it knows and for no others. As process 1 of a container, or with a server that starts
- * helpers (a browser, say), it would collect zombies until no process can be made any more. So this process stands between
- * the supervisor and the worker: orphans below it become its children. When FILE has ended it kills and reaps all
- * of them, and ends in the same way as FILE: with its code, or by its signal.
+ * helpers (a browser, say), it would collect zombies until no process can be made any more. So this process stands
+ * between the supervisor and the worker: orphans below it become its children. When FILE has ended it kills and reaps
+ * all of them, and ends in the same way as FILE: with its code, or by its signal.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -40,8 +40,8 @@ static pid_t parent_of(pid_t pid) {
 }
 
 /*
- * Children only: what is below them becomes ours when they have ended. By their parent, because not every kernel has a list of children
- * (CONFIG_PROC_CHILDREN).
+ * Children only: what is below them becomes ours when they have ended. By their parent, because not every kernel has a
+ * list of children (CONFIG_PROC_CHILDREN).
  */
 static void kill_children(void) {
   struct dirent *entry;

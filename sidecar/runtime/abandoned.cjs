@@ -1,7 +1,7 @@
 /**
- * Nobody waits any more for what the worker renders, and it does not end: something that it waits for does not answer. A new
- * process takes requests. Who hangs in all its places goes at once, all of a pod together if need be; who renders something
- * else drains first, one worker of the pod at a time.
+ * Nobody waits any more for what the worker renders, and it does not end: something that it waits for does not answer.
+ * A new process takes requests. Who hangs in all its places goes at once, all of a pod together if need be; who renders
+ * something else drains first, one worker of the pod at a time.
  */
 'use strict';
 

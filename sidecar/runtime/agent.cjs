@@ -1,6 +1,7 @@
 /**
- * What HAProxy's questions hear: is the worker up, is it there, may its connections be kept. A question that would get the same answer as the one
- * before waits for news: HAProxy hears of a change at once, and asks once a second instead of every 0.1 s, which would be half of what the runtime costs.
+ * What HAProxy's questions hear: is the worker up, is it there, may its connections be kept. A question that would get
+ * the same answer as the one before waits for news: HAProxy hears of a change at once, and asks once a second instead
+ * of every 0.1 s, which would be half of what the runtime costs.
  */
 'use strict';
 
@@ -13,9 +14,11 @@ const KNOWS_MS = 300;
 const nowMs = () => process.uptime() * 1000;
 
 /**
- * @param {{ answer(): Promise<string>, onAnswer(answer: string): void, holdDownMs?: number }} worker "up" or "down #reason"; what HAProxy has been told;
+ * @param {{ answer(): Promise<string>, onAnswer(answer: string): void, holdDownMs?: number }} worker "up" or "down
+ * #reason"; what HAProxy has been told;
  *   how long a "down" waits
- * @param holdMs how long an answer waits for news: below `timeout check` (haproxy.cfg), with room for a supervisor or a HAProxy that gets no CPU
+ * @param holdMs how long an answer waits for news: below `timeout check` (haproxy.cfg), with room for a supervisor or a
+ * HAProxy that gets no CPU
  */
 function agentOf({ answer, onAnswer = () => {}, holdDownMs = HOLD_DOWN_MS }, holdMs) {
   let last;

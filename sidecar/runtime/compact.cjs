@@ -22,8 +22,8 @@ function compact() {
 }
 
 /**
- * Once, soon after the start. At a time of its own: the workers of a pod start together, one collection takes 12 to 18 ms of CPU
- * [measured], and those of 15 workers at once held up renders.
+ * Once, soon after the start. At a time of its own: the workers of a pod start together, one collection takes 12 to 18
+ * ms of CPU [measured], and those of 15 workers at once held up renders.
  */
 function compactSoon() {
   setTimeout(compact, AFTER_MS + Math.random() * SPREAD_MS);

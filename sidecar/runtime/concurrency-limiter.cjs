@@ -1,6 +1,7 @@
 /**
- * The concurrency limiter of a worker's HTTP server: no more than `limit` requests at a time reach the program, whatever the proxy
- * does. The next one waits here: after a time-out of the proxy, say, which frees the proxy's slot but ends no render.
+ * The concurrency limiter of a worker's HTTP server: no more than `limit` requests at a time reach the program,
+ * whatever the proxy does. The next one waits here: after a time-out of the proxy, say, which frees the proxy's slot
+ * but ends no render.
  */
 'use strict';
 

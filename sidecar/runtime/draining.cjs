@@ -15,7 +15,8 @@ const IDLE_BEATS = 2;
 /**
  * Takes the worker out of rotation and waits until it has nothing left to do.
  * @param isWanted asked meanwhile; `undrain` is the caller's, however it ends
- * @returns false if something else has happened meanwhile (it died, it is stuck, the pod stops), or nobody wants it any more
+ * @returns false if something else has happened meanwhile (it died, it is stuck, the pod stops), or nobody wants it any
+ * more
  */
 async function drain(isWanted = () => true) {
   dispatch('drain');

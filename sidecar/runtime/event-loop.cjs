@@ -1,5 +1,6 @@
 /**
- * What the event loop writes down about itself at each beat (shared-metrics.cjs says where), and the thread that gives it away.
+ * What the event loop writes down about itself at each beat (shared-metrics.cjs says where), and the thread that gives
+ * it away.
  */
 'use strict';
 

@@ -1,6 +1,6 @@
 /**
- * Who asks the runtime port: somebody who can only make the program fetch a URL (an SSRF, a page in a headless browser) must
- * get no heap snapshot and no profile, which cost the worker time and tell what it has in memory.
+ * Who asks the runtime port: somebody who can only make the program fetch a URL (an SSRF, a page in a headless browser)
+ * must get no heap snapshot and no profile, which cost the worker time and tell what it has in memory.
  */
 'use strict';
 

@@ -1,6 +1,7 @@
 /**
- * Sees to it that a response on a kept connection is as long as its Content-Length says. What is too much the proxy would take for the
- * answer to the next request, which is somebody else's; what is missing it would wait for until its time is over.
+ * Sees to it that a response on a kept connection is as long as its Content-Length says. What is too much the proxy
+ * would take for the answer to the next request, which is somebody else's; what is missing it would wait for until its
+ * time is over.
  */
 'use strict';
 
@@ -46,8 +47,8 @@ function define(response, name, value) {
 }
 
 /**
- * Cuts off what is written beyond the announced length: nobody reads it anyway. A response that ends before, or does not end when all
- * has been written, takes its connection with it, as it always did.
+ * Cuts off what is written beyond the announced length: nobody reads it anyway. A response that ends before, or does
+ * not end when all has been written, takes its connection with it, as it always did.
  */
 function keepLength(request, response) {
   if (!response.shouldKeepAlive) return;

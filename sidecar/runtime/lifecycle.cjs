@@ -1,6 +1,6 @@
 /**
- * The life of a worker as a table: which event leads from which phase to which, what is noted on the way, and what is to be
- * done. `next` only computes: times and facts come with the event, and supervise.cjs does what comes out.
+ * The life of a worker as a table: which event leads from which phase to which, what is noted on the way, and what is
+ * to be done. `next` only computes: times and facts come with the event, and supervise.cjs does what comes out.
  * docs/runtime.md has the picture that is made of TABLE, sidecar/test/unit/lifecycle.test.ts every cell of it.
  */
 'use strict';

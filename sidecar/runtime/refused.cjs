@@ -1,6 +1,7 @@
 /**
- * Tries of requests that a server process will not begin any more, by HAProxy's names for them: there has been another try. Written by its watchdog thread, while the event loop may be
- * blocked with the request unread in a socket; read by the concurrency limiter.
+ * Tries of requests that a server process will not begin any more, by HAProxy's names for them: there has been another
+ * try. Written by its watchdog thread, while the event loop may be blocked with the request unread in a socket; read by
+ * the concurrency limiter.
  */
 'use strict';
 

@@ -130,8 +130,8 @@ function expectJournalOf(supervisor, pid) {
 }
 
 /**
- * Whether a server below this supervisor has begun a request whose connection to the worker has ended. "No" also means that
- * none will: no server is left that the request could have come to, or the only one has promised to refuse it.
+ * Whether a server below this supervisor has begun a request whose connection to the worker has ended. "No" also means
+ * that none will: no server is left that the request could have come to, or the only one has promised to refuse it.
  * @param ageMs since when the request has existed: what was there before this supervisor is not known here
  * @param refuse has a process promise not to begin it; false if that cannot be
  * @returns {Promise<'yes' | 'no' | 'unknown'>}

@@ -1,5 +1,6 @@
 /**
- * What the runtime port answers to GET: metrics, stalls, profiles, and what a request died of. docs/runtime.md lists the pages.
+ * What the runtime port answers to GET: metrics, stalls, profiles, and what a request died of. docs/runtime.md lists
+ * the pages.
  */
 'use strict';
 
@@ -38,7 +39,8 @@ function stalls(isWhole) {
 
 /**
  * @param worker what the supervisor knows of its worker, and how it takes it out of rotation
- * @returns `page(request, socket)`, which answers a request, and `isTaking()`: whether somebody takes a profile or a heap snapshot
+ * @returns `page(request, socket)`, which answers a request, and `isTaking()`: whether somebody takes a profile or a
+ * heap snapshot
  */
 function routesOf(worker) {
   /** What somebody is taking of the worker at the moment. */
@@ -89,8 +91,8 @@ function routesOf(worker) {
   }
 
   /**
-   * One at a time: each costs the worker time and memory. The next one may come when `work` has ended, which is when the worker is
-   * as it was before, whatever has become of the client.
+   * One at a time: each costs the worker time and memory. The next one may come when `work` has ended, which is when
+   * the worker is as it was before, whatever has become of the client.
    */
   function taken(what, work) {
     if (taking) return { status: 409, body: `there is a ${taking} being taken of this worker already\n` };

@@ -90,8 +90,8 @@ async function startFirst() {
 }
 
 /**
- * The supervisor allocates little and has time: without these flags its heap grows to 15 MB more within minutes, and without
- * collections by 2 MB in a minute [measured]; one takes some milliseconds.
+ * The supervisor allocates little and has time: without these flags its heap grows to 15 MB more within minutes, and
+ * without collections by 2 MB in a minute [measured]; one takes some milliseconds.
  */
 function saveMemory() {
   const { setFlagsFromString } = require('node:v8');

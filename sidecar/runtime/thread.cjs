@@ -1,8 +1,7 @@
 /**
- * The watchdog thread of a worker process. It shares no event loop with the program, so it answers the supervisor while a
- * render runs, or never ends: metrics, the stack of what runs now, profiles.
- * From the supervisor come lines `COMMAND ID [ARGUMENT]`; back go lines of JSON with the same `id`. What is large goes
- * over a connection of its own.
+ * The watchdog thread of a worker process. It shares no event loop with the program, so it answers the supervisor while
+ * a render runs, or never ends: metrics, the stack of what runs now, profiles. From the supervisor come lines `COMMAND
+ * ID [ARGUMENT]`; back go lines of JSON with the same `id`. What is large goes over a connection of its own.
  */
 'use strict';
 
@@ -115,9 +114,9 @@ function bulk(id) {
 }
 
 /**
- * Lets V8 throw its optimized code away and compile it anew, which counting calls does. The profiler is not told of what has been
- * optimized in the middle of a loop (OSR) before it starts: on Node.js 23 to 25 a render of one long loop was shown as its caller,
- * `emit`, in every second profile.
+ * Lets V8 throw its optimized code away and compile it anew, which counting calls does. The profiler is not told of
+ * what has been optimized in the middle of a loop (OSR) before it starts: on Node.js 23 to 25 a render of one long loop
+ * was shown as its caller, `emit`, in every second profile.
  */
 function forgetOptimizedCode(session) {
   // Somebody counts calls already.

@@ -28,8 +28,8 @@ function isSilent({ silentMs, inspected, exempt }) {
 }
 
 /**
- * Finds out where a server stands still, while HAProxy hears that the worker is down: a kill without that costs the next
- * request as well.
+ * Finds out where a server stands still, while HAProxy hears that the worker is down: a kill without that costs the
+ * next request as well.
  */
 async function capture(server, { tellsFirst }) {
   const { pid, silentMs } = server;

@@ -67,7 +67,8 @@ function attachBulk(id, socket) {
 
 /**
  * Asks the thread of a process.
- * @param options.onBulk gets the connection that brings something large; the answer comes when all has been sent over it
+ * @param options.onBulk gets the connection that brings something large; the answer comes when all has been sent over
+ * it
  * @returns its answer; undefined if there is none in time, or no thread
  */
 function ask(pid, command, { limitMs, argument = '', onPart, onBulk } = {}) {

@@ -1,7 +1,7 @@
 /**
- * Runs in the user's program: lets the server on PORT listen on loopback, puts the concurrency limiter before it, and tells the
- * supervisor that the event loop turns. One byte every `intervalMs` over a connection that the kernel closes when the
- * process dies, whichever way. The same timer writes down the metrics that the watchdog thread gives away.
+ * Runs in the user's program: lets the server on PORT listen on loopback, puts the concurrency limiter before it, and
+ * tells the supervisor that the event loop turns. One byte every `intervalMs` over a connection that the kernel closes
+ * when the process dies, whichever way. The same timer writes down the metrics that the watchdog thread gives away.
  */
 'use strict';
 
@@ -107,8 +107,9 @@ function attach(server) {
 }
 
 /**
- * The process ends by itself: its port is closed while all connections are open, and before the program's own exit handlers.
- * Not `server.close`, which would begin with idle connections: the proxy sends the next request when one ends.
+ * The process ends by itself: its port is closed while all connections are open, and before the program's own exit
+ * handlers. Not `server.close`, which would begin with idle connections: the proxy sends the next request when one
+ * ends.
  */
 function closePort() {
   for (const server of listening) originalClose.call(server);

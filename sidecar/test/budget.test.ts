@@ -1,6 +1,6 @@
 /**
- * What clients can do to the memory and the disk of nginx, with the limits of the plan: whatever they hold, no container ends,
- * others are served, and who is turned away is told to come back (I3, I4).
+ * What clients can do to the memory and the disk of nginx, with the limits of the plan: whatever they hold, no
+ * container ends, others are served, and who is turned away is told to come back (I3, I4).
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -75,8 +75,8 @@ async function onDisk(there: Pod): Promise<number> {
 }
 
 /**
- * Runs a program in a worker's container: a client that is nearer than one behind a published port, which is Docker's own program.
- * Gives what ends it.
+ * Runs a program in a worker's container: a client that is nearer than one behind a published port, which is Docker's
+ * own program. Gives what ends it.
  */
 function program(there: Pod, script: string): () => Promise<void> {
   const ends = "process.stdin.resume().on('end', () => process.exit());";

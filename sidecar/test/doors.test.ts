@@ -189,7 +189,8 @@ test('preparations for a stop by neighbours wait in few places of their own', as
 
 // The last one: nothing comes after a drain.
 test('neighbours that wait for a drain take no place from the hooks of kubelet', async () => {
-  // Of its own: those who have waited at the other one from the node's address have the places of kubelet's hooks for a while.
+  // Of its own: those who have waited at the other one from the node's address have the places of kubelet's hooks for a
+  // while.
   pod = await fleet.add(SPEC);
   const end = await flood('another pod', PORTS.health, ['requests:/wait-for-drain']);
   const hooks = pod.workers.map(() => pod.get('/wait-for-drain', { port: PORTS.health }));

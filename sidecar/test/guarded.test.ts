@@ -1,6 +1,6 @@
 /**
- * Connections to workers are kept only where the runtime sees to the length of responses. Whatever else serves may send more than it has
- * announced, and the next client's answer is its own all the same (I5).
+ * Connections to workers are kept only where the runtime sees to the length of responses. Whatever else serves may send
+ * more than it has announced, and the next client's answer is its own all the same (I5).
  */
 import { writeFileSync } from 'node:fs';
 import { ANY_URL_KEEPS, Pod, until, type WorkerOptions } from '../../e2e/harness/engine/pod.ts';

@@ -17,8 +17,9 @@ const FROZEN = 'stood still';
 const SEARCH_PATH = 'lua-prepend-path /usr/share/corelane/haproxy/?.lua';
 
 /**
- * All of HAProxy stands still for a while each time a server has been opened, before its request can connect, and answers of
- * other peers come meanwhile. One call into C after the other: HAProxy would interrupt a loop in Lua and go on with the others.
+ * All of HAProxy stands still for a while each time a server has been opened, before its request can connect, and
+ * answers of other peers come meanwhile. One call into C after the other: HAProxy would interrupt a loop in Lua and go
+ * on with the others.
  */
 function withoutCpu(): PodOptions {
   const freeze = `    local ends = os.clock() + ${FROZEN_S}\n    repeat ('a'):rep(1000):find('.-b') until os.clock() > ends\n    io.stderr:write('${FROZEN}\\n')\n`;

@@ -385,8 +385,8 @@ describe('a peer that goes away in the middle of hand-overs', () => {
 });
 
 /**
- * Drops every packet that comes in from outside, without a word. By a routing rule, from a container that may do that in
- * the pod's network: iptables would have to be on the host, and root's.
+ * Drops every packet that comes in from outside, without a word. By a routing rule, from a container that may do that
+ * in the pod's network: iptables would have to be on the host, and root's.
  */
 function cutOff(peer: Pod): Promise<string> {
   const drop = 'ip rule add pref 1 lookup local && ip rule del pref 0 && ip rule add pref 0 iif eth0 blackhole';

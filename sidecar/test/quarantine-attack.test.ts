@@ -1,6 +1,7 @@
 /**
- * Two requests a second that get their worker stuck, for a minute: how much of the workers is left to everybody else. In real time and with the
- * default of watchdog.stallTimeout: a kill costs stallTimeout and about a second more, so that with a shorter one the second would weigh more.
+ * Two requests a second that get their worker stuck, for a minute: how much of the workers is left to everybody else.
+ * In real time and with the default of watchdog.stallTimeout: a kill costs stallTimeout and about a second more, so
+ * that with a shorter one the second would weigh more.
  */
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';

@@ -62,7 +62,8 @@ test('what one client has done is refused to him alone, what two have done to al
 
 test('clients that go before their worker is killed are counted, too', async () => {
   await start(STALLS);
-  // The end of a kept connection is told to nobody. So the first kill may be missed: nobody knows yet that the URL is not answered.
+  // The end of a kept connection is told to nobody. So the first kill may be missed: nobody knows yet that the URL is
+  // not answered.
   for (const round of [1, 2, 3]) {
     await pod.keptConnections();
     const leaving = new AbortController();

@@ -1,6 +1,6 @@
 /**
- * The runtime port of a supervisor, as bytes: what somebody gets who can only make the program fetch a URL, what many or
- * endless connections take, and that whoever takes something of the worker gives it back.
+ * The runtime port of a supervisor, as bytes: what somebody gets who can only make the program fetch a URL, what many
+ * or endless connections take, and that whoever takes something of the worker gives it back.
  */
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';

@@ -6,7 +6,8 @@ import { rawConnection } from './raw.ts';
 
 let pod: Pod;
 beforeAll(async () => {
-  // Room for a page of 60 MB: what does not fit on the disk goes at the speed of its client, whatever an application says.
+  // Room for a page of 60 MB: what does not fit on the disk goes at the speed of its client, whatever an application
+  // says.
   const sidecar = { nginx: { ephemeralStorageLimit: '64Gi' } };
   pod = await Pod.start({ workersPerPod: 1, timeouts: { clientSend: '120s' }, sidecar });
 });

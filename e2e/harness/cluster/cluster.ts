@@ -21,8 +21,8 @@ export function apply(manifest: string, ...args: string[]): Promise<string> {
 }
 
 /**
- * How often one looks for what takes many seconds, beside a load: each look is a kubectl, and ten in a second were seen to
- * take a fifth of the two cores (kubectl 14 %, API server 6 %) that the pods under test need.
+ * How often one looks for what takes many seconds, beside a load: each look is a kubectl, and ten in a second were seen
+ * to take a fifth of the two cores (kubectl 14 %, API server 6 %) that the pods under test need.
  */
 export const SELDOM_MS = 1_000;
 

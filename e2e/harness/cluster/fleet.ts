@@ -1,6 +1,7 @@
 /**
  * A fleet that renders without burning CPU, and three clients that never stop asking: one at random times through the
- * Service, one with a kept connection to one pod, one that finds pods as an ingress does. For stories about disturbances.
+ * Service, one with a kept connection to one pod, one that finds pods as an ingress does. For stories about
+ * disturbances.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -140,8 +141,8 @@ export class Fleet {
 }
 
 /**
- * The same requests from when they were sent, not from when they were due: whoever has one connection falls behind while
- * answers are late, and would otherwise tell of nothing else for the rest of the run.
+ * The same requests from when they were sent, not from when they were due: whoever has one connection falls behind
+ * while answers are late, and would otherwise tell of nothing else for the rest of the run.
  */
 function fromSending(timeline: TimelineEntry[]): TimelineEntry[] {
   let endMs = 0;

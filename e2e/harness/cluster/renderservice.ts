@@ -64,8 +64,8 @@ export async function untilReady(namespace: string, name: string, timeoutMs = 12
 }
 
 /**
- * Waits until the pods themselves say that every worker is up. A pod is Ready with its first one; the others may still be
- * starting, and each of them is a write of the status.
+ * Waits until the pods themselves say that every worker is up. A pod is Ready with its first one; the others may still
+ * be starting, and each of them is a write of the status.
  */
 export function untilAllWorkersUp(namespace: string, name: string): Promise<LiveRenderService> {
   const check = async () => {

@@ -152,8 +152,8 @@ export class Pod {
   }
 
   /**
-   * Starts a pod; `workers: false` leaves out the workers, for `startWorkers` later. With a `network` of Docker its peers
-   * are the pods of the same network: all have the name that stands for the headless Service.
+   * Starts a pod; `workers: false` leaves out the workers, for `startWorkers` later. With a `network` of Docker its
+   * peers are the pods of the same network: all have the name that stands for the headless Service.
    */
   static async start(
     input: Partial<RenderServiceSpecInput> = {},

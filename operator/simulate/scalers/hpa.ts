@@ -1,6 +1,7 @@
 /**
- * The HorizontalPodAutoscaler's algorithm on CPU, as in Kubernetes 1.36 (pkg/controller/podautoscaler: replica_calculator.go
- * and horizontal.go): pods that are not ready or not measured, tolerance, stabilisation, behaviour policies.
+ * The HorizontalPodAutoscaler's algorithm on CPU, as in Kubernetes 1.36 (pkg/controller/podautoscaler:
+ * replica_calculator.go and horizontal.go): pods that are not ready or not measured, tolerance, stabilisation,
+ * behaviour policies.
  */
 import { type Bounds, clamp, type PodView, type Scaler } from './scaler.ts';
 

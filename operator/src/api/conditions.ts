@@ -48,8 +48,8 @@ export function ready(pods: number, remark?: string): ConditionDraft[] {
 }
 
 /**
- * A change is on its way to the pods. `Ready` speaks of the whole spec, as kstatus wants it: while enough pods serve it is
- * Unknown, so that an alert on False does not fire at every rollout and `kubectl wait` does not return too early.
+ * A change is on its way to the pods. `Ready` speaks of the whole spec, as kstatus wants it: while enough pods serve it
+ * is Unknown, so that an alert on False does not fire at every rollout and `kubectl wait` does not return too early.
  * @param serving whether as many pods as wanted are available, of whatever template
  * @param hindered whether something outside of the operator keeps pods from running, which the message tells
  */
@@ -76,8 +76,8 @@ export function retrying(message: string, serving: boolean): ConditionDraft[] {
 }
 
 /**
- * Whether workers live. Beside Ready, because a worker that ends again and again does not make its pod NotReady, and the
- * others serve.
+ * Whether workers live. Beside Ready, because a worker that ends again and again does not make its pod NotReady, and
+ * the others serve.
  */
 export const workersHealthy = {
   yes: () => draft('WorkersHealthy', 'True', 'WorkersUp', 'no worker restarts in a loop'),

@@ -9,7 +9,8 @@ const LONGER_DELAYS_MAX = 10;
 const TIMEOUT_MS_DEFAULT = 60_000;
 
 /**
- * The longest time in milliseconds that a stopping pod accepts connections: `drain.delay`, and longer as long as requests come.
+ * The longest time in milliseconds that a stopping pod accepts connections: `drain.delay`, and longer as long as
+ * requests come.
  * @param drain of a defaulted spec; a delay of 0 is never made longer
  */
 export function drainAcceptMsMax({ delay }: Pick<RenderServiceSpec['drain'], 'delay'>): number {

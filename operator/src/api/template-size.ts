@@ -19,8 +19,8 @@ export function templateTooLarge({ template, workersPerPod }: RenderServiceSpec)
 }
 
 /**
- * Bytes that a part of the template takes: itself, and whose its fields are. An API server that cannot store both stores a new
- * object without the second, and then refuses every apply of it.
+ * Bytes that a part of the template takes: itself, and whose its fields are. An API server that cannot store both
+ * stores a new object without the second, and then refuses every apply of it.
  */
 function storedBytes(part: object): number {
   return JSON.stringify(part).length + ownershipBytes(part);

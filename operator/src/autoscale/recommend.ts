@@ -1,8 +1,9 @@
 /**
  * How many pods there should be: a pure function of what was measured. docs/scaling.md says the same in prose.
  *
- * E.g. 12 pods, 20/+3/15/-1: a mean of 23.4 % over the last 60 s makes 15 of them. At 14 % one goes, but only because the
- * other 14 then stand at 15 %: of 3 pods at 14 % none goes, the two left would stand at 21 % and a pod would come back.
+ * E.g. 12 pods, 20/+3/15/-1: a mean of 23.4 % over the last 60 s makes 15 of them. At 14 % one goes, but only because
+ * the other 14 then stand at 15 %: of 3 pods at 14 % none goes, the two left would stand at 21 % and a pod would come
+ * back.
  */
 import type { Sample } from './measure.ts';
 import type { Policy } from './policy.ts';

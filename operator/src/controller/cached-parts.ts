@@ -18,8 +18,8 @@ export function withoutForeignContent(object: KubeObject): KubeObject {
 }
 
 /**
- * Whether it has the owner and the name of an object of ours, and its size. Anybody may write the owner, too; but the garbage collector
- * deletes what names one that is not there, and of most kinds each RenderService has one name.
+ * Whether it has the owner and the name of an object of ours, and its size. Anybody may write the owner, too; but the
+ * garbage collector deletes what names one that is not there, and of most kinds each RenderService has one name.
  */
 function isLikeOurs(object: KubeObject): boolean {
   const { name, ownerReferences } = object.metadata;

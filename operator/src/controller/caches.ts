@@ -53,8 +53,8 @@ export class Caches {
   }
 
   /**
-   * Pods of a RenderService without those that are on their way out, or have ended: the pod of an eviction or of a node that was shut down stays as an
-   * object, for people to read.
+   * Pods of a RenderService without those that are on their way out, or have ended: the pod of an eviction or of a node
+   * that was shut down stays as an object, for people to read.
    */
   podsOf(namespace: string, name: string): KubeObject[] {
     return this.pods

@@ -1,6 +1,7 @@
 /**
- * Objects that another controller writes again and again: what it sets we take away, which makes it set it again. Two programs that do
- * so at full speed load the API server, and neither ever wins; so the second one to notice, which is us, slows down and says so.
+ * Objects that another controller writes again and again: what it sets we take away, which makes it set it again. Two
+ * programs that do so at full speed load the API server, and neither ever wins; so the second one to notice, which is
+ * us, slows down and says so.
  */
 import { ANNOTATION_APPLIED_HASH } from '../api/names.ts';
 import type { Difference } from '../kube/apply.ts';

@@ -1,6 +1,7 @@
 /**
- * Sees to it that each RenderService has a Secret with the key of its peers. The operator may create Secrets and nothing
- * else, so it asks by creating: 409 says that there is one. Pods without a key work alone, so nothing else waits for it.
+ * Sees to it that each RenderService has a Secret with the key of its peers. The operator may create Secrets and
+ * nothing else, so it asks by creating: 409 says that there is one. Pods without a key work alone, so nothing else
+ * waits for it.
  */
 import { randomBytes } from 'node:crypto';
 import { PEERS_KEY } from '../api/names.ts';

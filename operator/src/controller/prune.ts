@@ -7,8 +7,9 @@ import type { PlannedObject } from '../plan/index.ts';
 import type { Caches } from './caches.ts';
 
 /**
- * Owned objects beyond the plan. What pods of an older template need (a ConfigMap, the ServiceAccount) stays as long as a ReplicaSet could start
- * some, and until the Deployment controller has seen the newest template: before that it may still make a ReplicaSet of an earlier one.
+ * Owned objects beyond the plan. What pods of an older template need (a ConfigMap, the ServiceAccount) stays as long as
+ * a ReplicaSet could start some, and until the Deployment controller has seen the newest template: before that it may
+ * still make a ReplicaSet of an earlier one.
  */
 export function superfluous(caches: Caches, renderService: RenderService, planned: PlannedObject[]): KubeObject[] {
   const { namespace, name, uid } = renderService.metadata;
@@ -27,7 +28,8 @@ export function superfluous(caches: Caches, renderService: RenderService, planne
 /** Deletes them, each only if it is still the very object that was seen. */
 export async function prune(caches: Caches, objects: KubeObject[]): Promise<void> {
   if (objects.length === 0) return;
-  // The cache of ReplicaSets may lag behind that of Deployments, and a pod without its ConfigMap does not start: the API server is asked.
+  // The cache of ReplicaSets may lag behind that of Deployments, and a pod without its ConfigMap does not start: the
+  // API server is asked.
   const needed = objects.some(isForPods)
     ? neededBy(await caches.replicaSets.listNow(objects[0]?.metadata.namespace ?? ''))
     : new Set<string>();

@@ -84,8 +84,8 @@ async function change(rest: Rest, cache: Cache, desired: KubeObject, live: KubeO
   const fieldManager = MANAGER;
   const foreign = foreignFields(live);
   if (foreign.length > 0) {
-    // Before the apply, because a foreign field can exclude one of ours (minAvailable and maxUnavailable, two ports of one
-    // name): the object with both would be refused. The resource version in it makes a stale view a conflict.
+    // Before the apply, because a foreign field can exclude one of ours (minAvailable and maxUnavailable, two ports of
+    // one name): the object with both would be refused. The resource version in it makes a stale view a conflict.
     const body = purged(
       live,
       foreign.map(({ path: field }) => field),
@@ -121,8 +121,9 @@ function isApplied({ metadata: { managedFields = [] } }: KubeObject): boolean {
 const TRIES = 5;
 
 /**
- * What we have created counts as updated by us, and a later apply could not take any of it away: from here on it counts as applied.
- * client-go's csaupgrade does the same for objects that were made before there was server-side apply. Only our entry is touched.
+ * What we have created counts as updated by us, and a later apply could not take any of it away: from here on it counts
+ * as applied. client-go's csaupgrade does the same for objects that were made before there was server-side apply. Only
+ * our entry is touched.
  * @throws Error when others were faster each time; a retry of the reconcile goes on from here
  */
 async function becomeApplied(rest: Rest, path: string, created: KubeObject): Promise<KubeObject> {

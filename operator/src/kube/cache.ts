@@ -10,8 +10,8 @@ export type Cache<T extends KubeObject = KubeObject> = Pick<
 >;
 
 /**
- * One cache of several, each of a namespace. With rights in these namespaces only, there is no list or watch over all: the API server
- * would refuse it.
+ * One cache of several, each of a namespace. With rights in these namespaces only, there is no list or watch over all:
+ * the API server would refuse it.
  */
 export class NamespacesCache<T extends KubeObject> implements Cache<T> {
   readonly kind: Kind;

@@ -19,8 +19,8 @@ export interface EventDraft {
 const NOTE_LENGTH_MAX = 1024;
 
 /**
- * Events are objects in etcd for an hour. A resource that does wrong all the time must not fill it, nor must a thousand of them: client-go
- * bounds them by object, too (25, then one in five minutes).
+ * Events are objects in etcd for an hour. A resource that does wrong all the time must not fill it, nor must a thousand
+ * of them: client-go bounds them by object, too (25, then one in five minutes).
  */
 const EACH = { burst: 25, everyMs: 30_000 };
 const ALL = { burst: 200, everyMs: 1_000 };

@@ -1,6 +1,6 @@
 /**
- * A cache of one kind, kept by list and watch, after client-go's reflector: list, watch from there on, go on from the last resource
- * version when a watch ends, list anew when the history from there is gone.
+ * A cache of one kind, kept by list and watch, after client-go's reflector: list, watch from there on, go on from the
+ * last resource version when a watch ends, list anew when the history from there is gone.
  */
 import { setTimeout } from 'node:timers/promises';
 import { collectionPath, type Kind } from './kinds.ts';

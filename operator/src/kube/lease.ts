@@ -10,8 +10,8 @@ import type { KubeObject } from './types.ts';
 /** Times as in client-go's defaults; see its leaderelection package for the reasoning. */
 const LEASE_DURATION_MS = 15_000;
 /**
- * Of another holder's: whoever wrote a Lease for thirty years blocks nobody, and for one second makes no second leader beside one that
- * lives. A version with times beyond these is not in sight.
+ * Of another holder's: whoever wrote a Lease for thirty years blocks nobody, and for one second makes no second leader
+ * beside one that lives. A version with times beyond these is not in sight.
  */
 const LEASE_DURATION_MS_MAX = 60_000;
 /** An int32; one more would be refused, and there would never be a leader again. */

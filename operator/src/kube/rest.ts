@@ -73,7 +73,8 @@ export class Rest {
 
   /**
    * One request; resolves with the decoded body.
-   * @throws ApiError for an answer other than 2xx, TooLongError for one beyond `bytesMax`, TypeError or DOMException when there is
+   * @throws ApiError for an answer other than 2xx, TooLongError for one beyond `bytesMax`, TypeError or DOMException
+   * when there is
    *   none, Error when this process may not write
    */
   async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {

@@ -20,8 +20,8 @@ interface ErrorEvent {
 }
 
 /**
- * Yields the changes from `query.resourceVersion` on, and returns when the API server ends the watch, or has been quiet for so long
- * that its connection may be dead: whoever watches goes on from the last resource version then.
+ * Yields the changes from `query.resourceVersion` on, and returns when the API server ends the watch, or has been quiet
+ * for so long that its connection may be dead: whoever watches goes on from the last resource version then.
  * @throws ApiError with status 410 when the history from there on is gone: list anew
  */
 export async function* watch(

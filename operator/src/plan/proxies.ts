@@ -42,22 +42,23 @@ export const SECURITY_CONTEXT = {
 };
 
 /**
- * Mount of every container that Corelane adds: an empty folder where the token of the pod's account would be. The account
- * is the user's choice, and may do more than a proxy that strangers talk to should be able to. (The pod's own field
- * automountServiceAccountToken would take the token away from the user's containers, too.)
+ * Mount of every container that Corelane adds: an empty folder where the token of the pod's account would be. The
+ * account is the user's choice, and may do more than a proxy that strangers talk to should be able to. (The pod's own
+ * field automountServiceAccountToken would take the token away from the user's containers, too.)
  */
 export const NO_TOKEN_MOUNT = { name: NO_TOKEN_VOLUME, mountPath: TOKEN_PATH, readOnly: true };
 
 /**
- * For every user of the container that mounts it (root owns the files, HAProxy is not root), and for no other container.
- * Optional: a pod whose Secret was deleted starts, works alone, and gets the key when there is one again.
+ * For every user of the container that mounts it (root owns the files, HAProxy is not root), and for no other
+ * container. Optional: a pod whose Secret was deleted starts, works alone, and gets the key when there is one again.
  */
 function peersKeyVolume(secretName: string): V1Volume {
   return { name: PEERS_KEY_VOLUME, secret: { secretName, optional: true, defaultMode: 0o444 } };
 }
 
 /**
- * Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files, the key of the peers, no token.
+ * Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files, the key of the peers, no
+ * token.
  * @param peersKeySecretName undefined where pods do not ask each other anything
  */
 export function proxyVolumes(configMapName: string, peersKeySecretName: string | undefined): V1Volume[] {
@@ -104,8 +105,8 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
     {
       ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar, { disk: disk(spec) }),
       ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
-      // By HTTP: the port is open before nginx is there, the entry point holds it. Not by exec, which costs a process of the
-      // container's engine each time, when a node that starts pods has the least to spare.
+      // By HTTP: the port is open before nginx is there, the entry point holds it. Not by exec, which costs a process
+      // of the container's engine each time, when a node that starts pods has the least to spare.
       startupProbe: probe(spec.ping.path, { periodSeconds: 1, failureThreshold: 30 }, PORTS.http),
       livenessProbe: { ...tcpProbe(PORTS.http), periodSeconds: 5, failureThreshold: 6 },
     },

@@ -3,7 +3,8 @@ import type { RenderService } from '../api/resource.ts';
 import { type PlannedObject, plannedObject } from './objects.ts';
 
 /**
- * The account that the template names, by either name of the field: the API server knows the old one (`serviceAccount`) and stores both.
+ * The account that the template names, by either name of the field: the API server knows the old one (`serviceAccount`)
+ * and stores both.
  */
 export function ownAccount({ spec }: RenderService): string | undefined {
   const { serviceAccountName, serviceAccount } = spec.template.spec ?? {};

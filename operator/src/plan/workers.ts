@@ -5,10 +5,9 @@ import type { RenderServiceSpec } from '../api/spec.ts';
 import { runtimeEnv, runtimeMounts } from './runtime.ts';
 
 /**
- * Worker containers number 0 to workersPerPod - 1.
- * User wins: image, command, args, resources, volumes, security context, and everything else not named here.
- * Corelane wins: name, PORT, WORKER_INDEX and CORELANE_..., ports (kubelet and Services never talk to a worker), lifecycle.
- * Both: NODE_OPTIONS (see runtime.ts).
+ * Worker containers number 0 to workersPerPod - 1. User wins: image, command, args, resources, volumes, security
+ * context, and everything else not named here. Corelane wins: name, PORT, WORKER_INDEX and CORELANE_..., ports (kubelet
+ * and Services never talk to a worker), lifecycle. Both: NODE_OPTIONS (see runtime.ts).
  */
 export function workerContainers(spec: RenderServiceSpec, template: V1Container): V1Container[] {
   const { ports: _ports, ...rest } = template;

@@ -1,6 +1,6 @@
 /**
- * Prometheus' text format, as far as HAProxy's exporter and the worker runtime write it. Pages come from pods, whose authors may be
- * anybody: reading one takes time in proportion to its length, whatever it says.
+ * Prometheus' text format, as far as HAProxy's exporter and the worker runtime write it. Pages come from pods, whose
+ * authors may be anybody: reading one takes time in proportion to its length, whatever it says.
  */
 
 /** A line such as `name{label="value"} 1`. No part can begin with what ends the part before it, so nothing is looked at twice. */

@@ -1,6 +1,7 @@
 /**
- * Why pods are missing or do not run: in the words of whoever says so (API server, scheduler, kubelet), and with the way out. What a user
- * would look for with `kubectl describe` of the ReplicaSet and of its pods. docs/why-no-pods.md shows them.
+ * Why pods are missing or do not run: in the words of whoever says so (API server, scheduler, kubelet), and with the
+ * way out. What a user would look for with `kubectl describe` of the ReplicaSet and of its pods. docs/why-no-pods.md
+ * shows them.
  */
 import { HAPROXY_CONTAINER, NGINX_CONTAINER } from '../api/names.ts';
 import type { KubeObject } from '../kube/types.ts';
@@ -128,8 +129,8 @@ function waiting(pod: KubeObject): string | undefined {
 }
 
 /**
- * A container that ends again and again, before kubelet says CrashLoopBackOff: while it backs off it goes on showing the end for up to a
- * minute, after each try. An init container may end well after a try that failed.
+ * A container that ends again and again, before kubelet says CrashLoopBackOff: while it backs off it goes on showing
+ * the end for up to a minute, after each try. An init container may end well after a try that failed.
  */
 function ending(pod: KubeObject): string | undefined {
   const { initContainerStatuses = [], containerStatuses = [] } = statusOf(pod);

@@ -75,7 +75,8 @@ const HAPROXY_PAGE = `/metrics?no-maint&metrics=${METRICS.join(',')}`;
  * @param get body of a page of port 8999; rejects when the time for this pod is over
  * @param workers names of the workers that the pod has; what it tells of others is not read
  * @param before the last sample of the same pod, if there is one
- * @returns the sample, the last stalls of the workers that were asked, and how many requests were refused since HAProxy started
+ * @returns the sample, the last stalls of the workers that were asked, and how many requests were refused since HAProxy
+ * started
  *   because their URL gets workers stuck
  * @throws what `get` throws for the first page, and when `signal` aborts
  */
@@ -139,7 +140,8 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
       (sessions.get('workers/waiting-room') ?? 0),
     // The only thing that the entrance answers by itself.
     queueFullTotal: page.sum('haproxy_frontend_intercepted_requests_total', { proxy: 'front' }),
-    // A place in the queue can end with no other error, but for peers that could not be reached (they are servers of backend line).
+    // A place in the queue can end with no other error, but for peers that could not be reached (they are servers of
+    // backend line).
     queueTimeoutTotal: page.sum('haproxy_backend_connection_errors_total', { proxy: 'line' }) - errors,
   };
 }

@@ -1,9 +1,10 @@
 /**
- * Reads every pod's metrics about four times a minute and keeps the last ones: what status tells of busy workers, queues
- * and crash loops, and what scaling decides on. Only the leader does it.
+ * Reads every pod's metrics about four times a minute and keeps the last ones: what status tells of busy workers,
+ * queues and crash loops, and what scaling decides on. Only the leader does it.
  *
  * To use it: `sampler.of(pod)` gives a pod's last `PodSample`, or undefined where none is fresh (a pod that has just
- * started, one that cannot be reached). A new sample enqueues the pod's RenderService only if it differs from the last one.
+ * started, one that cannot be reached). A new sample enqueues the pod's RenderService only if it differs from the last
+ * one.
  */
 import { PORTS } from '../api/names.ts';
 import type { KubeObject } from '../kube/types.ts';

@@ -4,8 +4,9 @@ import type { DataPlaneModel } from './model/index.ts';
 import { whole } from './safe.ts';
 
 /**
- * Version of docs/protocol.md, which is between this operator, the sidecar image and its worker runtime. It is one more whenever an image of the
- * version before would misunderstand something. The image refuses to start with another one, and says so.
+ * Version of docs/protocol.md, which is between this operator, the sidecar image and its worker runtime. It is one more
+ * whenever an image of the version before would misunderstand something. The image refuses to start with another one,
+ * and says so.
  */
 export const PROTOCOL_VERSION = 1;
 

@@ -1,6 +1,7 @@
 /**
- * The chart's ValidatingAdmissionPolicies: what a tenant may name in a RenderService, and what the operator's account may
- * write. On an API server of its own, because each case is tried without the policies first: it must be they who refuse.
+ * The chart's ValidatingAdmissionPolicies: what a tenant may name in a RenderService, and what the operator's account
+ * may write. On an API server of its own, because each case is tried without the policies first: it must be they who
+ * refuse.
  */
 import { installAdmissionPolicies } from '../support/admission-policies.ts';
 import { ApiClient, type Json, type KindName } from '../support/api-client.ts';

@@ -66,7 +66,8 @@ function decisions(name: string): Promise<number> {
 describe('per-core CPU', () => {
   test('above 20 % adds three pods, by way of spec.replicas', async () => {
     await world.createRenderService('shop', { replicas: 2, workersPerPod: 2 });
-    // Scaling only now: a look at one pod that is measured beside one that is not yet would make the mean less than 30 %.
+    // Scaling only now: a look at one pod that is measured beside one that is not yet would make the mean less than 30
+    // %.
     await whileUsing('shop', 300, 'both pods are ready', async () => {
       expect((await world.get('RenderService', 'shop')).status).toMatchObject({ readyReplicas: 2 });
     });

@@ -138,9 +138,9 @@ beforeAll(async () => {
 afterAll(() => OperatorProcess.killAll());
 
 /**
- * Calls that write, besides those for the Lease. The Lease is renewed by PUT; an object is repaired by PUT only together
- * with a PATCH, so leaving PUT out misses nothing. Whether there is a Secret with the peers' key the operator learns by
- * creating one: the answer 409 is no write.
+ * Calls that write, besides those for the Lease. The Lease is renewed by PUT; an object is repaired by PUT only
+ * together with a PATCH, so leaving PUT out misses nothing. Whether there is a Secret with the peers' key the operator
+ * learns by creating one: the answer 409 is no write.
  */
 async function writes(operator: OperatorProcess): Promise<number> {
   return await operator.sum(
@@ -181,7 +181,8 @@ test('everything that an API server changes about an object is applied once', as
   await Promise.all(NAMES.map((name) => world.untilApplied(name)));
   await settled('all objects', () => world.resourceVersions());
   atRest = await ownedVersions();
-  // Per RenderService: ConfigMap, two Services, budget, NetworkPolicy, Deployment; an account unless the template names one.
+  // Per RenderService: ConfigMap, two Services, budget, NetworkPolicy, Deployment; an account unless the template names
+  // one.
   expect(Object.keys(atRest)).toHaveLength(NAMES.length * 7 - 2);
   const deployment = await world.get('Deployment', 'account-by-its-old-name');
   expect(deployment.spec.template.spec.serviceAccountName).toBe('mine');

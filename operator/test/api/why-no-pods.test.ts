@@ -1,7 +1,8 @@
 /**
- * Worlds in which pods are missing or do not run, and what `Ready` says of each: the reason, and the way out. docs/why-no-pods.md is made of
- * them (UPDATE_GOLDEN=1). The refusals are the API server's own; there is no scheduler and no kubelet here, so the tests say in their place
- * what those said on a node (e2e/stories/why-no-pods.test.ts asks them).
+ * Worlds in which pods are missing or do not run, and what `Ready` says of each: the reason, and the way out.
+ * docs/why-no-pods.md is made of them (UPDATE_GOLDEN=1). The refusals are the API server's own; there is no scheduler
+ * and no kubelet here, so the tests say in their place what those said on a node (e2e/stories/why-no-pods.test.ts asks
+ * them).
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';

@@ -1,7 +1,7 @@
 /**
- * One API server for all files of the api project, which run side by side; each file has a namespace of its own in it. A test
- * that changes something for all (a definition) takes a server of its own. The chart's admission policies are in force: so
- * every test of the operator shows that it works under them.
+ * One API server for all files of the api project, which run side by side; each file has a namespace of its own in it.
+ * A test that changes something for all (a definition) takes a server of its own. The chart's admission policies are in
+ * force: so every test of the operator shows that it works under them.
  */
 import { installAdmissionPolicies } from './admission-policies.ts';
 import { ApiServer } from './api-server.ts';

@@ -1,6 +1,7 @@
 /**
  * metrics.k8s.io in a cluster without kubelets: a CustomResourceDefinition of that group. So the real API server serves
- * it, with its label selectors and its RBAC, and a test says what the pods use. The real metrics-server is in the stories.
+ * it, with its label selectors and its RBAC, and a test says what the pods use. The real metrics-server is in the
+ * stories.
  */
 import { type ApiClient, type Json, StatusError } from './api-client.ts';
 import { eventually } from './eventually.ts';

@@ -1,7 +1,7 @@
 /**
- * What the operator says where the API server has nothing to refuse, and what costs nobody anything. docs/bad-resources.md is made
- * from these tables; the test that makes such a world asks for the very text of its row (admission.test.ts sees to it that there is
- * one for each), so a message cannot change in one place only.
+ * What the operator says where the API server has nothing to refuse, and what costs nobody anything.
+ * docs/bad-resources.md is made from these tables; the test that makes such a world asks for the very text of its row
+ * (admission.test.ts sees to it that there is one for each), so a message cannot change in one place only.
  */
 
 interface Told {

@@ -168,7 +168,8 @@ function cost(count: number): number {
   return Math.min(...tries);
 }
 
-// Whoever may edit a Deployment can add as many as it holds. Quadratic it was 4 s for 20,000, in which no Lease is renewed.
+// Whoever may edit a Deployment can add as many as it holds. Quadratic it was 4 s for 20,000, in which no Lease is
+// renewed.
 test('eight times as many fields cost about eight times as much', () => {
   const few = cost(2_000);
   expect(cost(16_000)).toBeLessThan(24 * (few + 1));

@@ -1,6 +1,7 @@
 /**
- * The rooms of the house: the table in CONTRIBUTING.md says which folder may import which. Written here instead of by a package: those that
- * could do it (knip, dependency-cruiser) bring forty packages and more, or need the JavaScript API that TypeScript 7 does not have.
+ * The rooms of the house: the table in CONTRIBUTING.md says which folder may import which. Written here instead of by a
+ * package: those that could do it (knip, dependency-cruiser) bring forty packages and more, or need the JavaScript API
+ * that TypeScript 7 does not have.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';

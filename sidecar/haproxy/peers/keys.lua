@@ -1,4 +1,5 @@
--- The key that pods of one RenderService have in common (a Secret that only HAProxy's container mounts), and those before it.
+-- The key that pods of one RenderService have in common (a Secret that only HAProxy's container mounts), and those
+-- before it.
 local now_ms = require('clock')
 
 -- kubelet replaces the file some time after the Secret; one looks this often.

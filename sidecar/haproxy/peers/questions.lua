@@ -12,14 +12,15 @@ local KEPT_MAX = 4
 local UNUSED_MS_MAX = 5000
 -- How often one looks for questions that have got no answer in time.
 local OVERDUE_LOOK_MS = 20
--- An answer is a word, perhaps with a promise. HAProxy itself bounds a line: one that does not fit into its buffer never comes.
+-- An answer is a word, perhaps with a promise. HAProxy itself bounds a line: one that does not fit into its buffer
+-- never comes.
 local BODY_BYTES_MAX = 64
 local HEADERS_MAX = 16
 -- Begins a connection (PROXY protocol 2, LOCAL): a request that is handed over shows its ticket in there.
 local PROXY_HEADER = '\r\n\r\n\0\r\nQUIT\n\x20\x00\x00\x00'
 
--- Sockets that wait for an answer, and when they are to be given up. Not by settimeout: HAProxy 3.0.11 stops itself (BUG_ON)
--- when the time-out of a Lua socket has lapsed, https://github.com/haproxy/haproxy/issues/3442.
+-- Sockets that wait for an answer, and when they are to be given up. Not by settimeout: HAProxy 3.0.11 stops itself
+-- (BUG_ON) when the time-out of a Lua socket has lapsed, https://github.com/haproxy/haproxy/issues/3442.
 local give_up_ms = {}
 local asking = core.queue()
 
@@ -72,8 +73,8 @@ local function close_older_than(peer, unused_ms_max)
   end
 end
 
--- Closes what has been unused for long, and in a drain all: open sockets would hold a HAProxy that is to stop. To be called every
--- now and then.
+-- Closes what has been unused for long, and in a drain all: open sockets would hold a HAProxy that is to stop. To be
+-- called every now and then.
 local function close_unused(peer)
   close_older_than(peer, drain.is_draining() and 0 or UNUSED_MS_MAX)
 end
@@ -117,8 +118,8 @@ local function send(peer, port, headers, ends_ms)
   end
 end
 
--- Asks the address who it is. What it gets is worth something only at this very address; what it answers proves that it has
--- the key. From then on both know which process the other one is. Whether it is a peer.
+-- Asks the address who it is. What it gets is worth something only at this very address; what it answers proves that it
+-- has the key. From then on both know which process the other one is. Whether it is a peer.
 local function introduce(peer, port, ends_ms)
   local known_keys, shown = keys.all(), {}
   for _, key in ipairs(known_keys) do
@@ -155,8 +156,8 @@ local function ask_known(peer, port, headers_for, ends_ms)
 end
 
 -- Asks the peer { address, kept = {} }: its reply { body, known, its headers }, or nil if nobody who has the key has
--- answered in time. `known` is the process that is asked, { identity, key }, from which `headers_for` makes what the question
--- has beside its token. The peer is `is_self` if it is this one.
+-- answered in time. `known` is the process that is asked, { identity, key }, from which `headers_for` makes what the
+-- question has beside its token. The peer is `is_self` if it is this one.
 local function ask(peer, port, headers_for, answer_ms_max)
   local ends_ms = now_ms() + answer_ms_max - OVERDUE_LOOK_MS
   local was_known = peer.known ~= nil

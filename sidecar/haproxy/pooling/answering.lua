@@ -33,8 +33,8 @@ return function(settings, peers, capacity, lending, offering, borrowing)
     return 'full'
   end
 
-  -- Sets txn.answer, txn.token and perhaps txn.promise; for a question that HAProxy has to answer txn.token alone. Nothing for
-  -- somebody who does not have the key.
+  -- Sets txn.answer, txn.token and perhaps txn.promise; for a question that HAProxy has to answer txn.token alone.
+  -- Nothing for somebody who does not have the key.
   core.register_action('answer_peer', { 'http-req' }, function(txn)
     local headers = txn.http:req_get_headers()
     local function header(name) return headers[name] and headers[name][0] end

@@ -10,8 +10,9 @@ local askers, askers_count = {}, 0 -- by identity: { identity, key, question, an
 
 keys.on_change(function() askers, askers_count = {}, 0 end)
 
--- Addresses of this pod, at most one of each family. Not `dst`, which whoever opens the connection can write into the head of the
--- PROXY protocol: a stranger at an address that was a peer's could let another pod answer for him, and stand between the two.
+-- Addresses of this pod, at most one of each family. Not `dst`, which whoever opens the connection can write into the
+-- head of the PROXY protocol: a stranger at an address that was a peer's could let another pod answer for him, and
+-- stand between the two.
 local own_addresses = {}
 for address in (os.getenv('CORELANE_POD_IPS') or ''):gmatch('[%x.:]+') do
   if #own_addresses < 2 then own_addresses[#own_addresses + 1] = address end

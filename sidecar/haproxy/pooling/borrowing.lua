@@ -59,7 +59,8 @@ return function(settings, peers, capacity, borrowed)
     return hand_over[1]
   end)
 
-  -- Asks up to `count` random peers, one after the other. True when one had a slot. Not those that will offer one anyway.
+  -- Asks up to `count` random peers, one after the other. True when one had a slot. Not those that will offer one
+  -- anyway.
   local function ask_round(count)
     local list, now = {}, now_ms()
     for _, peer in ipairs(peers.known()) do

@@ -1,4 +1,5 @@
--- Runs `work` again and again, in a task of HAProxy. An error in it (HAProxy is out of some resource) must not end what it does for ever.
+-- Runs `work` again and again, in a task of HAProxy. An error in it (HAProxy is out of some resource) must not end what
+-- it does for ever.
 return function(work)
   core.register_task(function()
     while true do

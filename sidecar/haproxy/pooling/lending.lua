@@ -31,8 +31,8 @@ return function(peers, capacity)
     return promise
   end
 
-  -- A request comes from a peer, with the ticket that it has got for it. Sets txn.proof, and txn.slot_kept if it finds the
-  -- slot that was kept for it; nothing for somebody who has no reservation.
+  -- A request comes from a peer, with the ticket that it has got for it. Sets txn.proof, and txn.slot_kept if it finds
+  -- the slot that was kept for it; nothing for somebody who has no reservation.
   core.register_action('admit_hand_over', { 'http-req' }, function(txn)
     local ticket = txn:get_var('txn.ticket')
     local entry = ticket and tickets:take(ticket, now_ms())

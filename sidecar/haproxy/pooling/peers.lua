@@ -48,14 +48,14 @@ return function(settings)
     candidates_at = -math.huge
   end
 
-  -- Who has a reservation hands a request over with its ticket, once; the response shows the proof that it comes from who
-  -- has reserved. Both follow from the token of the reservation for those who have the key.
+  -- Who has a reservation hands a request over with its ticket, once; the response shows the proof that it comes from
+  -- who has reserved. Both follow from the token of the reservation for those who have the key.
   local function ticket_and_proof(key, promise, from, to)
     return tokens.pair(key, 'hand-over', promise, from, to)
   end
 
-  -- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it has
-  -- use for another one) or "none"; nil if it does not answer. With "yes" comes what to hand over a request with.
+  -- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it
+  -- has use for another one) or "none"; nil if it does not answer. With "yes" comes what to hand over a request with.
   local function ask(peer, what, answer_ms_max, promise_for)
     local function headers(other)
       local promise = promise_for and promise_for(other)

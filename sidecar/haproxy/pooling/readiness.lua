@@ -22,8 +22,8 @@ return function(settings, peers, capacity)
     return list
   end
 
-  -- Whether new connections had better go to another pod. Never when no other is known to have room: a fleet that is full
-  -- everywhere stays ready everywhere.
+  -- Whether new connections had better go to another pod. Never when no other is known to have room: a fleet that is
+  -- full everywhere stays ready everywhere.
   core.register_fetches('corelane_shed', function()
     return is_full and #peers_with_room() > 0
   end)

@@ -1,5 +1,5 @@
--- Places of requests that are held. Nobody is told that a client has gone: its requests keep their places until the hold is
--- over. So whoever has most of them makes room. Computes only.
+-- Places of requests that are held. Nobody is told that a client has gone: its requests keep their places until the
+-- hold is over. So whoever has most of them makes room. Computes only.
 local places = {}
 places.__index = places
 

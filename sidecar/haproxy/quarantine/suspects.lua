@@ -1,13 +1,14 @@
--- URLs that have got workers stuck lately, and what is left of `kills` (settings) for each. Computes only: what tables and ACLs
--- are, its caller says.
+-- URLs that have got workers stuck lately, and what is left of `kills` (settings) for each. Computes only: what tables
+-- and ACLs are, its caller says.
 local suspects = {}
 suspects.__index = suspects
 
 -- A watchdog kills no worker more often than twice a second. Beyond it nothing is noted.
 local ENTRIES_MAX = 20000
 
--- `settings`: 'kills', 'window-ms', 'duration-ms', 'stall-ms'. `answered(url)`: how often it has been answered, and how often
--- in the last seconds; nil if that is forgotten. `changed(what, key, is_in)`: what is "suspect" or "refused" changes.
+-- `settings`: 'kills', 'window-ms', 'duration-ms', 'stall-ms'. `answered(url)`: how often it has been answered, and how
+-- often in the last seconds; nil if that is forgotten. `changed(what, key, is_in)`: what is "suspect" or "refused"
+-- changes.
 local function new(settings, answered, changed)
   return setmetatable({
     settings = settings,
@@ -34,8 +35,8 @@ function suspects:recent(url, now)
   return list
 end
 
--- Whether it is fine for most: answered more often than killed since the first of these kills began. What was before does not
--- count, for a page that many see may be broken from now on. Before a kill any answer will do.
+-- Whether it is fine for most: answered more often than killed since the first of these kills began. What was before
+-- does not count, for a page that many see may be broken from now on. Before a kill any answer will do.
 function suspects:is_fine(url, list)
   local answered = self.answered(url) or 0
   -- The table has forgotten the URL meanwhile.
@@ -43,8 +44,8 @@ function suspects:is_fine(url, list)
   return answered - (list[1] and list[1].answered or 0) > #list
 end
 
--- What is left of `kills` for this client, and for all. One client's kills are one for all others: what a stranger does to
--- himself he cannot do to them.
+-- What is left of `kills` for this client, and for all. One client's kills are one for all others: what a stranger does
+-- to himself he cannot do to them.
 function suspects:credit(list, client)
   local own, by_client, all = 0, {}, 0
   for _, kill in ipairs(list) do

@@ -1,4 +1,5 @@
--- What is known of requests whose first try has got no answer: whether it is certain that it was not begun. Computes only.
+-- What is known of requests whose first try has got no answer: whether it is certain that it was not begun. Computes
+-- only.
 local verdicts = {}
 verdicts.__index = verdicts
 

@@ -1,7 +1,7 @@
 /**
- * A hostile neighbour: `flood.mjs HOST PORT CONNECTIONS SECONDS KIND[:PATH]...` keeps so many connections open for so long, of
- * all kinds in turn, opens a new one for each that is closed (at most OPENED_PER_SECOND_MAX), and prints at its end, as JSON, how
- * it was received.
+ * A hostile neighbour: `flood.mjs HOST PORT CONNECTIONS SECONDS KIND[:PATH]...` keeps so many connections open for so
+ * long, of all kinds in turn, opens a new one for each that is closed (at most OPENED_PER_SECOND_MAX), and prints at
+ * its end, as JSON, how it was received.
  *   idle      says nothing
  *   half      half of a request's head, and no more
  *   slow      a byte of a head every 0.2 s

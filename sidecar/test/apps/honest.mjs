@@ -1,8 +1,9 @@
 /**
- * Honest clients: `honest.mjs RATE HOST...` sends RATE requests a second for as long as its standard input is open, each when its
- * time has come, whatever the others do, to all hosts in turn over kept connections. Every fourth is a POST. For each it writes
- * `{ at, ms, failed?, foreign? }`: milliseconds of the wall clock, how long it took from the time at which it was to be sent; a status
- * other than 200 and who made it, or an error; whether the answer was another one's.
+ * Honest clients: `honest.mjs RATE HOST...` sends RATE requests a second for as long as its standard input is open,
+ * each when its time has come, whatever the others do, to all hosts in turn over kept connections. Every fourth is a
+ * POST. For each it writes `{ at, ms, failed?, foreign? }`: milliseconds of the wall clock, how long it took from the
+ * time at which it was to be sent; a status other than 200 and who made it, or an error; whether the answer was another
+ * one's.
  */
 import http from 'node:http';
 
@@ -44,7 +45,8 @@ function ask(number, dueMs) {
       });
     },
   );
-  // What is sent over a kept connection that ends in this moment is lost for a client that does not try again; browsers do.
+  // What is sent over a kept connection that ends in this moment is lost for a client that does not try again; browsers
+  // do.
   request.on('error', (error) => tell({ failed: error.code ?? error.name, isReused: request.reusedSocket }));
   request.end(body);
 }

@@ -1,7 +1,7 @@
 /**
- * A server that speaks HTTP without node:http and keeps connections: what it sends beyond its Content-Length is not cut. Requests:
- * id=NAME, ms=N (time of the render), length=N (announce N bytes and send 10), more=TEXT (0.1 s after the response). With HTTP_FIRST
- * it is one of node:http until $EVENTS.plain exists; with CLUSTER=N there are N of it.
+ * A server that speaks HTTP without node:http and keeps connections: what it sends beyond its Content-Length is not
+ * cut. Requests: id=NAME, ms=N (time of the render), length=N (announce N bytes and send 10), more=TEXT (0.1 s after
+ * the response). With HTTP_FIRST it is one of node:http until $EVENTS.plain exists; with CLUSTER=N there are N of it.
  */
 'use strict';
 

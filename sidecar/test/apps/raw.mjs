@@ -1,7 +1,8 @@
 /**
  * Sends bytes as they are. Reads JSON lines `{ id, host, port, parts, done, waitMs }` from standard input, and writes
- * `{ id, received, isClosed }` for each: `parts` are hexadecimal bytes, or pauses in milliseconds; it waits until the connection
- * ends, until `done` (a pattern) fits to what has come and no more comes for a moment, or for `waitMs`. Bytes that come are hexadecimal.
+ * `{ id, received, isClosed }` for each: `parts` are hexadecimal bytes, or pauses in milliseconds; it waits until the
+ * connection ends, until `done` (a pattern) fits to what has come and no more comes for a moment, or for `waitMs`.
+ * Bytes that come are hexadecimal.
  */
 import net from 'node:net';
 import { createInterface } from 'node:readline';

@@ -1,6 +1,6 @@
 /**
- * A launcher that starts its server again whenever it has ended, until it is told to stop itself: as PM2 and nodemon do.
- * STAYS=1: one that starts none, and lives on if that was killed.
+ * A launcher that starts its server again whenever it has ended, until it is told to stop itself: as PM2 and nodemon
+ * do. STAYS=1: one that starts none, and lives on if that was killed.
  */
 'use strict';
 

@@ -1,6 +1,6 @@
 /**
- * Somebody at an address that DNS gives as a peer's, on the peers' port. Writes to standard output whatever it gets, one
- * JSON text per piece. MODE says what it answers; KEY is set for one that has been a peer and promises slots.
+ * Somebody at an address that DNS gives as a peer's, on the peers' port. Writes to standard output whatever it gets,
+ * one JSON text per piece. MODE says what it answers; KEY is set for one that has been a peer and promises slots.
  */
 import net from 'node:net';
 import { networkInterfaces } from 'node:os';

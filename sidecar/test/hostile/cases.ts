@@ -1,6 +1,7 @@
 /**
- * Hostile bytes, and what must come of them. Each case says to whom it goes, from where, and how it may be answered; what must
- * hold after all of them (nobody's request is mistaken for another one's, no worker has two, nothing ends) is `holds.ts`.
+ * Hostile bytes, and what must come of them. Each case says to whom it goes, from where, and how it may be answered;
+ * what must hold after all of them (nobody's request is mistaken for another one's, no worker has two, nothing ends) is
+ * `holds.ts`.
  *
  * In a target the id says what it is: `outer-...` may be rendered, `smuggled-...` never.
  */
@@ -490,7 +491,8 @@ const connections = group('connections', PORTS.http, [
     /^502 200$/,
     head('GET /?id=outer-c-28&hints=2&status=102 HTTP/1.1') + get('outer-c-28b', CLOSE),
   ],
-  // What h2spec and http-garden try beside all these: frames of HTTP/2 that need no settings, and ends of lines and lengths that parsers see differently.
+  // What h2spec and http-garden try beside all these: frames of HTTP/2 that need no settings, and ends of lines and
+  // lengths that parsers see differently.
   ['h2-goaway-first', REFUSED, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0'],
   ['h2-half-preface', REFUSED, 'PRI * HTTP/2.0\r\n'],
   ['h2-preface-after-request', /^200( [45]\d\d)?$/, get('outer-c-31') + 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
