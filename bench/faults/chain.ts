@@ -1,4 +1,7 @@
-/** What the way to a worker costs, by GET and by POST: an empty render straight to the worker, and through the proxies, in turn. */
+/**
+ * What the way to a worker costs, by GET and by POST: an empty render straight to the worker, and through the proxies,
+ * in turn.
+ */
 import { cpuMs } from '../lib/cpu.ts';
 import { type Group, runLoad } from '../lib/load.ts';
 import { median } from '../lib/stats.ts';

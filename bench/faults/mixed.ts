@@ -15,7 +15,9 @@ const RENDER_MS = 70;
 const MIXED_CLIENTS = [13, 20, 30];
 /** Some 3,000 requests: fewer make a 99th percentile of a handful. */
 const SECONDS = 20;
-/** A server's first hundred requests are slow, and a container that has just been started has work to do beside them. */
+/**
+ * A server's first hundred requests are slow, and a container that has just been started has work to do beside them.
+ */
 const WARM_UP_SECONDS = 8;
 
 export interface MixedResult {

@@ -1,4 +1,7 @@
-/** What it costs a request to be handed over: the same empty render asked for at a pod that is busy, and at the one that is free. */
+/**
+ * What it costs a request to be handed over: the same empty render asked for at a pod that is busy, and at the one that
+ * is free.
+ */
 import { runLoad } from '../lib/load.ts';
 import { median } from '../lib/stats.ts';
 import { FLEETS, type FleetKind } from './systems.ts';

@@ -11,7 +11,9 @@ export async function cpuMs(container: string): Promise<number> {
   return lines.split('\n').reduce((sum, line) => sum + accountMs(line), 0);
 }
 
-/** CPU time in a line of /proc/PID/stat. The process's name, which may have blanks in it, stands between parentheses. */
+/**
+ * CPU time in a line of /proc/PID/stat. The process's name, which may have blanks in it, stands between parentheses.
+ */
 export function accountMs(line: string): number {
   const fields = line
     .slice(line.lastIndexOf(')') + 2)

@@ -36,7 +36,9 @@ export interface Readiness {
 /** Requests that are sent in one way. They are named `GROUP-0`, `GROUP-1` ... */
 export interface Group {
   name: string;
-  /** Closed loop: this many clients, each of which waits for its answer; `requests` are taken in turn, over and over. */
+  /**
+   * Closed loop: this many clients, each of which waits for its answer; `requests` are taken in turn, over and over.
+   */
   concurrency?: number;
   /** Closed loop: it ends after so many requests or seconds. */
   count?: number;

@@ -1,7 +1,9 @@
 /** What all benches begin and end with. */
 import { prepare, removeAll } from '../../e2e/harness/engine/docker.ts';
 
-/** Runs `work` once engine and images are there. Whatever happens, and on SIGINT and SIGTERM, no container stays behind. */
+/**
+ * Runs `work` once engine and images are there. Whatever happens, and on SIGINT and SIGTERM, no container stays behind.
+ */
 export async function runBench(work: () => Promise<void>): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM']) {
     process.once(signal, () => {

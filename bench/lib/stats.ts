@@ -8,7 +8,10 @@ export interface Latency {
   max: number;
 }
 
-/** The nearest-rank percentile of ascending values: the smallest that at least `percent` % do not exceed. NaN without values. */
+/**
+ * The nearest-rank percentile of ascending values: the smallest that at least `percent` % do not exceed. NaN without
+ * values.
+ */
 export function percentile(sorted: ArrayLike<number>, percent: number): number {
   return nearestRank(sorted, percent) ?? Number.NaN;
 }

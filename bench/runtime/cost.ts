@@ -18,7 +18,9 @@ const RATE = 10;
 const ROUNDS = 1_000_000;
 /** The program's young generation, which V8 doubles by chance: small in both. */
 const FLAG = '--max-semi-space-size=1';
-/** The heap of a program grows until it is collected: one look would be chance. The looks of the last half of the time. */
+/**
+ * The heap of a program grows until it is collected: one look would be chance. The looks of the last half of the time.
+ */
 const LOOKS = 15;
 /** 100 ticks of the kernel's clock are a second everywhere. */
 const TICKS_PER_SECOND = 100;

@@ -1,4 +1,6 @@
-/** Each way in which a worker can fail, while other requests queue: what its client got, what was logged, what it cost. */
+/**
+ * Each way in which a worker can fail, while other requests queue: what its client got, what was logged, what it cost.
+ */
 import { Pod, until, type WorkerEvent } from '../../e2e/harness/engine/pod.ts';
 import { mounted } from './mounted-node.ts';
 

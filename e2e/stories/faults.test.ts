@@ -14,7 +14,9 @@ import { type LivePod, type LiveRenderService, podsOf } from '../harness/cluster
 const isFull = process.env.BENCH === 'full';
 const PODS = isFull ? 4 : 3;
 const WORKER_FAULTS = isFull ? 20 : 1;
-/** Three a pod: at the fourth death without 10 s of life in between the entry point leaves a proxy to kubelet (ADR 8). */
+/**
+ * Three a pod: at the fourth death without 10 s of life in between the entry point leaves a proxy to kubelet (ADR 8).
+ */
 const PROXY_KILLS = isFull ? 3 * PODS : 1;
 /** With 15 a second of the other two clients a load of 0.64 of eight workers; in CI 0.46 of six. */
 const RENDER_MS = isFull ? '35' : '50';
@@ -61,7 +63,9 @@ async function pagesOfAll(path: string): Promise<string[]> {
   return Promise.all(pods.map(({ metadata }) => page(metadata.name, 8999, path)));
 }
 
-/** Sends a signal to the process that serves in worker-0: the youngest that runs Node.js, the oldest is the supervisor. */
+/**
+ * Sends a signal to the process that serves in worker-0: the youngest that runs Node.js, the oldest is the supervisor.
+ */
 function signalWorker(pod: string, signal: string): Promise<string> {
   const script = `node=$(readlink /proc/1/exe)
     for pid in $(ls /proc | grep -E '^[0-9]+$' | sort -n); do

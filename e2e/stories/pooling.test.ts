@@ -1,4 +1,6 @@
-/** Connections that stick to one pod, on a real cluster: the other pods' workers serve most of what comes through them. */
+/**
+ * Connections that stick to one pod, on a real cluster: the other pods' workers serve most of what comes through them.
+ */
 import { apply, eventually, get, kubectl } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
 import { type LoadResult, startLoad } from '../harness/cluster/load.ts';

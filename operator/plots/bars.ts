@@ -1,4 +1,7 @@
-/** Groups of bars. The axis is logarithmic and begins at 1: values that differ by factors of a thousand are read side by side. */
+/**
+ * Groups of bars. The axis is logarithmic and begins at 1: values that differ by factors of a thousand are read side by
+ * side.
+ */
 import { at, type ColorOf, heading, line, logarithmicTicks, type Part, text, WIDTH } from './svg.ts';
 
 export interface BarChart {

@@ -29,7 +29,10 @@ function podsFor({ model, objective }: Pick<Scenario, 'model' | 'objective'>, rp
   return workers && Math.ceil(workers / model.workersPerPod);
 }
 
-/** Pods at which per-core CPU (or occupancy) at the day's peak stands at the policy's threshold: the same head-room, always. */
+/**
+ * Pods at which per-core CPU (or occupancy) at the day's peak stands at the policy's threshold: the same head-room,
+ * always.
+ */
 function podsByRule({ trace, model, policy }: Scenario): number {
   const offered = peakBetween(trace, 0, Number.MAX_SAFE_INTEGER) * model.renderMeanS;
   return Math.ceil(offered / (policy.up.steps[0]?.above ?? 1) / model.workersPerPod);

@@ -38,7 +38,10 @@ export interface Result {
   /** A removal, and an addition within ten minutes, although traffic was the same. */
   flaps: number;
   mostPods: number;
-  /** Seconds from the day's steepest rise of traffic until the pods that it takes were ready; undefined if they never were. */
+  /**
+   * Seconds from the day's steepest rise of traffic until the pods that it takes were ready; undefined if they never
+   * were.
+   */
   reachedS?: number | undefined;
   /** One for every minute of the trace. */
   slots: Slot[];

@@ -1,4 +1,6 @@
-/** Metrics of the operator, in Prometheus' conventions: base units, `_total` for counters. docs/metrics.md lists them. */
+/**
+ * Metrics of the operator, in Prometheus' conventions: base units, `_total` for counters. docs/metrics.md lists them.
+ */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
 /** All metrics of one operator process. */

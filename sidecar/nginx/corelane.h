@@ -1,4 +1,7 @@
-/* Who is turned out of nginx when somebody else needs the place (docs/adr/0025-the-slowest-makes-room.md), and what nginx 1.26 cannot do yet. */
+/*
+ * Who is turned out of nginx when somebody else needs the place (docs/adr/0025-the-slowest-makes-room.md), and what
+ * nginx 1.26 cannot do yet.
+ */
 #ifndef CORELANE_H
 #define CORELANE_H
 

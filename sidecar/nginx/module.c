@@ -82,8 +82,8 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
   return NGX_OK;
 }
 
-#define DIRECTIVE(name, set, field)                                                                                            \
-  { ngx_string("corelane_" name), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set, NGX_HTTP_MAIN_CONF_OFFSET,                         \
+#define DIRECTIVE(name, set, field)                                                                      \
+  { ngx_string("corelane_" name), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set, NGX_HTTP_MAIN_CONF_OFFSET,   \
     offsetof(corelane_conf_t, field), NULL }
 
 static ngx_command_t commands[] = {

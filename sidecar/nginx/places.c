@@ -79,7 +79,10 @@ static ngx_uint_t kinds_of(ngx_http_request_t *r, corelane_conf_t *conf) {
   return r->headers_in.content_length_n > (off_t) conf->body_memory ? REQUEST | BODY | LARGE_BODY : REQUEST | BODY;
 }
 
-/* Answered: nginx only waits for its client to go (lingering_close). The connection of a request that is at work is never reusable. */
+/*
+ * Answered: nginx only waits for its client to go (lingering_close). The connection of a request that is at work is
+ * never reusable.
+ */
 static ngx_uint_t is_lingering(place_t *place) {
   return place->request->connection->reusable;
 }
@@ -88,7 +91,8 @@ static ngx_uint_t is_lingering(place_t *place) {
 static ngx_uint_t is_sending(place_t *place) {
   ngx_http_request_t *r = place->request;
 
-  return !is_lingering(place) && (place->kinds & BODY) && r->request_body && r->request_body->rest != 0 && r->connection->read->timer_set;
+  if (is_lingering(place) || !(place->kinds & BODY)) return 0;
+  return r->request_body && r->request_body->rest != 0 && r->connection->read->timer_set;
 }
 
 /* nginx waits until it has read more of its response. */
@@ -108,7 +112,8 @@ static ngx_msec_int_t still_ms(place_t *place, ngx_uint_t sending) {
   ngx_connection_t *c = r->connection;
   ngx_http_core_loc_conf_t *core = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-  return sending ? since(c->read->timer.key - core->client_body_timeout) : since(c->write->timer.key - core->send_timeout);
+  if (sending) return since(c->read->timer.key - core->client_body_timeout);
+  return since(c->write->timer.key - core->send_timeout);
 }
 
 /* How long it has been the client's turn: the response is there. */

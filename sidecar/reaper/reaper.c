@@ -27,7 +27,10 @@ static void forward(int number) {
   if (worker > 0) kill(worker, number);
 }
 
-/* 0 if it has ended. The name of a process, which may have blanks and brackets in it, ends with the last bracket of the line. */
+/*
+ * 0 if it has ended. The name of a process, which may have blanks and brackets in it, ends with the last bracket of the
+ * line.
+ */
 static pid_t parent_of(pid_t pid) {
   char path[64], line[512], *end;
   int parent = 0;
@@ -105,7 +108,10 @@ int main(int argc, char **argv) {
   } while (pid != worker && (pid > 0 || errno == EINTR));
   worker = 0;
 
-  /* 10 ms: one that is just being made may be missing in the list. One that cannot be killed must not hide the worker's end for ever. */
+  /*
+   * 10 ms: one that is just being made may be missing in the list. One that cannot be killed must not hide the worker's
+   * end for ever.
+   */
   for (int n = 0; n < LOOKS_MAX; n++) {
     kill_children();
     pid = waitpid(-1, &result, WNOHANG);

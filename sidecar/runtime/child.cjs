@@ -12,7 +12,9 @@ const { dispatch, state } = require('./state.cjs');
 
 /** Programs that stand in front of others as process 1 and do not care how those end. */
 const INITS = ['tini', 'tini-static', 'docker-init', 'dumb-init', 'catatonit'];
-/** Allowed in NODE_OPTIONS by each version: the list of all that are costs 1.5 MB, and these are there in most workers. */
+/**
+ * Allowed in NODE_OPTIONS by each version: the list of all that are costs 1.5 MB, and these are there in most workers.
+ */
 const ALWAYS_ALLOWED = ['--max-old-space-size', '--max-semi-space-size'];
 const REAPER = join(__dirname, 'reaper');
 
@@ -53,7 +55,10 @@ function start() {
   });
 }
 
-/** CORELANE_NODE_FLAGS before the user's own, which win. A flag that this Node.js does not allow there would keep it from starting. */
+/**
+ * CORELANE_NODE_FLAGS before the user's own, which win. A flag that this Node.js does not allow there would keep it
+ * from starting.
+ */
 function nodeOptions() {
   const [entry = '', ...users] = (process.env.NODE_OPTIONS ?? '').split(' ');
   const flags = (process.env.CORELANE_NODE_FLAGS ?? '').split(' ').filter(Boolean);
@@ -70,7 +75,10 @@ function exitCode(code, signal) {
   return signal ? 128 + constants.signals[signal] : (code ?? 1);
 }
 
-/** Whether somebody (a shell, a script) goes on with the exit code of this process; kubelet and inits only start it again. */
+/**
+ * Whether somebody (a shell, a script) goes on with the exit code of this process; kubelet and inits only start it
+ * again.
+ */
 function isExitAwaited() {
   if (process.pid === 1) return false;
   if (process.ppid === 1) return !INITS.includes(name(1));

@@ -1,4 +1,7 @@
-/** Gives back the memory that a start leaves behind: V8 collects when it runs out of room, which an idle isolate hardly ever does. */
+/**
+ * Gives back the memory that a start leaves behind: V8 collects when it runs out of room, which an idle isolate hardly
+ * ever does.
+ */
 'use strict';
 
 /** When what has been loaded for the start is garbage. */

@@ -17,7 +17,10 @@ const PROXY_MS = 1_000;
 const OVERDUE_MS = 2_000;
 /** A response whose connection has ended in its middle: the program is told, and mostly never ends it by itself. */
 const CUT_MS = 1_000;
-/** HAProxy gives up idle connections long before, and knows when it does. Node.js or the program would do so in the midst of a request. */
+/**
+ * HAProxy gives up idle connections long before, and knows when it does. Node.js or the program would do so in the
+ * midst of a request.
+ */
 const KEEP_ALIVE_MS = 60_000;
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
@@ -108,7 +111,9 @@ class ConcurrencyLimiter {
     };
   }
 
-  /** No proxy can: HAProxy knows silence only. What was written before is still sent; who does not read it is silent. */
+  /**
+   * No proxy can: HAProxy knows silence only. What was written before is still sent; who does not read it is silent.
+   */
   #limitAge(socket) {
     if (!this.#webSocketMs || typeof socket?.destroySoon !== 'function') return;
     const timer = setTimeout(() => socket.destroySoon(), this.#webSocketMs);

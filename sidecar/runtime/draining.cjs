@@ -32,7 +32,9 @@ function isIdle({ idleBeats }) {
   return idleBeats >= IDLE_BEATS;
 }
 
-/** Ends a drain after which the worker goes on: when its event loop turns, and not before. Else the watchdog ends it. */
+/**
+ * Ends a drain after which the worker goes on: when its event loop turns, and not before. Else the watchdog ends it.
+ */
 async function undrain(server) {
   const drained = state.child;
   const { beats } = server;

@@ -11,7 +11,10 @@ const { GC_KINDS, LAG_BUCKETS, SPACES_MAX, allocate, observe, views } = require(
 
 /** Heap sizes are written down at most this often: asking V8 takes 20 microseconds. */
 const HEAP_MS = 1_000;
-/** For the thread; a source map of 8 MiB needs most of it. Its young generation is small because its memory is the user's. */
+/**
+ * For the thread; a source map of 8 MiB needs most of it. Its young generation is small because its memory is the
+ * user's.
+ */
 const THREAD_LIMITS = { maxOldGenerationSizeMb: 160, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 };
 
 const GC_OF_KIND = {

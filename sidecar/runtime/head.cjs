@@ -4,12 +4,21 @@
  */
 'use strict';
 
-/** The proxies take headers of this name from what comes from outside, so a program that passes on its client's headers has none. */
+/**
+ * The proxies take headers of this name from what comes from outside, so a program that passes on its client's headers
+ * has none.
+ */
 const HEADER = 'x-corelane-runtime';
 const VALUE = 'true';
-/** A name that somebody else's DNS lets lead here (DNS rebinding) is not among these; `worker` is what `corelane profile` says. */
+/**
+ * A name that somebody else's DNS lets lead here (DNS rebinding) is not among these; `worker` is what `corelane
+ * profile` says.
+ */
 const HOST = /^(127\.0\.0\.1|localhost|\[::1\]|worker)(:[0-9]+)?$/i;
-/** A URL with line breaks in it adds headers in a client that does not mind; what the client puts behind the URL is somewhere, too. */
+/**
+ * A URL with line breaks in it adds headers in a client that does not mind; what the client puts behind the URL is
+ * somewhere, too.
+ */
 const END_OF_REQUEST_LINE = /HTTP\/[0-9.]+\s*$/i;
 
 /**

@@ -20,7 +20,10 @@ const TAKE_MS = 5_000;
 /** HAProxy passes on no longer ones; what processes of the worker say is shorter. */
 const HEAD_BYTES_MAX = 16_384;
 const LINE_BYTES_MAX = 512;
-/** Connections of strangers, of which the proxies have a handful. Past that the oldest one goes: the next question of HAProxy must get through. */
+/**
+ * Connections of strangers, of which the proxies have a handful. Past that the oldest one goes: the next question of
+ * HAProxy must get through.
+ */
 const STRANGERS_MAX = 128;
 /** A reader of a heap snapshot that takes nothing for so long has gone. */
 const UNREAD_MS = 60_000;
@@ -44,7 +47,10 @@ function respond(socket, { status, type = 'text/plain', headers = {}, body, sour
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }
 
-/** In chunks: not everybody in between passes on the end of a connection. One that is not whole ends without the last chunk. */
+/**
+ * In chunks: not everybody in between passes on the end of a connection. One that is not whole ends without the last
+ * chunk.
+ */
 function stream(socket, source, isWhole) {
   let unread;
   const stop = () => {
@@ -75,7 +81,10 @@ function stream(socket, source, isWhole) {
   source.resume();
 }
 
-/** Calls `handler` with the first line, for HTTP with the whole head; what comes after it stays in the socket, which waits. */
+/**
+ * Calls `handler` with the first line, for HTTP with the whole head; what comes after it stays in the socket, which
+ * waits.
+ */
 function readHead(socket, handler) {
   let read = Buffer.alloc(0);
   const late = setTimeout(() => socket.destroy(), HEAD_MS);

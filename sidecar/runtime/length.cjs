@@ -22,7 +22,9 @@ function parse(value) {
   return bytes === undefined ? undefined : Number(bytes);
 }
 
-/** Of a response as it stands: the length that it announces; undefined if Node.js frames it (chunks), or it has no body. */
+/**
+ * Of a response as it stands: the length that it announces; undefined if Node.js frames it (chunks), or it has no body.
+ */
 function announced(response) {
   if (!response._hasBody || NO_BODY.includes(response.statusCode)) return undefined;
   if (!response.headersSent)
@@ -32,7 +34,10 @@ function announced(response) {
   return parse(/\r\ncontent-length:([^\r]*)/i.exec(response._header)?.[1]);
 }
 
-/** A chunk as `write` and `end` take it, so that its length is known; anything else Node.js refuses, or it is their callback. */
+/**
+ * A chunk as `write` and `end` take it, so that its length is known; anything else Node.js refuses, or it is their
+ * callback.
+ */
 function plain(chunk, encoding) {
   return typeof chunk === 'string' && !PLAIN.includes(encoding) ? Buffer.from(chunk, encoding) : chunk;
 }

@@ -165,7 +165,7 @@ function restart(life, { atMs, code, signal, exitCode }) {
   };
 }
 
-// ---- the table: phase -> event -> ways, of which the first whose condition holds is taken. Without `to` the phase stays;
+// The table: phase -> event -> ways, of which the first whose condition holds is taken. Without `to` the phase stays.
 // `ends`: so does the supervisor.
 
 const greeting = [{ act: greet }];

@@ -1,4 +1,7 @@
-/** The processes of a worker as /proc shows them: found by the marker in their environment, even when nobody is their parent. */
+/**
+ * The processes of a worker as /proc shows them: found by the marker in their environment, even when nobody is their
+ * parent.
+ */
 'use strict';
 
 const { readdirSync, readFileSync } = require('node:fs');

@@ -1,4 +1,7 @@
-/** HAProxy's three questions, and what the supervisor answers: is the worker up, is it there, may its connections be kept. */
+/**
+ * HAProxy's three questions, and what the supervisor answers: is the worker up, is it there, may its connections be
+ * kept.
+ */
 'use strict';
 
 const { agentOf } = require('./agent.cjs');

@@ -28,7 +28,10 @@ function listening() {
   dispatch('listening', { isCold: warmup.isConfigured, isWatched: state.servers.size > 0 });
 }
 
-/** A worker that is not guarded, or not yet, must not be up as long as HAProxy may still believe in the guard of the one before. */
+/**
+ * A worker that is not guarded, or not yet, must not be up as long as HAProxy may still believe in the guard of the one
+ * before.
+ */
 async function guardTold() {
   const limitMs = nowMs() + UNACKNOWLEDGED_MS;
   while (state.guardSaid !== UNGUARDED && !isGuarded() && nowMs() < limitMs) await sleep(GUARD_CHECK_MS);

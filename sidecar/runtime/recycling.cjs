@@ -75,7 +75,10 @@ function siblingIsUp(port) {
   });
 }
 
-/** Whether half of the pod's workers are left without this one. The only worker of a pod may go: nothing else can replace it. */
+/**
+ * Whether half of the pod's workers are left without this one. The only worker of a pod may go: nothing else can
+ * replace it.
+ */
 async function enoughWithoutMe() {
   if (WORKERS === 1) return true;
   const others = Array.from({ length: WORKERS }, (_unused, index) => index).filter((index) => index !== INDEX);

@@ -19,7 +19,10 @@ const HEAP_MS = 300_000;
 /** A worker that is not through with what it has by then is left to it. */
 const DRAIN_MS = 120_000;
 const PROFILE_ANSWER_MS = 30_000;
-/** They cost the worker time and memory, and tell what it has in memory, or cost a promise. The others change nothing, and tell less than a log. */
+/**
+ * They cost the worker time and memory, and tell what it has in memory, or cost a promise. The others change nothing,
+ * and tell less than a log.
+ */
 const NEEDS_HEADER = ['profile', 'heap', 'begun'];
 
 /** What has become of a request that never got its response: the answer that HAProxy gives to its client instead. */
@@ -126,7 +129,10 @@ function routesOf(worker) {
     });
   }
 
-  /** The event loop stands still for it: no request is given to the worker until that is over, whether somebody still waits for it or not. */
+  /**
+   * The event loop stands still for it: no request is given to the worker until that is over, whether somebody still
+   * waits for it or not.
+   */
   function heapSnapshot(socket) {
     return taken('heap snapshot', async (server, onBulk) => {
       const limit = Date.now() + DRAIN_MS;

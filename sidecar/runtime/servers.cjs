@@ -88,7 +88,10 @@ function renderer() {
   return all().find(({ renders }) => renders) ?? all()[0];
 }
 
-/** Whether every server process sees to it that a response is as long as it says; one that only hands out connections has none. */
+/**
+ * Whether every server process sees to it that a response is as long as it says; one that only hands out connections
+ * has none.
+ */
 function isGuarded() {
   return all().every(({ guarded }) => guarded) && all().some(({ renders }) => renders);
 }
@@ -103,7 +106,9 @@ function silentMs() {
   return Math.max(0, ...all().map((server) => server.silentMs));
 }
 
-/** Has a server promise not to begin this try of a request any more. Only one whose requests all pass its limiter can. */
+/**
+ * Has a server promise not to begin this try of a request any more. Only one whose requests all pass its limiter can.
+ */
 async function refuse(pid, token) {
   const own = all().filter((server) => server.pid === pid);
   if (!/^[A-Za-z0-9-]+$/.test(token) || own.length !== 1 || !own[0].guarded) return false;

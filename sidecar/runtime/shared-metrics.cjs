@@ -40,7 +40,10 @@ const FIELDS = {
 
 const VALUES = Object.values(FIELDS).reduce((sum, length) => sum + length, 0);
 
-/** Views of one buffer, by field; `ids` holds the ids of requests as text, padded with zeros; `refused` is for refused.cjs. */
+/**
+ * Views of one buffer, by field; `ids` holds the ids of requests as text, padded with zeros; `refused` is for
+ * refused.cjs.
+ */
 function views(buffer) {
   const found = {};
   let offset = 0;

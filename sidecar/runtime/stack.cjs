@@ -23,7 +23,9 @@ function fileOf(url) {
   }
 }
 
-/** Call frames of Debugger.paused as `{ function, file, line, column }`, counted from 1; those of the runtime left out. */
+/**
+ * Call frames of Debugger.paused as `{ function, file, line, column }`, counted from 1; those of the runtime left out.
+ */
 function plainFrames(callFrames, urls) {
   return callFrames
     .map(({ functionName, functionLocation: begin, location: { scriptId, lineNumber, columnNumber = 0 } }) => ({
@@ -109,7 +111,10 @@ function nameAt(place, entry) {
   return isExact && entry.name ? entry.name : undefined;
 }
 
-/** The name of a function that a minifier has taken away (`function renderPrice() {` became `function(){`), from the source itself. */
+/**
+ * The name of a function that a minifier has taken away (`function renderPrice() {` became `function(){`), from the
+ * source itself.
+ */
 function nameInSource(frame, entry) {
   if (frame.function !== ANONYMOUS || entry === undefined) return undefined;
   const { sources = [], sourcesContent = [] } = entry.content;

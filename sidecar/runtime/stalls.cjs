@@ -6,7 +6,10 @@ const { summary } = require('./stack.cjs');
 const { state } = require('./state.cjs');
 const { ask } = require('./watchers.cjs');
 
-/** The stack of JavaScript comes at once, that of a native function when it returns: as long again as the stall, in bounds. */
+/**
+ * The stack of JavaScript comes at once, that of a native function when it returns: as long again as the stall, in
+ * bounds.
+ */
 const CAPTURE_MIN_MS = 3_000;
 const CAPTURE_MAX_MS = 10_000;
 /** execSync and the like return when their child ends; by then it is certain that nothing else helps. */
@@ -51,7 +54,10 @@ function summaries() {
   return history.map(({ time, seconds, in: place }) => ({ time, seconds, in: place }));
 }
 
-/** The stall that has just cost a request its render, or undefined. Clients choose ids: one of long ago is another request. */
+/**
+ * The stall that has just cost a request its render, or undefined. Clients choose ids: one of long ago is another
+ * request.
+ */
 function stallOf(requestId) {
   const last = history.findLast(({ requests }) => requests.includes(requestId));
   return last && Date.now() - Date.parse(last.time) < RECENT_MS ? last : undefined;

@@ -26,7 +26,10 @@ const state = {
   onDownAcknowledged: undefined,
   /** Since when HAProxy knows that all places are taken; undefined when it does not. */
   busyAcknowledgedSinceMs: undefined,
-  /** What HAProxy has heard last of the guard; before the first question it may know the answer of an earlier supervisor. */
+  /**
+   * What HAProxy has heard last of the guard; before the first question it may know the answer of an earlier
+   * supervisor.
+   */
   guardSaid: undefined,
   /** Whether somebody takes a profile or a heap snapshot (routes.cjs). */
   isTaking: () => false,

@@ -18,7 +18,10 @@ const metrics = views(workerData.metrics);
 const SAMPLE_US = 1_000;
 /** As long as no frame of the program is found. */
 const PAUSES_MAX = 50;
-/** Node.js 19 pauses neither a loop of microtasks nor a regular expression; there a statement does it. A frame of the runtime. */
+/**
+ * Node.js 19 pauses neither a loop of microtasks nor a regular expression; there a statement does it. A frame of the
+ * runtime.
+ */
 const PAUSE_HERE = `debugger //# sourceURL=${__filename}`;
 const PAUSE_HERE_AFTER_MS = 200;
 /** A chunk of a heap snapshot is about 100 kB. */
@@ -71,7 +74,9 @@ function open() {
   return session;
 }
 
-/** Pauses the main thread, wherever it is, or when the native function that it is in returns; the caller then kills it. */
+/**
+ * Pauses the main thread, wherever it is, or when the native function that it is in returns; the caller then kills it.
+ */
 function takeStack(id) {
   const requests = inProgress(metrics, Date.now());
   answer(id, { part: true, requests });

@@ -1,4 +1,7 @@
-/** The renders that a new worker process does before it takes requests: they compile what the first users would wait for. */
+/**
+ * The renders that a new worker process does before it takes requests: they compile what the first users would wait
+ * for.
+ */
 'use strict';
 
 const net = require('node:net');

@@ -15,7 +15,10 @@ const LOOPBACK = '127.0.0.1';
 const LISTENING_FD_MIN = 256;
 /** A server on another port only: the likely reason why a worker never comes up. */
 const WRONG_PORT_AFTER_MS = 10_000;
-/** A render without a connection that nobody puts an end to keeps its place for timeouts.render, and at least for this long. */
+/**
+ * A render without a connection that nobody puts an end to keeps its place for timeouts.render, and at least for this
+ * long.
+ */
 const ABANDONED_MIN_MS = 30_000;
 
 const { listen: originalListen, close: originalClose } = net.Server.prototype;
@@ -72,12 +75,17 @@ function beat() {
   );
 }
 
-/** Whether all that is answered on PORT goes through the limiter. The first process of a cluster has given its socket away. */
+/**
+ * Whether all that is answered on PORT goes through the limiter. The first process of a cluster has given its socket
+ * away.
+ */
 function isGuarded() {
   return [...listening].every((server) => guarded.has(server) || server._handle === null);
 }
 
-/** Somebody has opened the inspector: a break point looks like a stuck event loop, and must not get the process killed. */
+/**
+ * Somebody has opened the inspector: a break point looks like a stuck event loop, and must not get the process killed.
+ */
 function inspected() {
   return inspector?.url() !== undefined;
 }
@@ -174,7 +182,10 @@ function reserveLowNumbers() {
   };
 }
 
-/** Only the proxy in the same pod may reach a worker, and it comes over loopback: a host in HOSTNAME or 0.0.0.0 is overruled. */
+/**
+ * Only the proxy in the same pod may reach a worker, and it comes over loopback: a host in HOSTNAME or 0.0.0.0 is
+ * overruled.
+ */
 function patchListen(port) {
   net.Server.prototype.listen = function listen(...args) {
     const changed = onLoopback(args, port);

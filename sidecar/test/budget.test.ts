@@ -113,7 +113,9 @@ const connections = (there: Pod, count: number, bytes: string, every = 1) =>
     for (let n = 0; n < 50; n += 1) next(n);`,
   );
 
-/** `count` requests from another pod, of whose answers nobody reads more than the beginning, or 64 KiB in each pause. */
+/**
+ * `count` requests from another pod, of whose answers nobody reads more than the beginning, or 64 KiB in each pause.
+ */
 const unread = async (there: Pod, from: Pod, count: number, bytes: string, pauseMs = 3_600_000) =>
   program(
     from,

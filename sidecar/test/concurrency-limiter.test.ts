@@ -1,4 +1,7 @@
-/** The concurrency limiter before the program's HTTP server, and what is not a plain request: WebSockets, pipelined ones, clients that go. */
+/**
+ * The concurrency limiter before the program's HTTP server, and what is not a plain request: WebSockets, pipelined
+ * ones, clients that go.
+ */
 import net from 'node:net';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';

@@ -1,4 +1,7 @@
-/** Who the client is: what a proxy in front says counts if its address is trusted, and there is one host for all readers. */
+/**
+ * Who the client is: what a proxy in front says counts if its address is trusted, and there is one host for all
+ * readers.
+ */
 
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';

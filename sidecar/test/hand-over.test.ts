@@ -1,4 +1,7 @@
-/** A request that is handed over goes to the peer that has promised a slot for it, with that peer's ticket, whenever HAProxy gets its CPU. */
+/**
+ * A request that is handed over goes to the peer that has promised a slot for it, with that peer's ticket, whenever
+ * HAProxy gets its CPU.
+ */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { logs } from '../../e2e/harness/engine/docker.ts';

@@ -1,4 +1,7 @@
-/** Something that renders need hangs: the workers are busy, not down (I6), and a render that was given up costs a restart at most. */
+/**
+ * Something that renders need hangs: the workers are busy, not down (I6), and a render that was given up costs a
+ * restart at most.
+ */
 
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';

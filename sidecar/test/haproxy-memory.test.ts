@@ -1,4 +1,7 @@
-/** What clients, and the node, can do to the memory of HAProxy, with the limit of the plan: it does not end, and others are served. */
+/**
+ * What clients, and the node, can do to the memory of HAProxy, with the limit of the plan: it does not end, and others
+ * are served.
+ */
 import type net from 'node:net';
 import { logs } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
@@ -21,7 +24,10 @@ afterEach(() => {
 });
 afterAll(() => pod?.stop());
 
-/** Half heads, which keep a buffer each. The published port makes them come from the node, which may have more than others. */
+/**
+ * Half heads, which keep a buffer each. The published port makes them come from the node, which may have more than
+ * others.
+ */
 async function halfHeads(port: number, count: number): Promise<void> {
   const open = async () => {
     const socket = await rawConnection(pod.port(port)).catch(() => undefined);

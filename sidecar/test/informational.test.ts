@@ -1,4 +1,7 @@
-/** Statuses below 200 of an application: hints come before an answer, and one that is all that comes costs nobody but itself (I5). */
+/**
+ * Statuses below 200 of an application: hints come before an answer, and one that is all that comes costs nobody but
+ * itself (I5).
+ */
 import { Pod } from '../../e2e/harness/engine/pod.ts';
 
 let pod: Pod;

@@ -1,4 +1,6 @@
-/** Connections inside the pod that are used for more than one request: for which, and what must never come of it (I5). */
+/**
+ * Connections inside the pod that are used for more than one request: for which, and what must never come of it (I5).
+ */
 import { ANY_URL_KEEPS, KEEPS_LONG, Pod, until } from '../../e2e/harness/engine/pod.ts';
 
 /** A program that would close what is idle before HAProxy does. */
@@ -83,7 +85,10 @@ test('a POST whose connection a program ends instead of an answer is not begun a
   expect(hadConnection('dropped-post')).toEqual([true]);
 });
 
-/** With its connection open, unread, while the event loop is blocked by another request, which then ends all that Node.js takes for idle. */
+/**
+ * With its connection open, unread, while the event loop is blocked by another request, which then ends all that
+ * Node.js takes for idle.
+ */
 test.each([0, 300_000])('a POST of %i bytes whose connection a program ends unread is not lost', async (bytes) => {
   const two = await Pod.start({ workersPerPod: 1, concurrency: 2, ...ANY_URL_KEEPS }, KEEPS_LONG);
   try {

@@ -11,7 +11,10 @@ beforeEach(() => {
 });
 afterEach(() => program.stop());
 
-/** Starts a launcher, lets its server get stuck in a native function, of which no stack can be taken, and ends that server. */
+/**
+ * Starts a launcher, lets its server get stuck in a native function, of which no stack can be taken, and ends that
+ * server.
+ */
 async function stuckServerDies(launcher: string, env: Record<string, string> = {}): Promise<number> {
   await program.start(process.execPath, [app(launcher)], env);
   const server = await program.next(0);

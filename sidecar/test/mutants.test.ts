@@ -1,4 +1,6 @@
-/** That the list of breakages keeps up with what it breaks: `make test-mutants` runs for half an hour, and not in CI. */
+/**
+ * That the list of breakages keeps up with what it breaks: `make test-mutants` runs for half an hour, and not in CI.
+ */
 import { mutants } from './mutants/mutants.ts';
 import { changesNothing } from './mutants/originals.ts';
 

@@ -1,4 +1,7 @@
-/** Port 9001 as a neighbour in the cluster sees it: what gets in without the key, what it costs, and what an answer may do. */
+/**
+ * Port 9001 as a neighbour in the cluster sees it: what gets in without the key, what it costs, and what an answer may
+ * do.
+ */
 import net from 'node:net';
 import { docker, logs, NODE_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
 import { Fleet, knownPeers } from '../../e2e/harness/engine/fleet.ts';

@@ -1,4 +1,6 @@
-/** The notes of what a server process has begun, in the shared memory of this machine, with processes that really end. */
+/**
+ * The notes of what a server process has begun, in the shared memory of this machine, with processes that really end.
+ */
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,

@@ -1,4 +1,6 @@
-/** What the worker runtime does beside the watchdog: concurrency limiter, warm-up, recycling, metrics, profiles, flags. */
+/**
+ * What the worker runtime does beside the watchdog: concurrency limiter, warm-up, recycling, metrics, profiles, flags.
+ */
 import http from 'node:http';
 import { docker, logs, NODE_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';

@@ -46,7 +46,9 @@ test('health, statistics and ping answer while all workers are busy (I6), and th
   expect((await Promise.all(busy)).map(({ status }) => status)).toEqual([200, 200]);
 });
 
-/** The concurrency limiter in the worker hides a second request from the program: it must not have had anything to do. */
+/**
+ * The concurrency limiter in the worker hides a second request from the program: it must not have had anything to do.
+ */
 async function expectNoOverlap(): Promise<void> {
   for (const worker of [0, 1]) expect(await pod.runtimeMetric(worker, 'corelane_worker_overlap_total')).toBe(0);
 }

@@ -1,4 +1,7 @@
-/** The turn of a worker to be the one of its pod that is replaced: whoever else wants it must neither get it nor take it away. */
+/**
+ * The turn of a worker to be the one of its pod that is replaced: whoever else wants it must neither get it nor take it
+ * away.
+ */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { freePorts } from './program.ts';

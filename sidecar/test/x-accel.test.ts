@@ -1,4 +1,7 @@
-/** What an application, or a client, may tell nginx: nothing. X-Accel-* of a worker have no effect, buffering included (I4). */
+/**
+ * What an application, or a client, may tell nginx: nothing. X-Accel-* of a worker have no effect, buffering included
+ * (I4).
+ */
 
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';

@@ -57,7 +57,9 @@ export function runSidecar(mounts: string[], ...command: string[]): Promise<stri
 
 let prepared: Promise<void> | undefined;
 
-/** Fails with advice where the engine or an image is missing; removes what a killed run has left behind. Once per file. */
+/**
+ * Fails with advice where the engine or an image is missing; removes what a killed run has left behind. Once per file.
+ */
 export function prepare(): Promise<void> {
   prepared ??= prepareNow();
   return prepared;

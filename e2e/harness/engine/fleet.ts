@@ -14,7 +14,9 @@ export class Fleet {
     this.pods = pods;
   }
 
-  /** Starts `count` pods, and waits until each knows all others. `ipv6`: they have two addresses, and prefer that one. */
+  /**
+   * Starts `count` pods, and waits until each knows all others. `ipv6`: they have two addresses, and prefer that one.
+   */
   static async start(
     count: number,
     input: Partial<RenderServiceSpecInput>,

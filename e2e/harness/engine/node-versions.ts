@@ -6,7 +6,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** The oldest that is promised, and one of each major since. NODE_VERSIONS=24.21.0 in the environment tries that one only. */
+/**
+ * The oldest that is promised, and one of each major since. NODE_VERSIONS=24.21.0 in the environment tries that one
+ * only.
+ */
 export const NODE_VERSIONS = process.env.NODE_VERSIONS?.split(',') ?? [
   '18.19.1',
   '19.8.1',

@@ -398,7 +398,9 @@ export class Pod {
     await docker('exec', container, 'sh', '-c', find);
   }
 
-  /** All processes of a worker container but the one that looks: `docker top` needs a `ps` that a bare machine lacks. */
+  /**
+   * All processes of a worker container but the one that looks: `docker top` needs a `ps` that a bare machine lacks.
+   */
   async processes(worker: number): Promise<{ state: string; args: string }[]> {
     const look = `
       const { readdirSync, readFileSync } = require('node:fs');

@@ -98,7 +98,10 @@ export const capacityAvailable = {
     ),
 };
 
-/** Whether what was applied stays as it is. There only since somebody has fought for an object, as long as the operator knows of it. */
+/**
+ * Whether what was applied stays as it is. There only since somebody has fought for an object, as long as the operator
+ * knows of it.
+ */
 export const objectsInSync = {
   yes: () => draft('ObjectsInSync', 'True', 'InSync', 'nobody else writes the objects of this RenderService'),
   contended: (what: string[]) =>

@@ -2,7 +2,9 @@
 import { durationMs } from './scalars.ts';
 import type { RenderServiceSpec } from './spec.ts';
 
-/** kubeadm lets CoreDNS' answers live that long: the last of the usual ways of knowing a pod's address to be forgotten. */
+/**
+ * kubeadm lets CoreDNS' answers live that long: the last of the usual ways of knowing a pod's address to be forgotten.
+ */
 const LONGER_MS_MAX = 30_000;
 /** Who sets a short delay wants pods to be gone soon. */
 const LONGER_DELAYS_MAX = 10;
@@ -18,7 +20,10 @@ export function drainAcceptMsMax({ delay }: Pick<RenderServiceSpec['drain'], 'de
   return delayMs + Math.min(LONGER_DELAYS_MAX * delayMs, LONGER_MS_MAX);
 }
 
-/** The longest time in milliseconds that a request may wait in the queue and be rendered: a drain that is shorter cuts it. */
+/**
+ * The longest time in milliseconds that a request may wait in the queue and be rendered: a drain that is shorter cuts
+ * it.
+ */
 export function acceptedMsMax({ queue, timeouts }: Pick<RenderServiceSpec, 'queue' | 'timeouts'>): number {
   return durationMs(queue.timeout) + durationMs(timeouts.render);
 }

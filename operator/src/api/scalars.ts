@@ -9,7 +9,10 @@ const UNIT_BYTES = { Ki: 1024, Mi: 1024 ** 2, Gi: 1024 ** 3 } as const;
 
 export const DURATION_PATTERN = /^[0-9]{1,6}(ms|s|m|h)$/;
 const SIZE_PATTERN = /^[1-9][0-9]{0,6}(Ki|Mi|Gi)$/;
-/** Number, and a unit or an exponent: the grammar of resource.Quantity in Kubernetes' apimachinery. `1E` is an exa, `1E3` a thousand. */
+/**
+ * Number, and a unit or an exponent: the grammar of resource.Quantity in Kubernetes' apimachinery. `1E` is an exa,
+ * `1E3` a thousand.
+ */
 const QUANTITY_PATTERN = /^([+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?$/;
 /** Kubernetes takes larger ones for this. */
 const QUANTITY_MAX = 2 ** 63 - 1;
@@ -52,7 +55,9 @@ const QUANTITY_UNITS: Record<string, number> = {
   Ei: 2 ** 60,
 };
 
-/** Value of a quantity as Kubernetes writes them, such as `100m`, `1`, `.5Gi` or `129e6`; undefined for anything else. */
+/**
+ * Value of a quantity as Kubernetes writes them, such as `100m`, `1`, `.5Gi` or `129e6`; undefined for anything else.
+ */
 export function parseQuantity(text: string | number): number | undefined {
   const [, number, unit, exponent] = QUANTITY_PATTERN.exec(String(text)) ?? [];
   if (number === undefined) return undefined;
@@ -166,7 +171,10 @@ export function urlPath() {
     .meta(celRule(`self.matches('${pattern}')`, message));
 }
 
-/** A path with a query, as it stands in a request: no blank, quote or control character. It goes to no configuration file. */
+/**
+ * A path with a query, as it stands in a request: no blank, quote or control character. It goes to no configuration
+ * file.
+ */
 export function requestTarget() {
   const message =
     'must be a path such as /page?id=1: it begins with "/" and has letters, digits and . _ ~ - / ? & = % , : @ + only';

@@ -1,12 +1,19 @@
-/** Whether the Deployment of a spec can be stored at all. Each worker is a copy of the template's container, so a large one grows fast. */
+/**
+ * Whether the Deployment of a spec can be stored at all. Each worker is a copy of the template's container, so a large
+ * one grows fast.
+ */
 
 import type { RenderServiceSpec } from './spec.ts';
 import { workerTemplate } from './worker-template.ts';
 
-/** What etcd takes as one object by default (--max-request-bytes), less some room for what we and the API server add. */
+/**
+ * What etcd takes as one object by default (--max-request-bytes), less some room for what we and the API server add.
+ */
 const DEPLOYMENT_BYTES_MAX = 1_400_000;
 
-/** A sentence with the size, the bound and the way out if the pods' template is too large to be stored; else undefined. */
+/**
+ * A sentence with the size, the bound and the way out if the pods' template is too large to be stored; else undefined.
+ */
 export function templateTooLarge({ template, workersPerPod }: RenderServiceSpec): string | undefined {
   const worker = workerTemplate(template.spec?.containers ?? []);
   const workerBytes = storedBytes(worker ?? {});
@@ -26,7 +33,10 @@ function storedBytes(part: object): number {
   return JSON.stringify(part).length + ownershipBytes(part);
 }
 
-/** Bytes of `value` in metadata.managedFields (FieldsV1): a list of objects is a map by their names, any other list a leaf. */
+/**
+ * Bytes of `value` in metadata.managedFields (FieldsV1): a list of objects is a map by their names, any other list a
+ * leaf.
+ */
 function ownershipBytes(value: unknown): number {
   if (Array.isArray(value)) {
     const items = value.filter((item) => typeof item === 'object' && item !== null);

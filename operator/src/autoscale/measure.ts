@@ -87,7 +87,9 @@ interface Ratio {
   value: number | undefined;
 }
 
-/** Signal of each worker that counts. Young workers do not: neither their own CPU nor a guess says what they will use. */
+/**
+ * Signal of each worker that counts. Young workers do not: neither their own CPU nor a guess says what they will use.
+ */
 function workerRatios({ name, state, workers }: PodReading, policy: Policy, standingMs: number): Ratio[] {
   const isBlind = state !== 'ready' || (policy.signal === 'cpu' && standingMs > STALE_MS);
   return workers

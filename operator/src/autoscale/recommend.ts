@@ -80,7 +80,9 @@ interface View {
   up: number | undefined;
   down: number | undefined;
   refusedInDownWindow: number;
-  /** The most of all samples in the window of removals: what the rest must be able to carry without a pod coming back. */
+  /**
+   * The most of all samples in the window of removals: what the rest must be able to carry without a pod coming back.
+   */
   downPeak: number;
 }
 

@@ -47,7 +47,9 @@ interface Entry {
   memory: Memory;
   state: State;
   view?: ScalingView;
-  /** Written without an answer, as when the API server dies or is out of time: whether it counts, the next look asks. */
+  /**
+   * Written without an answer, as when the API server dies or is out of time: whether it counts, the next look asks.
+   */
   unanswered?: ScalingDecision | undefined;
 }
 

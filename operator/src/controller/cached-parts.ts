@@ -40,7 +40,10 @@ export const CONFIG_BYTES_MAX = 256 * 1024;
 /** Longest name of anything in Kubernetes; of an owner that is nowhere checked. */
 const NAME_LENGTH_MAX = 253;
 
-/** Which object it is and whose. Labels and owners without number cost their author one request, and the operator memory. */
+/**
+ * Which object it is and whose. Labels and owners without number cost their author one request, and the operator
+ * memory.
+ */
 function identity(metadata: KubeObject['metadata']): KubeObject['metadata'] {
   const { name, namespace, uid, resourceVersion, labels, ownerReferences } = metadata;
   const ours = labels?.[LABEL_RENDER_SERVICE];

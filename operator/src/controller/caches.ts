@@ -62,7 +62,10 @@ export class Caches {
       .filter((pod) => !pod.metadata.deletionTimestamp && !hasEnded(pod) && this.ownerOf(pod)?.metadata.name === name);
   }
 
-  /** The RenderService that a pod is of, by its controllers up to it; undefined for a foreign one. Anybody may write our label on a pod. */
+  /**
+   * The RenderService that a pod is of, by its controllers up to it; undefined for a foreign one. Anybody may write our
+   * label on a pod.
+   */
   ownerOf(pod: KubeObject): (KubeObject & RenderServiceResource) | undefined {
     const replicaSet = controllerOf(pod, this.replicaSets);
     const deployment = replicaSet && controllerOf(replicaSet, this.owned('Deployment'));

@@ -10,7 +10,10 @@ import { kinds } from '../kube/kinds.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import type { KubeObject } from '../kube/types.ts';
 
-/** Repairs of one object at once: more than a person does who tries something out, and a second or two of a program. Then one in so long. */
+/**
+ * Repairs of one object at once: more than a person does who tries something out, and a second or two of a program.
+ * Then one in so long.
+ */
 const REPAIRS = { burst: 30, everyMs: 60_000 };
 
 /** Fields that are named in a message. */
@@ -40,7 +43,9 @@ export class Contention {
     hashes.set(place(object), hashOf(object));
   }
 
-  /** Whether it is somebody else who has made the difference: the plan has not changed since `desired` was last applied. */
+  /**
+   * Whether it is somebody else who has made the difference: the plan has not changed since `desired` was last applied.
+   */
   isRepair(key: string, desired: KubeObject, todo: Difference): boolean {
     if (todo === 'edited' || todo === 'foreign-fields') return true;
     return todo === 'changed' && this.#applied.get(key)?.get(place(desired)) === hashOf(desired);

@@ -246,10 +246,16 @@ function sooner(outcome: Outcome, ms = Number.POSITIVE_INFINITY): Outcome {
   return Number.isFinite(requeueAfterMs) ? { ...outcome, requeueAfterMs } : outcome;
 }
 
-/** etcd's own words for an object beyond --max-request-bytes, and those of gRPC for one beyond its message size; the status is 500. */
+/**
+ * etcd's own words for an object beyond --max-request-bytes, and those of gRPC for one beyond its message size; the
+ * status is 500.
+ */
 const TOO_LARGE = /etcdserver: request is too large|trying to send message larger than max/;
 
-/** Whether the API server will refuse the same object again: it is invalid or too large, or admission or quota forbids it. */
+/**
+ * Whether the API server will refuse the same object again: it is invalid or too large, or admission or quota forbids
+ * it.
+ */
 function isRefusal(error: unknown, failures: number): error is ApiError {
   if (!(error instanceof ApiError)) return false;
   if (error.status === 500) return TOO_LARGE.test(error.message);

@@ -89,7 +89,10 @@ function isMap(value: unknown): value is Record<string, unknown> {
 /** What to take out below a field, by its key there. */
 type Cuts = Map<string, Cuts | 'whole'>;
 
-/** A copy of `object` without the fields at `paths`. Somebody may have added ten thousand: each list is looked through once. */
+/**
+ * A copy of `object` without the fields at `paths`. Somebody may have added ten thousand: each list is looked through
+ * once.
+ */
 export function withoutFields(object: KubeObject, paths: FieldPath[]): KubeObject {
   const cuts: Cuts = new Map();
   for (const path of paths) addCut(cuts, path);

@@ -80,7 +80,9 @@ export class Informer<T extends KubeObject = KubeObject> {
     return this.#store.list(namespace);
   }
 
-  /** Remembers what a write returned until the watch has it, so that a reconcile in between does not act on old state. */
+  /**
+   * Remembers what a write returned until the watch has it, so that a reconcile in between does not act on old state.
+   */
   remember(object: T): void {
     this.#written.set(keyOf(object), { object, untilMs: performance.now() + WRITTEN_MS });
   }

@@ -101,7 +101,9 @@ export class LeaderElection {
     }
   }
 
-  /** Jittered, so that two candidates do not collide at every try; but no later than the end of the lease that was seen. */
+  /**
+   * Jittered, so that two candidates do not collide at every try; but no later than the end of the lease that was seen.
+   */
   #untilNextTryMs(): number {
     const jittered = RETRY_PERIOD_MS * (0.8 + 0.4 * Math.random());
     const leftMs = (this.#observed?.expiresMs ?? 0) - performance.now();

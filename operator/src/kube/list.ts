@@ -5,7 +5,10 @@ import type { KubeList, KubeObject } from './types.ts';
 
 /** A list is split so that 10,000 pods do not become one answer of 100 MB. */
 const PAGE_SIZE = 500;
-/** Of one page: 500 ordinary pods are 5 MB. Objects of 1 MB, of whoever has put our label on them, come by a few at a time. */
+/**
+ * Of one page: 500 ordinary pods are 5 MB. Objects of 1 MB, of whoever has put our label on them, come by a few at a
+ * time.
+ */
 const PAGE_BYTES_MAX = 8 * 1024 ** 2;
 
 /**

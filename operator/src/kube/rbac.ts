@@ -12,7 +12,10 @@ export interface PolicyRule {
 
 /** Objects of which the operator keeps a cache and which it applies. "create" is what apply needs for a new object. */
 const OWNED = ['get', 'list', 'watch', 'create', 'patch'];
-/** Kinds into which somebody can put a field: a whole update takes it away. A ConfigMap of ours is immutable, a ServiceAccount has no spec. */
+/**
+ * Kinds into which somebody can put a field: a whole update takes it away. A ConfigMap of ours is immutable, a
+ * ServiceAccount has no spec.
+ */
 const OWNED_WITH_SPEC = [...OWNED, 'update'];
 
 export const rules: Record<'namespaced' | 'ownNamespace', PolicyRule[]> = {

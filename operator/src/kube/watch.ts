@@ -3,7 +3,10 @@ import { setTimeout } from 'node:timers';
 import { ApiError, type Rest, TooLongError } from './rest.ts';
 import type { KubeObject } from './types.ts';
 
-/** A connection that is quiet for so long may be dead without a word; the API server sends a bookmark about once a minute. */
+/**
+ * A connection that is quiet for so long may be dead without a word; the API server sends a bookmark about once a
+ * minute.
+ */
 const QUIET_MS = 90_000;
 /** No object is larger than 3 MB. */
 const LINE_BYTES_MAX = 8 * 1024 ** 2;

@@ -12,7 +12,10 @@ import { NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.t
 const VOLUME = `${VOLUME_PREFIX}runtime`;
 const ENTRY = `--require=${RUNTIME_MOUNT_PATH}/supervisor.cjs`;
 const WEB_SOCKET_AGE = '1h';
-/** Part of the memory limit that V8 may fill with old objects; the rest is for buffers, code, threads and the supervisor. */
+/**
+ * Part of the memory limit that V8 may fill with old objects; the rest is for buffers, code, threads and the
+ * supervisor.
+ */
 const OLD_SPACE_SHARE = 0.75;
 /** A semi space of 16 MiB is V8's own. A render makes much garbage: with more room fewer of its objects outlive it. */
 const SEMI_SPACE_SHARE = 1 / 32;

@@ -3,7 +3,10 @@
  * authors may be anybody: reading one takes time in proportion to its length, whatever it says.
  */
 
-/** A line such as `name{label="value"} 1`. No part can begin with what ends the part before it, so nothing is looked at twice. */
+/**
+ * A line such as `name{label="value"} 1`. No part can begin with what ends the part before it, so nothing is looked at
+ * twice.
+ */
 const LINE = /^([a-zA-Z_:][\w:]*)(?:\{([^}]*)\})? ([^ ]+)$/;
 const LABEL = /(\w+)="([^"]*)"(?:,|$)/y;
 /** HAProxy's have some 150 characters. */

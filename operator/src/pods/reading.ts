@@ -1,4 +1,6 @@
-/** A fleet as the recommender wants to see it: pods from the cache, CPU from the Metrics API, the rest from the pods. */
+/**
+ * A fleet as the recommender wants to see it: pods from the cache, CPU from the Metrics API, the rest from the pods.
+ */
 import type { PodReading } from '../autoscale/measure.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { PodMetrics } from './metrics.ts';

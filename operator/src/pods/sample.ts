@@ -146,13 +146,19 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
   };
 }
 
-/** Values of a metric of servers, by `proxy/server`: one look at the page for all of them, which a pod may have made long. */
+/**
+ * Values of a metric of servers, by `proxy/server`: one look at the page for all of them, which a pod may have made
+ * long.
+ */
 function byServer(page: Exposition, metric: string, labels: Labels = {}): Map<string, number> {
   const samples = page.all(metric, labels);
   return new Map(samples.map(({ labels: { proxy, server }, value }) => [`${proxy}/${server}`, count(value)]));
 }
 
-/** Of a pod that says something else than a number of requests: the API server would refuse the status of the whole RenderService. */
+/**
+ * Of a pod that says something else than a number of requests: the API server would refuse the status of the whole
+ * RenderService.
+ */
 const COUNT_MAX = 1e9;
 
 function count(value: number): number {

@@ -13,7 +13,10 @@ import { type PodSample, type Stall, samplePod } from './sample.ts';
 import { podAddress, workersOf } from './status.ts';
 
 const ROUND_MS = 15_000;
-/** Pods that are asked at the same time: 250 that stop answering at once (a zone), 2 s each, hold up the others for 8 s, once. */
+/**
+ * Pods that are asked at the same time: 250 that stop answering at once (a zone), 2 s each, hold up the others for 8 s,
+ * once.
+ */
 const CONCURRENCY = 64;
 /** All pages of one pod together. */
 const POD_MS = 5_000;
@@ -28,7 +31,10 @@ export interface PodSamplerOptions {
   onResult: (result: 'ok' | 'error') => void;
   /** Called once for what has happened since the last round: event loops that were stuck. */
   onStalls?: (pod: KubeObject, stalls: Stall[]) => void;
-  /** Called when a pod has begun to refuse requests because their URL gets workers stuck, with how many since the last round. */
+  /**
+   * Called when a pod has begun to refuse requests because their URL gets workers stuck, with how many since the last
+   * round.
+   */
   onPoison?: (pod: KubeObject, refused: number) => void;
   /** Reads a page of port 8999 of a pod. */
   get?: (address: string, path: string, signal: AbortSignal) => Promise<string>;
@@ -82,7 +88,10 @@ export class PodSampler {
     return this.#entries.get(metadata.uid ?? '')?.error;
   }
 
-  /** Begins with a round at once; the next one begins 15 s later, or when all have been asked that answered the last time. */
+  /**
+   * Begins with a round at once; the next one begins 15 s later, or when all have been asked that answered the last
+   * time.
+   */
   start(): void {
     const begin = async () => {
       const startedMs = performance.now();

@@ -1,4 +1,7 @@
-/** pod.env: what the entry point and the drain hook of the sidecar image are told, one NAME=VALUE a line. docs/protocol.md. */
+/**
+ * pod.env: what the entry point and the drain hook of the sidecar image are told, one NAME=VALUE a line.
+ * docs/protocol.md.
+ */
 import { MADE_BY_CORELANE, text } from './directives.ts';
 import type { DataPlaneModel } from './model/index.ts';
 import { whole } from './safe.ts';

@@ -220,7 +220,10 @@ function leaves(node: Schema, path: string[]): { path: string[]; node: Schema }[
 const specSchema = resourceSchema().properties?.spec as Schema;
 const fields = leaves(specSchema, ['spec']);
 
-/** A RenderService with `value` at `path`, and with what is required beside it: rules are only asked where that is there. */
+/**
+ * A RenderService with `value` at `path`, and with what is required beside it: rules are only asked where that is
+ * there.
+ */
 function resourceWith(path: string[], value: unknown): Json {
   const spec = path.slice(1).reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Json;
   if (spec.scaling) spec.scaling = { maxReplicas: 10, ...spec.scaling };

@@ -1,4 +1,7 @@
-/** Objects that somebody writes who means no good, or does not know: the operator stays up, and does its work for all others. */
+/**
+ * Objects that somebody writes who means no good, or does not know: the operator stays up, and does its work for all
+ * others.
+ */
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import net from 'node:net';
@@ -119,7 +122,9 @@ test('what only the API server finds too large is said once, and not tried for e
   await expectToWork(operator);
 });
 
-/** So many characters of labels, of which nobody counts the number; the API server writes down whose each one is, too. */
+/**
+ * So many characters of labels, of which nobody counts the number; the API server writes down whose each one is, too.
+ */
 function manyLabels(length: number): Record<string, string> {
   const prefix = `${'x'.repeat(60)}.`.repeat(4);
   const value = 'x'.repeat(63);

@@ -1,4 +1,7 @@
-/** Ordinary trouble: pods that ended, others who write our objects, a start that fails. What the operator then does is right, and it says why. */
+/**
+ * Ordinary trouble: pods that ended, others who write our objects, a start that fails. What the operator then does is
+ * right, and it says why.
+ */
 import { createServer } from 'node:http';
 import { KubeConfig } from '@kubernetes/client-node';
 import { apply } from '../../src/kube/apply.ts';

@@ -24,7 +24,9 @@ class Random extends Fractions {
   }
 }
 
-/** What ends, opens or hides something in nginx.conf, haproxy.cfg, Lua, YAML or a shell, and what looks like a value. */
+/**
+ * What ends, opens or hides something in nginx.conf, haproxy.cfg, Lua, YAML or a shell, and what looks like a value.
+ */
 const PAYLOADS = [
   ...['\n', '\r', '\r\n', '\0', '\t', ' ', ';', '{', '}', '"', "'", '`', '\\', '#', '$', '%', '*', '|', '<', '>', '&'],
   ...['\u0085', '\u00a0', '\u2028', '\ufeff', '\ud800', 'é', '١', '\u0001', '\u007f'],

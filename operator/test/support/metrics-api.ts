@@ -38,7 +38,10 @@ export async function removeMetricsApi(admin: ApiClient): Promise<void> {
   await admin.delete(`${DEFINITIONS}/${NAME}`);
 }
 
-/** Says of every worker of these pods how much CPU it uses, and of the proxies that they are busy, which must not matter. */
+/**
+ * Says of every worker of these pods how much CPU it uses, and of the proxies that they are busy, which must not
+ * matter.
+ */
 export async function reportCpu(admin: ApiClient, pods: Json[], millicores: number): Promise<void> {
   await Promise.all(
     pods.map(async ({ metadata, spec }) => {

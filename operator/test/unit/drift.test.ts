@@ -154,7 +154,10 @@ test('who it was, and the field as people write it', () => {
   expect(lastWriter(live)).toBe('kube-vip');
 });
 
-/** Milliseconds of this process to take `count` variables out of an environment that has them in the other order, the least of some tries. */
+/**
+ * Milliseconds of this process to take `count` variables out of an environment that has them in the other order, the
+ * least of some tries.
+ */
 function cost(count: number): number {
   const names = Array.from({ length: count }, (_unused, index) => `A${index}`);
   const live = { ...object(), spec: { env: names.toReversed().map((name) => ({ name, value: 'x' })) } };

@@ -12,8 +12,20 @@ local ANSWER_MS_MAX = 200
 local EJECTION_MS_MIN = 1000
 local EJECTION_MS_MAX = 30000
 
+-- A pod at an address. What it says of itself comes to it: `known`, `is_self`, `is_gone` (peers/questions.lua).
+local function new_peer(address)
+  return {
+    address = address,
+    kept = {}, -- open connections
+    ejected_until = 0,
+    ejection_ms = EJECTION_MS_MIN,
+    remembers_until = 0, -- that we have asked for a slot
+    room_at = -math.huge, -- when it had room last
+  }
+end
+
 return function(settings)
-  local by_address = {} -- { address, kept, is_gone, known, ejected_until, ejection_ms, is_self, remembers_until, room_at }
+  local by_address = {} -- what new_peer makes
   local candidates, candidates_at = {}, -math.huge
   -- HAProxy makes a new object for each server whenever one walks through them.
   local servers = {}
@@ -29,8 +41,7 @@ return function(settings)
     for _, server in ipairs(servers) do
       local address = server:get_addr():match('^(.*):%d+$')
       if address and address ~= '0.0.0.0' and address ~= '::' then
-        local peer = by_address[address]
-          or { address = address, kept = {}, ejected_until = 0, ejection_ms = EJECTION_MS_MIN, remembers_until = 0, room_at = -math.huge }
+        local peer = by_address[address] or new_peer(address)
         seen[address] = peer
         if not peer.is_self and now >= peer.ejected_until then candidates[#candidates + 1] = peer end
       end

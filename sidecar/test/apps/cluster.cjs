@@ -1,4 +1,7 @@
-/** The first process of a cluster: it listens, hands out connections to one server, and starts another one when that has ended. */
+/**
+ * The first process of a cluster: it listens, hands out connections to one server, and starts another one when that has
+ * ended.
+ */
 'use strict';
 
 const cluster = require('node:cluster');

@@ -1,4 +1,6 @@
-/** Apps of this folder, installed and built. They are kept in the cache: a build of Next or Nuxt takes a minute or more. */
+/**
+ * Apps of this folder, installed and built. They are kept in the cache: a build of Next or Nuxt takes a minute or more.
+ */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';

@@ -1,4 +1,6 @@
-/** Without a framework, and with those that are installed and built first, which takes minutes: `make test-frameworks`. */
+/**
+ * Without a framework, and with those that are installed and built first, which takes minutes: `make test-frameworks`.
+ */
 import { jest } from '@jest/globals';
 import type { Call } from '../../../e2e/harness/engine/pod.ts';
 import { testFrameworks } from './suite.ts';

@@ -13,11 +13,16 @@ export interface HostileCase {
   /** What is tried. */
   group: string;
   port: number;
-  /** A neighbour is another pod of the network; inside is a process of the same pod, as an SSRF of the application would be. */
+  /**
+   * A neighbour is another pod of the network; inside is a process of the same pod, as an SSRF of the application would
+   * be.
+   */
   from: 'neighbour' | 'inside';
   /** Bytes as Latin-1, and pauses between them in milliseconds. */
   parts: (string | number)[];
-  /** The statuses of all answers, separated by blanks; '' is a connection that ends or stays silent without an answer. */
+  /**
+   * The statuses of all answers, separated by blanks; '' is a connection that ends or stays silent without an answer.
+   */
   answers: RegExp;
   /** What no answer may contain. */
   never?: RegExp;
@@ -127,7 +132,10 @@ const lengths = group('lengths of a body', PORTS.http, [
 ]);
 
 const chunk = (size: string, data: string) => `${size}${CRLF}${data}${CRLF}`;
-/** nginx 1.26 takes some of these: then all that follows is a request of the same client, which nobody else is harmed by. */
+/**
+ * nginx 1.26 takes some of these: then all that follows is a request of the same client, which nobody else is harmed
+ * by.
+ */
 const chunks = group('chunks', PORTS.http, [
   ['chunk-valid', ONCE, post('outer-ch-1', CHUNKED, CLOSE) + chunk('5', 'hello') + LAST],
   ['chunk-extension', EITHER, post('outer-ch-2', CHUNKED, CLOSE) + chunk('5;a=b', 'hello') + LAST],

@@ -1,4 +1,6 @@
-/** Two pods with an attacker beside them, one inside, and honest clients; and what must hold whatever the attackers do. */
+/**
+ * Two pods with an attacker beside them, one inside, and honest clients; and what must hold whatever the attackers do.
+ */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';

@@ -217,7 +217,10 @@ function tell({ received, honest, wrong, takenOut, desync, overlaps, ended }: Ro
 
 const ratioOf = ({ honest, without }: Row) => honest.p99 / without.p99;
 
-/** Answers of honest clients that were errors: a hostile neighbour must cost them none. The ratio is the median of all attacks. */
+/**
+ * Answers of honest clients that were errors: a hostile neighbour must cost them none. The ratio is the median of all
+ * attacks.
+ */
 function report(rows: Row[]) {
   const sum = (what: (row: Row) => number) => rows.reduce((total, row) => total + what(row), 0);
   return {

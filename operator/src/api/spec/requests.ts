@@ -54,7 +54,10 @@ export const buffering = z
   .prefault({})
   .describe('What nginx buffers so that slow clients hold no worker.');
 
-/** Where proxies in front of a pod have their addresses: private ranges, loopback, link-local, and those of carriers, which clouds use. */
+/**
+ * Where proxies in front of a pod have their addresses: private ranges, loopback, link-local, and those of carriers,
+ * which clouds use.
+ */
 const PRIVATE_RANGES = [
   ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '127.0.0.0/8'],
   ...['fc00::/7', 'fe80::/10', '::1/128'],

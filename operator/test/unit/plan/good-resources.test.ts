@@ -1,4 +1,6 @@
-/** What the API server lets in can be planned: a throw here would be tried again for ever, and no Deployment would come. */
+/**
+ * What the API server lets in can be planned: a throw here would be tried again for ever, and no Deployment would come.
+ */
 import { parseRenderService } from '../../../src/api/resource.ts';
 import { desiredObjects } from '../../../src/plan/index.ts';
 import { goodResources } from '../../api/bad-resources.ts';

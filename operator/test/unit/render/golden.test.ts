@@ -1,4 +1,7 @@
-/** Whole configuration files for input specs. `UPDATE_GOLDEN=1` rewrites them; the sidecar tests feed them to the real parsers. */
+/**
+ * Whole configuration files for input specs. `UPDATE_GOLDEN=1` rewrites them; the sidecar tests feed them to the real
+ * parsers.
+ */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
