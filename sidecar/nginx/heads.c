@@ -10,8 +10,8 @@
 /* Closed at a time, because looking for them takes a millisecond where there are 10,000 connections. */
 #define AT_ONCE(connections) ((connections) / 64 + 1)
 /*
- * An honest head is here within a round trip; where nobody is so slow, those go that may yet be. Not later: nginx itself
- * closes connections that have not sent anything yet, and in a burst of half heads these are the honest ones.
+ * An honest head is here within a round trip; where nobody is so slow, those go that may yet be. Not later: nginx
+ * itself closes connections that have not sent anything yet, and in a burst of half heads these are the honest ones.
  */
 #define HONEST_MS 1000
 #define YOUNG_MS 20
