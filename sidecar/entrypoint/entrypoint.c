@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,13 +29,22 @@
 /* A proxy that has died so many times without living that long is left to kubelet, whose back-off everybody can see. */
 #define DEATHS_MAX 3
 #define HEALTHY_SECONDS 10
-/* Exit code of a process that a signal has ended, as shells have it. */
+/* Exit codes as shells have them. */
 #define ENDED_BY_SIGNAL 128
+#define NOT_FOUND 127
+#define NOT_EXECUTABLE 126
 #define ARGUMENTS_MAX 64
+#define FORKS_MAX 5
+#define PORT_MAX 65535
+#define DRAIN_MS_MAX 86400000
+static const struct timespec LOOK = {.tv_sec = 1};
+/* Where this is not process 1 of its container (a pod may share its processes) they would end it. */
+static const int IGNORED[] = {SIGHUP, SIGQUIT};
 
 #define DRAINING_MARK RUN_FOLDER "/draining"
 #define FORGOTTEN_MARK RUN_FOLDER "/forgotten"
 #define DRAINED_MARK RUN_FOLDER "/drained"
+#define NGINX_PID_FILE "/tmp/nginx.pid"
 
 /* One of the two proxies. */
 struct proxy {
@@ -91,6 +101,12 @@ static void make_mark(const char *path) {
   if (file >= 0) close(file);
 }
 
+static time_t now_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec;
+}
+
 /* What this process waits for. Blocked all the time, so that none comes between two looks. */
 static sigset_t awaited_signals(void) {
   sigset_t signals;
@@ -102,6 +118,16 @@ static sigset_t awaited_signals(void) {
   return signals;
 }
 
+/* Where the node has no process left the next moment may have one. */
+static pid_t fork_patiently(void) {
+  pid_t pid;
+  for (int tries = 1; (pid = fork()) < 0; tries++) {
+    if (tries == FORKS_MAX) fail("fork: %s", strerror(errno));
+    sleep(1);
+  }
+  return pid;
+}
+
 static void start(const struct proxy *proxy, char *const *more) {
   const char *arguments[ARGUMENTS_MAX + 1];
   size_t count = 0;
@@ -109,19 +135,35 @@ static void start(const struct proxy *proxy, char *const *more) {
     arguments[count] = proxy->command[count];
     count++;
   }
-  while (*more != NULL && count < ARGUMENTS_MAX) arguments[count++] = *more++;
+  while (*more != NULL) {
+    if (count == ARGUMENTS_MAX) fail("more than %d arguments", ARGUMENTS_MAX);
+    arguments[count++] = *more++;
+  }
   arguments[count] = NULL;
 
   unlink(proxy->stopped_mark);
-  child = fork();
-  if (child < 0) fail("fork: %s", strerror(errno));
+  told = 0;
+  child = fork_patiently();
   if (child > 0) return;
   sigset_t none;
   sigemptyset(&none);
+  for (size_t i = 0; i < sizeof IGNORED / sizeof *IGNORED; i++) signal(IGNORED[i], SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, NULL);
   execvp(arguments[0], (char *const *)arguments);
   fprintf(stderr, "corelane-entrypoint: %s: %s\n", arguments[0], strerror(errno));
-  _exit(127);
+  _exit(NOT_FOUND);
+}
+
+/*
+ * nginx writes its number down when it has read its configuration. Before that, QUIT would be a crash with a core file.
+ */
+static bool nginx_listens_to_signals(void) {
+  int pid = 0;
+  FILE *file = fopen(NGINX_PID_FILE, "re");
+  if (file == NULL) return false;
+  bool found = fscanf(file, "%d", &pid) == 1 && pid == child;
+  fclose(file);
+  return found;
 }
 
 /*
@@ -131,8 +173,8 @@ static void start(const struct proxy *proxy, char *const *more) {
 static void finish(const struct proxy *proxy) {
   give_up_ports();
   /* HAProxy has made that mark when it had nothing left, and nobody to get anything from. */
-  bool is_drained = proxy == &HAPROXY && exists(DRAINED_MARK);
-  told = is_drained ? SIGTERM : proxy->graceful;
+  bool at_once = proxy == &HAPROXY ? exists(DRAINED_MARK) : !nginx_listens_to_signals();
+  told = at_once ? SIGTERM : proxy->graceful;
   if (child > 0) kill(child, told);
 }
 
@@ -158,17 +200,13 @@ static int run(const struct proxy *proxy, char *const *more) {
   int status = 0;
   start(proxy, more);
   for (;;) {
-    int received = sigwaitinfo(&signals, NULL);
+    int received = sigtimedwait(&signals, NULL, &LOOK);
+    /* nginx forgets a signal that comes just before it begins to wait for some; told again it does the same. */
+    if (received < 0 && told != 0 && proxy == &NGINX) finish(proxy);
     if (received == SIGTERM || received == SIGINT) stopping = true;
     if (received == SIGTERM || received == SIGINT || (received == SIGUSR1 && proxy == &NGINX)) finish(proxy);
     if (received == SIGCHLD && proxy_has_ended(&status)) return status;
   }
-}
-
-static time_t now_seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec;
 }
 
 /* Not after a stop; and nginx not when a drain waits for its end. `deaths` counts those that came soon. */
@@ -178,19 +216,21 @@ static bool should_restart(const struct proxy *proxy, time_t began, int *deaths)
   return ++*deaths <= DEATHS_MAX;
 }
 
-static bool is_nginx(const char *pid) {
-  char path[64], name[32] = "";
-  snprintf(path, sizeof path, "/proc/%.20s/comm", pid);
+/* Whether it is a child of ours: not the nginx of another container, where a pod shares its processes. */
+static bool is_our_nginx(pid_t pid) {
+  char path[64];
+  int parent = 0;
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
   FILE *file = fopen(path, "re");
   if (file == NULL) return false;
-  bool found = fgets(name, sizeof name, file) != NULL && strcmp(name, "nginx\n") == 0;
+  bool found = fscanf(file, "%*d (nginx) %*c %d", &parent) == 1 && parent == getpid();
   fclose(file);
   return found;
 }
 
 /*
  * What nginx leaves behind when only its master process has died: workers that go on accepting beside those of the next
- * master. They finish what they have.
+ * master. They are our children from then on, and finish what they have.
  */
 static void let_orphans_finish(void) {
   struct dirent *entry;
@@ -198,7 +238,7 @@ static void let_orphans_finish(void) {
   if (folder == NULL) return;
   while ((entry = readdir(folder)) != NULL) {
     pid_t pid = atoi(entry->d_name);
-    if (pid > 0 && is_nginx(entry->d_name)) kill(pid, SIGQUIT);
+    if (pid > 0 && is_our_nginx(pid)) kill(pid, SIGQUIT);
   }
   closedir(folder);
 }
@@ -209,9 +249,8 @@ static void let_orphans_finish(void) {
  */
 static void wait_for_kubelet(void) {
   const sigset_t signals = awaited_signals();
-  const struct timespec look = {.tv_sec = 1};
   while (!stopping && exists(DRAINING_MARK)) {
-    int received = sigtimedwait(&signals, NULL, &look), ignored;
+    int received = sigtimedwait(&signals, NULL, &LOOK), ignored;
     if (received == SIGTERM || received == SIGINT) stopping = true;
     if (received == SIGCHLD) proxy_has_ended(&ignored);
   }
@@ -220,20 +259,22 @@ static void wait_for_kubelet(void) {
 static void prepare_haproxy(void) {
   hold_socket("front", "CORELANE_FRONT");
   hold_socket("replay", "CORELANE_REPLAY");
-  hold_port(port_setting("CORELANE_HEALTH_PORT"), "CORELANE_HEALTH");
+  hold_port(number_setting("CORELANE_HEALTH_PORT", 1, PORT_MAX), "CORELANE_HEALTH");
   find_cluster_dns();
   find_node_addresses();
   set_variable("CORELANE_ANY_ADDRESS", "%s", has_ipv6() ? "::" : "*");
 }
 
 static void prepare_nginx(void) {
-  hold_nginx_port(port_setting("CORELANE_HTTP_PORT"));
+  /* The hook calculates with it. */
+  number_setting("CORELANE_DRAIN_ACCEPT_MS_MAX", 0, DRAIN_MS_MAX);
+  hold_nginx_port(number_setting("CORELANE_HTTP_PORT", 1, PORT_MAX));
   /* `listen [::]` is fatal where the kernel has no IPv6. nginx.conf includes this file if it is there. */
   unlink("/tmp/listen-ipv6.conf");
   if (has_ipv6() && symlink(CONFIG_FOLDER "/listen-ipv6.conf", "/tmp/listen-ipv6.conf") < 0)
     fail("/tmp/listen-ipv6.conf: %s", strerror(errno));
   /* Of the container before this one; the drain hook asks for it. */
-  unlink("/tmp/nginx.pid");
+  unlink(NGINX_PID_FILE);
 }
 
 /* Thousands of idle clients: more than the 1,024 files that some container engines begin with. */
@@ -251,10 +292,15 @@ int main(int argc, char **argv) {
   if (strcmp(argv[1], NGINX.name) == 0) proxy = &NGINX;
   if (proxy == NULL) {
     execvp(argv[1], argv + 1);
-    fail("%s: %s", argv[1], strerror(errno));
+    int code = errno == ENOENT ? NOT_FOUND : NOT_EXECUTABLE;
+    fprintf(stderr, "corelane-entrypoint: %s: %s\n", argv[1], strerror(errno));
+    return code;
   }
   const sigset_t signals = awaited_signals();
   sigprocmask(SIG_BLOCK, &signals, NULL);
+  signal(SIGCHLD, SIG_DFL); /* ignored, as an engine may leave it, children would end without a word */
+  for (size_t i = 0; i < sizeof IGNORED / sizeof *IGNORED; i++) signal(IGNORED[i], SIG_IGN);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   raise_file_limit();
   read_settings();
   if (proxy == &HAPROXY) prepare_haproxy();

@@ -16,14 +16,14 @@ _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 /* settings.c */
 void read_settings(void);
-unsigned port_setting(const char *name);
+long number_setting(const char *name, long min, long max);
 void set_variable(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* listeners.c */
 bool has_ipv6(void);
 void hold_socket(const char *name, const char *variable);
-void hold_port(unsigned port, const char *variable);
-void hold_nginx_port(unsigned port);
+void hold_port(long port, const char *variable);
+void hold_nginx_port(long port);
 void give_up_ports(void);
 
 /* surroundings.c */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -54,10 +55,10 @@ void hold_socket(const char *name, const char *variable) {
 }
 
 /* IPv6 only, or for both families. */
-static int listen_ipv6(unsigned port, bool ipv6_only) {
+static int listen_ipv6(long port, bool ipv6_only) {
   char what[32];
-  struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_any};
-  snprintf(what, sizeof what, "[::]:%u", port);
+  struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port), .sin6_addr = in6addr_any};
+  snprintf(what, sizeof what, "[::]:%ld", port);
   int file = new_socket(AF_INET6, what);
   set_option(file, SOL_SOCKET, SO_REUSEADDR, 1, what);
   set_option(file, IPPROTO_IPV6, IPV6_V6ONLY, ipv6_only, what);
@@ -65,10 +66,10 @@ static int listen_ipv6(unsigned port, bool ipv6_only) {
   return ports[ports_count++] = file;
 }
 
-static int listen_ipv4(unsigned port) {
+static int listen_ipv4(long port) {
   char what[32];
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-  snprintf(what, sizeof what, "port %u", port);
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+  snprintf(what, sizeof what, "port %ld", port);
   int file = new_socket(AF_INET, what);
   set_option(file, SOL_SOCKET, SO_REUSEADDR, 1, what);
   start_listening(file, &address, sizeof address, what);
@@ -76,12 +77,12 @@ static int listen_ipv4(unsigned port) {
 }
 
 /* A port of HAProxy, which finds it by `variable`. */
-void hold_port(unsigned port, const char *variable) {
+void hold_port(long port, const char *variable) {
   set_variable(variable, "fd@%d", has_ipv6() ? listen_ipv6(port, false) : listen_ipv4(port));
 }
 
 /* A port of nginx, which takes it for that of its predecessor: so it hands its sockets on when it is upgraded. */
-void hold_nginx_port(unsigned port) {
+void hold_nginx_port(long port) {
   int ipv4 = listen_ipv4(port);
   if (has_ipv6()) set_variable("NGINX", "%d;%d;", ipv4, listen_ipv6(port, true));
   else set_variable("NGINX", "%d;", ipv4);
@@ -90,4 +91,5 @@ void hold_nginx_port(unsigned port) {
 /* From here on whoever comes is refused as soon as the proxy has closed its own copies. */
 void give_up_ports(void) {
   while (ports_count > 0) close(ports[--ports_count]);
+  unsetenv("NGINX");
 }

@@ -13,6 +13,7 @@
 
 #define SETTINGS_FILE CONFIG_FOLDER "/pod.env"
 #define PREFIX "CORELANE_"
+#define VERSION_LINE PREFIX "PROTOCOL_VERSION="
 
 static const char NAMES[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
 static const char VALUES[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:/-";
@@ -28,12 +29,42 @@ void set_variable(const char *name, const char *format, ...) {
   if (setenv(name, value, 1) < 0) fail("%s: %s", name, strerror(errno));
 }
 
-/* A whole number from 1 to `max`; 0 if the text is none. */
-static unsigned long number(const char *text, unsigned long max) {
+/* A whole number from 0 on, as a shell reads it, too; -1 if the text is none. */
+static long number(const char *text) {
   size_t digits = text == NULL ? 0 : strspn(text, "0123456789");
-  if (digits == 0 || digits > 9 || text[digits] != '\0') return 0;
-  unsigned long value = strtoul(text, NULL, 10);
-  return value <= max ? value : 0;
+  if (digits == 0 || digits > 9 || text[digits] != '\0' || (*text == '0' && digits > 1)) return -1;
+  return strtol(text, NULL, 10);
+}
+
+static FILE *open_settings(void) {
+  FILE *file = fopen(SETTINGS_FILE, "re");
+  if (file != NULL) return file;
+  bool is_missing = errno == ENOENT;
+  fail("%s: %s%s", SETTINGS_FILE, strerror(errno),
+       is_missing ? ". The operator that made this pod is older than this sidecar image: update the operator" : "");
+}
+
+/*
+ * First of all, and whatever else stands in the file: another version may write it in another way. Only this line is
+ * the same in all of them.
+ */
+static void check_protocol_version(void) {
+  char *line = NULL;
+  size_t size = 0;
+  long spoken = -1;
+  FILE *file = open_settings();
+  while (spoken < 0 && getline(&line, &size, file) > 0)
+    if (strncmp(line, VERSION_LINE, strlen(VERSION_LINE)) == 0) {
+      line[strcspn(line, "\n")] = '\0';
+      spoken = number(line + strlen(VERSION_LINE));
+    }
+  free(line);
+  fclose(file);
+  if (spoken < 0) fail("%s has no " VERSION_LINE "N", SETTINGS_FILE);
+  if (spoken != PROTOCOL_VERSION)
+    fail("this sidecar image speaks version %d of the protocol, the operator that made this pod version %ld: "
+         "give the operator the sidecar image of its own release",
+         PROTOCOL_VERSION, spoken);
 }
 
 static void take_line(char *line, size_t length, unsigned line_number) {
@@ -49,36 +80,27 @@ static void take_line(char *line, size_t length, unsigned line_number) {
   set_variable(line, "%s", value);
 }
 
-static void check_protocol_version(void) {
-  const char *version = getenv("CORELANE_PROTOCOL_VERSION");
-  unsigned long spoken = number(version, 1000000);
-  if (spoken == 0) fail("%s has no CORELANE_PROTOCOL_VERSION", SETTINGS_FILE);
-  if (spoken != PROTOCOL_VERSION)
-    fail("this sidecar image speaks version %d of the protocol, the operator that made this pod version %lu: "
-         "give the operator the sidecar image of its own release",
-         PROTOCOL_VERSION, spoken);
-}
-
-/* Puts them into the environment, and looks whether operator and image speak the same version of the protocol. */
+/* Puts them into the environment. What the pod or the image has of these names counts for nothing. */
 void read_settings(void) {
+  static const char *const names[] = {"CORELANE_PROTOCOL_VERSION", "CORELANE_HTTP_PORT", "CORELANE_HEALTH_PORT",
+                                      "CORELANE_DRAIN_ACCEPT_MS_MAX"};
   char *line = NULL;
   size_t size = 0;
   ssize_t length;
   unsigned line_number = 0;
-  unsetenv("CORELANE_PROTOCOL_VERSION"); /* of the image or the pod: only the file counts */
-  FILE *file = fopen(SETTINGS_FILE, "re");
-  if (file == NULL)
-    fail("%s: %s. The operator that made this pod is older than this sidecar image: update the operator", SETTINGS_FILE,
-         strerror(errno));
+  check_protocol_version();
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
+  FILE *file = open_settings();
   while ((length = getline(&line, &size, file)) > 0) take_line(line, (size_t)length, ++line_number);
+  if (ferror(file)) fail("%s: %s", SETTINGS_FILE, strerror(errno));
   free(line);
   fclose(file);
-  check_protocol_version();
 }
 
-/* The port that a setting names. */
-unsigned port_setting(const char *name) {
-  unsigned long port = number(getenv(name), 65535);
-  if (port == 0) fail("%s in %s is no port", name, SETTINGS_FILE);
-  return (unsigned)port;
+/* The whole number that a setting is, from `min` to `max`. */
+long number_setting(const char *name, long min, long max) {
+  long value = number(getenv(name));
+  if (value < min || value > max)
+    fail("%s in %s must be a whole number from %ld to %ld", name, SETTINGS_FILE, min, max);
+  return value;
 }

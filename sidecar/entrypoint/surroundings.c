@@ -10,19 +10,32 @@
 #define ADDRESSES_MAX_BYTES 1000
 #define BLANKS " \t\n"
 
-/* `nameserver ADDRESS`, without the zone of a link-local address. True if there is one. */
-static bool take_name_server(char *line) {
-  char *address = strtok(line + strlen("nameserver"), BLANKS);
+static bool is_address(const char *text) {
+  unsigned char parsed[sizeof(struct in6_addr)];
+  return inet_pton(AF_INET, text, parsed) == 1 || inet_pton(AF_INET6, text, parsed) == 1;
+}
+
+/* The next word of a `nameserver` line, without the zone of a link-local address. True if it is one. */
+static bool take_name_server(void) {
+  char *address = strtok(NULL, BLANKS);
   if (address == NULL) return false;
   address[strcspn(address, "%")] = '\0';
+  if (!is_address(address)) return false;
   set_variable("CORELANE_NAMESERVER", "%s", address);
   return true;
 }
 
-/* `search NAMESPACE.svc.DOMAIN svc.DOMAIN DOMAIN`, as kubelet writes it. */
-static void take_cluster_domain(char *line, char *domain, size_t size) {
-  for (char *name = strtok(line, BLANKS); name != NULL; name = strtok(NULL, BLANKS))
-    if (strncmp(name, "svc.", 4) == 0) snprintf(domain, size, "%s", name + 4);
+/*
+ * The rest of `search NAMESPACE.svc.DOMAIN svc.DOMAIN DOMAIN`, as kubelet writes it; the domains of the node and of the
+ * pod's own dnsConfig stand behind them. True if there is one.
+ */
+static bool take_cluster_domain(char *domain, size_t size) {
+  for (char *name = strtok(NULL, BLANKS); name != NULL; name = strtok(NULL, BLANKS)) {
+    if (strncmp(name, "svc.", 4) != 0 || strlen(name + 4) >= size) continue;
+    strcpy(domain, name + 4);
+    return true;
+  }
+  return false;
 }
 
 static bool ends_with(const char *text, const char *end) {
@@ -32,14 +45,18 @@ static bool ends_with(const char *text, const char *end) {
 
 /* $CORELANE_NAMESERVER, and $CORELANE_PEERS with the cluster's domain. */
 void find_cluster_dns(void) {
-  char line[1024], domain[256] = "cluster.local";
+  char *line = NULL, domain[256] = "cluster.local";
+  size_t line_size = 0;
   const char *peers = getenv("CORELANE_PEERS");
-  bool has_name_server = false; /* the first one counts */
+  bool has_name_server = false, has_domain = false; /* the first one counts */
   FILE *file = fopen("/etc/resolv.conf", "re");
-  while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-    if (!has_name_server && strncmp(line, "nameserver", 10) == 0) has_name_server = take_name_server(line);
-    else if (strncmp(line, "search", 6) == 0) take_cluster_domain(line, domain, sizeof domain);
+  while (file != NULL && getline(&line, &line_size, file) > 0) {
+    const char *word = strtok(line, BLANKS);
+    if (word == NULL) continue;
+    if (!has_name_server && strcmp(word, "nameserver") == 0) has_name_server = take_name_server();
+    if (!has_domain && strcmp(word, "search") == 0) has_domain = take_cluster_domain(domain, sizeof domain);
   }
+  free(line);
   if (file != NULL) fclose(file);
   if (peers != NULL && ends_with(peers, ".svc")) {
     char host[512];
@@ -50,8 +67,7 @@ void find_cluster_dns(void) {
 
 /* HAProxy would not start with anything but addresses in there. */
 static void add_address(char *addresses, const char *address) {
-  unsigned char parsed[sizeof(struct in6_addr)];
-  if (inet_pton(AF_INET, address, parsed) != 1 && inet_pton(AF_INET6, address, parsed) != 1) return;
+  if (!is_address(address)) return;
   size_t length = strlen(addresses);
   if (length + strlen(address) + 2 <= ADDRESSES_MAX_BYTES) sprintf(addresses + length, "%s ", address);
 }
@@ -99,7 +115,9 @@ void find_node_addresses(void) {
   const char *host_ips = getenv("CORELANE_HOST_IPS");
   add_ipv4_gateway(addresses);
   add_ipv6_gateway(addresses);
-  snprintf(given, sizeof given, "%s", host_ips == NULL ? "" : host_ips);
+  /* Two in practice. Half an address could be somebody else's. */
+  if (snprintf(given, sizeof given, "%s", host_ips == NULL ? "" : host_ips) >= (int)sizeof given)
+    fail("CORELANE_HOST_IPS is too long");
   for (char *address = strtok(given, ", "); address != NULL; address = strtok(NULL, ", "))
     add_address(addresses, address);
   set_variable("CORELANE_NODE", "%s", addresses[0] == '\0' ? "127.0.0.1" : addresses);

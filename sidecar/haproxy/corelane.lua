@@ -7,6 +7,6 @@ local settings = require('settings')('corelane.lua', { ... }, {
 })
 
 require('supervisors').start(settings)
+require('first-checks')
 require('drain').start(settings)
 require('waiting-room').start(settings)
-require('first-checks')

@@ -60,7 +60,7 @@ local function at_large(url)
 end
 
 local function is_one_too_many(url, client)
-  return suspects:is_one_too_many(url, client, at_large(url), now_ms())
+  return suspects:is_one_too_many(url, client, at_large, now_ms())
 end
 
 -- Whether all workers have been seen to be well since the request came, and since another one was let go for that.
@@ -96,7 +96,7 @@ core.register_action('hold_if_suspect', { 'http-req' }, function(txn)
     is_out = places:is_out(txn, now_ms())
   until is_settled or is_over or may_be_fine or is_out
   if is_over then
-    txn:set_var('txn.held', #suspects:recent(url, now_ms()) > 0 and 'poison' or 'too-long')
+    txn:set_var('txn.held', 'too-long')
   elseif is_out and not is_settled and not may_be_fine then
     txn:set_var('txn.held', 'queue-full')
   end

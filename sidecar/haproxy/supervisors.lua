@@ -6,7 +6,7 @@ local BEGUN_MS_MAX = 1000
 -- A kill by the watchdog has been noted before it: the answer is there at once, or the supervisor is in trouble as
 -- well, or gets no CPU [measured: more than 0.5 s where 10 processes want 2 cores].
 local WHY_MS_MAX = 1000
--- A supervisor wants to see that no program has been made to fetch its pages.
+-- For some of its pages a supervisor wants to see that no program has been made to fetch them.
 local MEANT = { ['X-Corelane-Runtime'] = { 'true' } }
 
 local supervisors = { count = 0 }

@@ -1,11 +1,12 @@
 /**
  * The runtime port on 127.0.0.1. Plain net instead of node:http, which would cost each worker about 2 MB more: a few
  * short dialogues, told apart by the first line.
- *   corelane-agent N          HAProxy's agent check; a worker may have N requests; the answer is "up" or "down #reason"
- *   (agent.cjs) corelane-alive            the same for whether the worker is there, though it may be busy
+ *   corelane-agent N          HAProxy's agent check (agent.cjs); a worker may have N requests; "up" or "down #reason"
+ *   corelane-alive            the same for whether the worker is there, though it may be busy
  *   corelane-guarded          HAProxy's question whether connections to the worker may be kept; the answer is the same
  *   corelane-worker TOKEN ... a server process below the supervisor; the connection stays and carries its heartbeat
- *   corelane-watch TOKEN PID  its watchdog thread; the connection stays corelane-bulk TOKEN ID    a profile from there
+ *   corelane-watch TOKEN PID  its watchdog thread; the connection stays
+ *   corelane-bulk TOKEN ID    a profile from there
  *   GET /healthz, /metrics    for people and Prometheus; docs/runtime.md has the others
  * Whatever runs in the pod reaches it, and so does whoever can make the program fetch a URL.
  */
@@ -118,13 +119,27 @@ function endOfHead(bytes) {
 }
 
 /**
- * @param {{ agent(socket: net.Socket): Promise<void>, alive(socket: net.Socket): Promise<void>, guard(socket:
- * net.Socket): Promise<void>, setLimit(given: number): void, take(verb: string, words: string[], socket: net.Socket):
- * boolean,
- *   page(request: object, socket: net.Socket): Promise<{status: number, type?: string, headers?: object, body?: string,
- *   source?: net.Socket, isWhole?: Promise<boolean>}> }} answers `take` keeps the connection of a process that it
- *   knows; `page` answers what head.cjs has read
+ * @typedef {object} Page
+ * @property {number} status
+ * @property {string} [type]
+ * @property {object} [headers]
+ * @property {string} [body]
+ * @property {net.Socket} [source]
+ * @property {Promise<boolean>} [isWhole]
  */
+
+/**
+ * @typedef {object} Answers who answers which dialogue
+ * @property {(socket: net.Socket) => Promise<void>} agent
+ * @property {(socket: net.Socket) => Promise<void>} alive
+ * @property {(socket: net.Socket) => Promise<void>} guard
+ * @property {(given: number) => void} setLimit
+ * @property {(verb: string, words: string[], socket: net.Socket) => boolean} take keeps the connection of a process
+ *   that it knows
+ * @property {(request: object, socket: net.Socket) => Promise<Page>} page answers what head.cjs has read
+ */
+
+/** @param {Answers} answers */
 function healthServer(answers) {
   const strangers = new Set();
   return net.createServer({ noDelay: true }, (socket) => {

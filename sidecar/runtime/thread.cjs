@@ -1,7 +1,9 @@
 /**
  * The watchdog thread of a worker process. It shares no event loop with the program, so it answers the supervisor while
- * a render runs, or never ends: metrics, the stack of what runs now, profiles. From the supervisor come lines `COMMAND
- * ID [ARGUMENT]`; back go lines of JSON with the same `id`. What is large goes over a connection of its own.
+ * a render runs, or never ends: metrics, the stack of what runs now, profiles.
+ *
+ * From the supervisor come lines `COMMAND ID [ARGUMENT]`; back go lines of JSON with the same `id`. What is large goes
+ * over a connection of its own.
  */
 'use strict';
 

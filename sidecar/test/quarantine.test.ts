@@ -133,6 +133,17 @@ test('a URL that nobody has seen answered gets no more workers stuck than that t
   expect(answers.map(({ status }) => status).sort()).toEqual([502, 502, 503, 503, 503, 503]);
 });
 
+test('who is held for queue.timeout is told so, and gets no worker stuck', async () => {
+  pod = await Pod.start({ workersPerPod: 4, watchdog: { stallTimeout: '10s' }, queue: { timeout: '2s' } });
+  await allUp();
+  const stuck = ['192.0.2.1', '198.51.100.1'].map((client) => pod.get('/?id=held', evil(client)).catch(() => 0));
+  await until('two workers are stuck', () => begun('held').length === 2);
+  expect(error(await pod.get('/?id=held', from('203.0.113.1')))).toEqual([503, 'queue-timeout', '1']);
+  expect(begun('held')).toHaveLength(2);
+  await pod.stop();
+  await Promise.all(stuck);
+});
+
 test('nobody is kept out by those who are held, be it that they have gone: whoever has most places makes room', async () => {
   pod = await Pod.start({
     workersPerPod: 2,

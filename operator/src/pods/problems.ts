@@ -147,16 +147,22 @@ function about({ metadata }: KubeObject, container: string): string {
   return `container ${container} of pod ${metadata.name}`;
 }
 
+/** Lines without what a terminal obeys: whoever has taken over a container can write what it likes there. */
+function printable(text: string): string[] {
+  return text.split('\n').map((line) => line.replace(/\p{C}/gu, ' ').trim());
+}
+
 /**
  * How a container has ended that is started again and again, and what helps; where it has never begun there is no log.
  * A proxy says in the message of its end what it cannot work with: an operator of another release, say.
  */
 function crash({ reason = 'Error', exitCode, message = '' }: Ended = {}, pod: string, name: string): string {
   const container = `${pod} -c ${name}`;
-  if (PROXIES.has(name) && message) return `: ${message.slice(0, TEXT_MAX).trim()}`;
   if (NEVER_BEGUN.has(reason)) return ` (${reason}: ${message.slice(0, TEXT_MAX).trim()}): ${NO_COMMAND}`;
   const how = exitCode === undefined ? '' : ` (${reason}, exit code ${exitCode})`;
   if (reason === 'OOMKilled') return `${how}: give it a higher memory limit, or less to keep`;
+  const [lastWords] = PROXIES.has(name) ? printable(message) : [];
+  if (lastWords) return `${how}: "${lastWords.slice(0, TEXT_MAX)}"`;
   return `${how}: kubectl logs ${container} --previous`;
 }
 

@@ -44,8 +44,15 @@ describe('a container that has ended', () => {
     const terminated = { exitCode: 1, reason: 'Error', message };
     const twice = (name: string) => ({ name, state: { terminated }, lastState: { terminated } });
     expect(problem([], [twice('haproxy')])).toBe(
-      'container haproxy of pod a: CrashLoopBackOff: this sidecar image speaks version 1 of the protocol, ...',
+      'container haproxy of pod a: CrashLoopBackOff (Error, exit code 1): "this sidecar image speaks version 1 of the protocol, ..."',
     );
+    const told = (message: string, reason = 'Error') => {
+      const terminated = { exitCode: 1, reason, message };
+      return problem([], [{ name: 'nginx', state: { terminated }, lastState: { terminated } }]);
+    };
+    expect(told('\u001b[2Jone\u0000\nReady: all is well')).toMatch(/"\[2Jone"$/);
+    expect(told('killed', 'OOMKilled')).toMatch(/give it a higher memory limit/);
+    expect(told('no such file', 'StartError')).toMatch(/is the command in the image/);
     expect(problem([twice('worker-0')])).not.toContain('protocol');
   });
 

@@ -89,10 +89,10 @@ function suspects:is_refused(url, client)
   return self.refused[url] ~= nil or self.refused[url .. ' ' .. client] ~= nil
 end
 
--- Whether one more might get one worker too many stuck, when so many are let through.
+-- Whether one more might get one worker too many stuck, when `at_large(url)` are let through.
 function suspects:is_one_too_many(url, client, at_large, now)
   local list = self:recent(url, now)
-  return not self:is_fine(url, list) and at_large >= self:credit(list, client)
+  return not self:is_fine(url, list) and at_large(url) >= self:credit(list, client)
 end
 
 -- Forgets what is over.

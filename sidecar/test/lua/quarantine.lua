@@ -3,13 +3,18 @@ local new_suspects = require('quarantine.suspects')
 
 local SETTINGS = { kills = 2, ['window-ms'] = 1000, ['duration-ms'] = 5000, ['stall-ms'] = 100 }
 
--- A quarantine whose URLs have been answered so often, and the changes that it has told.
+-- A quarantine whose URLs have been answered so often (`counts.all`), and of late (`counts.lately`), and the changes
+-- that it has told.
 local function quarantine(answered)
-  local told = {}
-  local suspects = new_suspects(SETTINGS, function() return answered, 0 end, function(what, key, is_in)
+  local told, counts = {}, { all = answered, lately = 0 }
+  local suspects = new_suspects(SETTINGS, function() return counts.all, counts.lately end, function(what, key, is_in)
     told[#told + 1] = what .. ' ' .. key .. (is_in and '' or ' no more')
   end)
-  return suspects, told
+  return suspects, told, counts
+end
+
+local function at_large(count)
+  return function() return count end
 end
 
 test('two kills by one client refuse his requests, by two clients everybody\'s', function()
@@ -54,15 +59,51 @@ end)
 
 test('as many are let through as it may cost workers', function()
   local suspects = quarantine(0)
-  equal(suspects:is_one_too_many('u', 'me', 1, 0), false)
-  equal(suspects:is_one_too_many('u', 'me', 2, 0), true)
+  equal(suspects:is_one_too_many('u', 'me', at_large(1), 0), false)
+  equal(suspects:is_one_too_many('u', 'me', at_large(2), 0), true)
   suspects:note_kill('u', 'me', 'worker-0', 1, 0)
-  equal(suspects:is_one_too_many('u', 'me', 1, 0), true)
+  equal(suspects:is_one_too_many('u', 'me', at_large(1), 0), true)
 end)
 
-test('a URL that is answered more often than it kills is fine', function()
+test('a URL that is answered more often than it kills is fine, and nobody counts who is in', function()
   local suspects = quarantine(100)
-  equal(suspects:is_one_too_many('u', 'me', 50, 0), false)
+  equal(suspects:is_one_too_many('u', 'me', function() error('counted') end, 0), false)
+end)
+
+test('only answers since the first of its kills count, and those of the seconds before it', function()
+  local suspects, _, counts = quarantine(100)
+  suspects:note_kill('u', 'me', 'worker-0', 1, 0)
+  counts.all = 101
+  equal(suspects:is_one_too_many('u', 'me', at_large(2), 0), true)
+  counts.all = 102
+  equal(suspects:is_one_too_many('u', 'me', at_large(2), 0), false)
+  local late, _, of_late = quarantine(100)
+  of_late.lately = 2
+  late:note_kill('u', 'me', 'worker-0', 1, 0)
+  equal(late:is_one_too_many('u', 'me', at_large(2), 0), false)
+end)
+
+test('a table that has forgotten the URL begins anew', function()
+  local suspects, _, counts = quarantine(100)
+  suspects:note_kill('u', 'me', 'worker-0', 1, 0)
+  counts.all = 0
+  equal(suspects:is_one_too_many('u', 'me', at_large(2), 0), true)
+  counts.all = 2
+  equal(suspects:is_one_too_many('u', 'me', at_large(2), 0), false)
+end)
+
+test('a kill counts until the window is over', function()
+  local suspects = quarantine(0)
+  suspects:note_kill('u', 'me', 'worker-0', 1, 0)
+  equal(#suspects:recent('u', 999), 1)
+  equal(#suspects:recent('u', 1000), 0)
+end)
+
+test('there are only so many entries', function()
+  local suspects = quarantine(0)
+  for n = 1, 20001 do suspects:note_kill('u' .. n, 'me', 'worker-0', 1, 0) end
+  equal(suspects.entries, 20000)
+  equal(#suspects:recent('u20001', 0), 0)
 end)
 
 test('whoever has most places makes room, and one that has as many does not', function()

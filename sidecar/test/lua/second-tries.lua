@@ -29,6 +29,14 @@ test('a request that has gone to another worker is not forgotten with the place 
   equal(requests:last('a').worker, '1')
 end)
 
+test('a token that a worker has had twice keeps its later place', function()
+  local requests = new_requests(2)
+  requests:note('a', '0', 0)
+  requests:note('a', '0', 1)
+  requests:note('b', '0', 2)
+  equal(requests:last('a').ms, 1)
+end)
+
 test('a verdict is true, false, or not known; the latest are remembered', function()
   local verdicts = new_verdicts(2)
   verdicts:note('a', true)

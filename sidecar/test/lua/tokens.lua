@@ -22,7 +22,12 @@ end)
 
 test('what a stranger sends is a token or is none', function()
   local token = tokens.random()
-  for _, text in ipairs({ '', 'x', token .. 'a', token:upper() .. 'G', token:sub(2), token:sub(2) .. '\n', token:sub(2) .. '\0' }) do
+  for place = 1, 32, 8 do
+    local digit = token:sub(place, place) == '0' and '1' or '0'
+    equal(tokens.same(token:sub(1, place - 1) .. digit .. token:sub(place + 1), token), false)
+  end
+  local shorter = token:sub(2)
+  for _, text in ipairs({ '', 'x', token .. 'a', string.rep('A', 32), shorter, shorter .. '\n', shorter .. '\0' }) do
     equal(tokens.is_token(text), false)
     equal(tokens.same(text, token), false)
   end

@@ -243,12 +243,6 @@ const haproxy: Omit<Mutant, 'file'>[] = [
     caughtBy: 'kept-connections: idle connections to a worker',
   },
   {
-    name: 'who has left the waiting room is still counted there',
-    breaks: 'I3',
-    edits: [[/backup pool-max-conn 0/g, 'backup']],
-    caughtBy: 'kept-connections: nobody is left in the waiting room',
-  },
-  {
     name: 'the entrance belongs to HAProxy and goes with it',
     breaks: 'I2',
     edits: [[/bind "\$\{CORELANE_FRONT\}"/g, 'bind unix@/run/corelane/front.sock']],
@@ -713,7 +707,7 @@ const entrypoint: Mutant[] = [
     name: 'HAProxy is taken for drained before it is',
     breaks: 'drain',
     file: 'entrypoint.c',
-    edits: [[/ && exists\(DRAINED_MARK\)/g, REMOVED]],
+    edits: [[/\? exists\(DRAINED_MARK\)/g, '? true']],
     caughtBy: 'drain: SIGTERM without a drain',
   },
   {
@@ -735,7 +729,10 @@ const entrypoint: Mutant[] = [
     breaks: 'readiness',
     file: 'entrypoint.c',
     edits: [
-      [/hold_port\((port_setting\("CORELANE_HEALTH_PORT"\)), ("CORELANE_HEALTH")\)/g, 'set_variable($2, ":%u", $1)'],
+      [
+        /hold_port\((number_setting\("CORELANE_HEALTH_PORT", 1, PORT_MAX\)), ("CORELANE_HEALTH")\)/g,
+        'set_variable($2, ":%ld", $1)',
+      ],
     ],
     caughtBy: 'proxies: HAProxy dies',
   },
@@ -799,7 +796,7 @@ const entrypoint: Mutant[] = [
     name: 'an image takes what an operator of another protocol has written',
     breaks: 'I7',
     file: 'settings.c',
-    edits: [[/spoken != PROTOCOL_VERSION/g, 'spoken == 0']],
+    edits: [[/spoken != PROTOCOL_VERSION/g, 'spoken < 0']],
     caughtBy: 'entrypoint: an operator that speaks another version',
   },
 ];
@@ -1300,7 +1297,7 @@ const runtime: Mutant[] = [
     name: 'a URL gets all workers stuck at once',
     breaks: 'runtime',
     file: 'quarantine/suspects.lua',
-    edits: [[/at_large >= self:credit\(list, client\)/g, 'false']],
+    edits: [[/at_large\(url\) >= self:credit\(list, client\)/g, 'false']],
     caughtBy: 'quarantine: a URL that nobody has seen answered',
   },
   {
@@ -1330,6 +1327,13 @@ const runtime: Mutant[] = [
     file: 'quarantine/suspects.lua',
     edits: [[/not self:is_fine\(url, list\) and /g, REMOVED]],
     caughtBy: 'quarantine: a page that is fine for most',
+  },
+  {
+    name: 'who has been held for as long as one may wait is let through',
+    breaks: 'I3',
+    file: 'quarantine.lua',
+    edits: [[/if is_over then/g, 'if false then']],
+    caughtBy: 'quarantine: who is held for queue.timeout',
   },
   {
     name: 'a quarantine never ends',

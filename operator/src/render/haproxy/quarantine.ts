@@ -40,7 +40,6 @@ export function holdsSuspects({ retryAfterSeconds }: DataPlaneModel): Lines {
     'acl suspect var(txn.url) -m str -f virt@suspects',
     'http-request lua.hold_if_suspect if { var(txn.url) -m found } asked suspect !{ so_name replay }',
     IS_REFUSED,
-    'acl poison var(txn.held) -m str poison',
     `${refusal('queue-timeout')} if { var(txn.held) -m str too-long } !poison`,
     `${refusal('queue-full')} if { var(txn.held) -m str queue-full } !poison`,
     'http-request track-sc2 var(txn.url) table urls-asked if { var(txn.url) -m found } !poison',
