@@ -1,5 +1,5 @@
 /**
- * A request that is handed over goes to the peer that has promised a slot for it, with that peer's ticket, whenever
+ * A request that is handed over goes to the peer that has reserved a slot for it, with that peer's ticket, whenever
  * HAProxy gets its CPU.
  */
 import { readFileSync } from 'node:fs';

@@ -48,10 +48,10 @@ export async function identityOf(pod: Pod): Promise<string> {
 }
 
 /** A ticket of the pod and the proof that its response will have. */
-export async function promised(pod: Pod, identity: string, revision = 'r1'): Promise<[ticket: string, proof: string]> {
+export async function reserved(pod: Pod, identity: string, revision = 'r1'): Promise<[ticket: string, proof: string]> {
   const [token] = tokens(FLEET_KEY, 'question', ME, identity);
   const answer = await ask(pod, 'slot', { 'X-Corelane-Token': token, 'X-Corelane-Revision': revision });
-  return tokens(FLEET_KEY, 'hand-over', headerOf(answer, 'X-Corelane-Promise'), ME, identity);
+  return tokens(FLEET_KEY, 'hand-over', headerOf(answer, 'X-Corelane-Reservation'), ME, identity);
 }
 
 /** As nginx sends it. */

@@ -10,7 +10,7 @@ import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { PROTOCOL_VERSION } from '../../operator/src/render/pod-env.ts';
 import { connectionHead, headWithAddresses, tokens, tokensOf } from './apps/peer-tokens.mjs';
-import { AS_NGINX, ask, exchange, handOver, headerOf, hello, identityOf, ME, message, promised } from './peer.ts';
+import { AS_NGINX, ask, exchange, handOver, headerOf, hello, identityOf, ME, message, reserved } from './peer.ts';
 
 const OTHER_KEY = Buffer.alloc(32, 'other').toString('base64');
 /** What a stranger would have to guess. */
@@ -110,7 +110,7 @@ describe('one pod', () => {
 
   test('a request comes in with the ticket that a process was given for it, once', async () => {
     const identity = await identityOf(pod);
-    const [ticket, proof] = await promised(pod, identity);
+    const [ticket, proof] = await reserved(pod, identity);
     for (const none of ['', WRONG, proof, `${ticket}0`, 'x'.repeat(300)]) expect(await handOver(pod, none)).toBe('');
     expect(pod.events({ event: 'begin', id: 'mine' })).toEqual([]);
     const answer = await handOver(pod, ticket);
@@ -135,7 +135,7 @@ describe('one pod', () => {
     ['two lists of addresses', message({ ...AS_NGINX, 'x-forwarded-for': 'b' }, 'GET /?id=bad HTTP/1.1')],
     ['another protocol', message({ ...AS_NGINX, 'X-Forwarded-Proto': 'gopher' }, 'GET /?id=bad HTTP/1.1')],
   ])('with a ticket, too, port 9000 has its rules: %s', async (_name, text) => {
-    const [ticket] = await promised(pod, await identityOf(pod));
+    const [ticket] = await reserved(pod, await identityOf(pod));
     expect(await handOver(pod, ticket, text)).toBe('');
     expect(pod.events({ event: 'begin', id: 'bad' })).toEqual([]);
   });
@@ -289,7 +289,7 @@ describe('a fleet', () => {
   });
 
   test.each(['no-proof', 'wrong-proof'])(
-    'a page from somebody else than who has promised is none: %s',
+    'a page from somebody else than who has reserved is none: %s',
     async (mode) => {
       fleet = await Fleet.start(1, patient);
       const [home] = fleet.pods as [Pod];
@@ -304,7 +304,7 @@ describe('a fleet', () => {
     },
   );
 
-  test('the page of who has promised counts', async () => {
+  test('the page of who has reserved counts', async () => {
     fleet = await Fleet.start(1, patient);
     const [home] = fleet.pods as [Pod];
     await stranger('proven', FLEET_KEY);

@@ -5,7 +5,7 @@ import { Fleet, knownPeers } from '../../e2e/harness/engine/fleet.ts';
 import { type Answer, type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { AS_NGINX, handOver, identityOf, message, promised } from './peer.ts';
+import { AS_NGINX, handOver, identityOf, message, reserved } from './peer.ts';
 import { rawConnection } from './raw.ts';
 
 let fleet: Fleet;
@@ -331,7 +331,7 @@ test('a slot that a peer has kept is for one request', async () => {
 test('what comes from a peer and finds no slot waits for a worker of this pod, and not in the queue', async () => {
   fleet = await Fleet.start(2, { ...patient, workersPerPod: 1 }, { revision: 'same' });
   const [home, other] = fleet.pods as [Pod, Pod];
-  const [ticket] = await promised(home, await identityOf(home), 'same');
+  const [ticket] = await reserved(home, await identityOf(home), 'same');
   const long = home.get('/?hold=1&id=long');
   await home.begun('long');
   const late = handOver(home, ticket, message(AS_NGINX, 'GET /?id=late HTTP/1.1'));
@@ -343,7 +343,7 @@ test('what comes from a peer and finds no slot waits for a worker of this pod, a
   expect(begunIn(other)).toEqual([]);
 });
 
-/** Many at once, from everywhere, so that slots which were promised are gone again and again. */
+/** Many at once, from everywhere, so that slots which were reserved are gone again and again. */
 test('what has been handed over never travels on', async () => {
   fleet = await Fleet.start(3, { ...patient, workersPerPod: 1 });
   const answers = await Promise.all(

@@ -7,7 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { until, type WorkerEvent } from '../../e2e/harness/engine/pod.ts';
-import { CURRENT_MUTANT, type Mutant, mutated } from './mutants/mutants.ts';
+import type { Mutant } from './mutants/mutant.ts';
+import { CURRENT_MUTANT, mutated } from './mutants/mutants.ts';
 
 const FILES = fileURLToPath(new URL('../runtime', import.meta.url));
 export const RUNTIME = join(CURRENT_MUTANT ? mutatedFiles(CURRENT_MUTANT) : FILES, 'supervisor.cjs');

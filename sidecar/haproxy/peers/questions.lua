@@ -12,7 +12,7 @@ local KEPT_MAX = 4
 local UNUSED_MS_MAX = 5000
 -- How often one looks for questions that have got no answer in time.
 local OVERDUE_LOOK_MS = 20
--- An answer is a word, perhaps with a promise. HAProxy itself bounds a line: one that does not fit into its buffer
+-- An answer is a word, perhaps with a reservation. HAProxy itself bounds a line: one that does not fit into its buffer
 -- never comes.
 local BODY_BYTES_MAX = 64
 local HEADERS_MAX = 16

@@ -19,7 +19,7 @@ return function(settings, peers, capacity, lending, offering, borrowing)
   local function answer_to(asker, what, fetches, header)
     local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == settings['revision']
     if is_peer and what == 'offer' then
-      return borrowing.take_offer(peer_of(fetches), header('x-corelane-promise'), asker)
+      return borrowing.take_offer(peer_of(fetches), header('x-corelane-reservation'), asker)
     end
     if drain.is_draining() or workers.alive() == 0 then return 'full' end
     local free = capacity.free_slots(fetches)
@@ -33,7 +33,7 @@ return function(settings, peers, capacity, lending, offering, borrowing)
     return 'full'
   end
 
-  -- Sets txn.answer, txn.token and perhaps txn.promise; for a question that HAProxy has to answer txn.token alone.
+  -- Sets txn.answer, txn.token and perhaps txn.reservation; for a question that HAProxy has to answer txn.token alone.
   -- Nothing for somebody who does not have the key.
   core.register_action('answer_peer', { 'http-req' }, function(txn)
     local headers = txn.http:req_get_headers()
@@ -50,8 +50,8 @@ return function(settings, peers, capacity, lending, offering, borrowing)
     local asker = askers.known(from, token)
     if not asker then return end
     txn:set_var('txn.token', asker.answer)
-    local answer, promise = answer_to(asker, what, txn.f, header)
+    local answer, reservation = answer_to(asker, what, txn.f, header)
     txn:set_var('txn.answer', answer)
-    if promise then txn:set_var('txn.promise', promise) end
+    if reservation then txn:set_var('txn.reservation', reservation) end
   end)
 end

@@ -129,10 +129,10 @@ return function(settings, peers, capacity, borrowed)
   end
 
   -- A peer keeps a slot for us: an answer to an earlier question.
-  function borrowing.take_offer(peer, promise, asker)
-    if not peer or not tokens.is_token(promise) then return 'none' end
+  function borrowing.take_offer(peer, reservation, asker)
+    if not peer or not tokens.is_token(reservation) then return 'none' end
     peer.remembers_until = 0
-    local hand_over = { peers.ticket_and_proof(asker.key, promise, tokens.identity, asker.identity) }
+    local hand_over = { peers.ticket_and_proof(asker.key, reservation, tokens.identity, asker.identity) }
     if capacity.waiting() == 0 or not borrow(peer, hand_over) then return 'none' end
     if capacity.waiting() == 0 then return 'taken' end
     peer.remembers_until = now_ms() + REMEMBERED_MS

@@ -25,10 +25,10 @@ return function(peers, capacity)
 
   -- For the process that `asker` names: what it hands one request over with.
   function lending.issue_ticket(asker, reservation)
-    local promise = tokens.random()
-    local ticket, proof = peers.ticket_and_proof(asker.key, promise, asker.identity, tokens.identity)
+    local name = tokens.random()
+    local ticket, proof = peers.ticket_and_proof(asker.key, name, asker.identity, tokens.identity)
     tickets:add(ticket, { proof = proof, reservation = reservation }, now_ms())
-    return promise
+    return name
   end
 
   -- A request comes from a peer, with the ticket that it has got for it. Sets txn.proof, and txn.slot_kept if it finds

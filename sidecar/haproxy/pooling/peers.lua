@@ -61,16 +61,19 @@ return function(settings)
 
   -- Who has a reservation hands a request over with its ticket, once; the response shows the proof that it comes from
   -- who has reserved. Both follow from the token of the reservation for those who have the key.
-  local function ticket_and_proof(key, promise, from, to)
-    return tokens.pair(key, 'hand-over', promise, from, to)
+  local function ticket_and_proof(key, reservation, from, to)
+    return tokens.pair(key, 'hand-over', reservation, from, to)
   end
 
   -- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it
   -- has use for another one) or "none"; nil if it does not answer. With "yes" comes what to hand over a request with.
-  local function ask(peer, what, answer_ms_max, promise_for)
+  local function ask(peer, what, answer_ms_max, reservation_for)
     local function headers(other)
-      local promise = promise_for and promise_for(other)
-      return { ['X-Corelane-Ask'] = what, ['X-Corelane-Revision'] = settings['revision'], ['X-Corelane-Promise'] = promise }
+      return {
+        ['X-Corelane-Ask'] = what,
+        ['X-Corelane-Revision'] = settings['revision'],
+        ['X-Corelane-Reservation'] = reservation_for and reservation_for(other),
+      }
     end
     local reply = questions.ask(peer, settings['port'], headers, answer_ms_max or ANSWER_MS_MAX)
     local answer = reply and reply.body or nil
@@ -84,9 +87,9 @@ return function(settings)
     if answer == 'yes' or answer == 'room' then peer.room_at = now_ms() end
     if answer == 'full' then peer.room_at = -math.huge end
     if answer ~= 'yes' then return answer end
-    local promise = reply['x-corelane-promise']
-    if not tokens.is_token(promise) then return nil end
-    return answer, { ticket_and_proof(reply.known.key, promise, tokens.identity, reply.known.identity) }
+    local reservation = reply['x-corelane-reservation']
+    if not tokens.is_token(reservation) then return nil end
+    return answer, { ticket_and_proof(reply.known.key, reservation, tokens.identity, reply.known.identity) }
   end
 
   -- Everybody is asked anew who it is.

@@ -1,6 +1,6 @@
 /**
  * Somebody at an address that DNS gives as a peer's, on the peers' port. Writes to standard output whatever it gets,
- * one JSON text per piece. MODE says what it answers; KEY is set for one that has been a peer and promises slots.
+ * one JSON text per piece. MODE says what it answers; KEY is set for one that has been a peer and reserves slots.
  */
 import net from 'node:net';
 import { networkInterfaces } from 'node:os';
@@ -8,7 +8,7 @@ import { tokens } from './peer-tokens.mjs';
 
 const { MODE = 'closes', KEY = '' } = process.env;
 const IDENTITY = 'f'.repeat(32);
-const PROMISE = 'e'.repeat(32);
+const RESERVATION = 'e'.repeat(32);
 const OK = 'HTTP/1.1 200 OK\r\n';
 const address = Object.values(networkInterfaces())
   .flat()
@@ -40,15 +40,15 @@ function asPeer(text) {
     return forged({ 'X-Corelane-From': IDENTITY, 'X-Corelane-Token': token }, 'welcome');
   }
   const [token] = tokens(KEY, 'answer', IDENTITY, from);
-  promisedTo = from;
-  return forged({ 'X-Corelane-Token': token, 'X-Corelane-Promise': PROMISE }, 'yes');
+  reservedFor = from;
+  return forged({ 'X-Corelane-Token': token, 'X-Corelane-Reservation': RESERVATION }, 'yes');
 }
 
-let promisedTo = '';
+let reservedFor = '';
 
-/** What a request that is handed over gets: a page, with or without the proof that it comes from who has promised. */
+/** What a request that is handed over gets: a page, with or without the proof that it comes from who has reserved. */
 function page() {
-  const [, proof] = tokens(KEY, 'hand-over', PROMISE, promisedTo, IDENTITY);
+  const [, proof] = tokens(KEY, 'hand-over', RESERVATION, reservedFor, IDENTITY);
   const verdicts = { 'X-Corelane-Pod': 'forged', 'X-Corelane-Unbegun': 1, 'X-Corelane-Error': 'forged' };
   if (MODE === 'proven') return forged({ 'X-Corelane-Proof': proof }, 'of a peer');
   if (MODE === 'wrong-proof') return forged({ 'X-Corelane-Proof': 'e'.repeat(32), ...verdicts }, 'forged');
@@ -60,7 +60,7 @@ const ANSWERS = {
   silent: () => {},
   'says-yes': (socket) =>
     socket.write(
-      forged({ 'X-Corelane-From': IDENTITY, 'X-Corelane-Token': 'e'.repeat(32), 'X-Corelane-Promise': PROMISE }, 'yes'),
+      forged({ 'X-Corelane-From': IDENTITY, 'X-Corelane-Token': 'e'.repeat(32), 'X-Corelane-Reservation': RESERVATION }, 'yes'),
     ),
   'endless-line': (socket) => pour(socket, '', 'H'.repeat(65_536)),
   'endless-headers': (socket) => pour(socket, OK, 'A: b\r\n'.repeat(10_000)),

@@ -3,7 +3,8 @@ import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { renderServiceSpec } from '../../../operator/src/api/validated-spec.ts';
 import { renderConfig } from '../../../operator/src/render/index.ts';
-import { type Mutant, type MutantFile, mutated, RUNTIME_MODULES } from './mutants.ts';
+import { type Mutant, type MutantFile, RUNTIME_MODULES } from './mutant.ts';
+import { mutated } from './mutants.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 

@@ -12,7 +12,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { docker, prepare, SIDECAR_IMAGE } from '../../../e2e/harness/engine/docker.ts';
 import { parserComplaints } from '../parsers.ts';
-import { type Mutant, mutants, mutated } from './mutants.ts';
+import type { Mutant } from './mutant.ts';
+import { mutants, mutated } from './mutants.ts';
 import { changesNothing, IMAGE_FILES, originals, PROGRAM_FILES } from './originals.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));

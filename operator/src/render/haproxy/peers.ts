@@ -74,7 +74,7 @@ export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
       'http-request reject if question !{ var(txn.token) -m found }',
       'http-after-response set-header X-Corelane-Token %[var(txn.token)] if { var(txn.token) -m found }',
       'http-after-response set-header X-Corelane-From %[var(txn.identity)] if { var(txn.identity) -m found }',
-      'http-after-response set-header X-Corelane-Promise %[var(txn.promise)] if { var(txn.promise) -m found }',
+      'http-after-response set-header X-Corelane-Reservation %[var(txn.reservation)] if { var(txn.reservation) -m found }',
       words(
         'http-request return status 200 content-type text/plain lf-string %[var(txn.answer)]',
         'if question { var(txn.answer) -m found }',

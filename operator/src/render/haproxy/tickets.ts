@@ -12,7 +12,7 @@ export function withTicket(ticket: string): string {
 const PROVEN = '{ res.hdr(X-Corelane-Proof),secure_memcmp(txn.proof) }';
 
 /**
- * A response of another pod counts if it is of the one that has promised the slot; anybody else's is as good as none.
+ * A response of another pod counts if it is of the one that has reserved the slot; anybody else's is as good as none.
  */
 export const ONLY_PROVEN = refuses(`unless ${PROVEN}`);
 /** The same where responses of this pod's own workers come by, too. */

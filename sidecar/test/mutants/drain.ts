@@ -1,0 +1,96 @@
+/** Breakages of waiting for workers, and for the end of a drain. */
+import { type Mutant, REMOVED } from './mutant.ts';
+
+export const lua: Mutant[] = [
+  {
+    name: 'for a HAProxy that has just begun an open port is enough',
+    breaks: 'runtime',
+    file: 'first-checks.lua',
+    edits: [[/server:check_disable\(\)/g, '']],
+    caughtBy: 'not-warm-yet: HAProxy, when it begins',
+  },
+  {
+    name: 'workers count as up before they were seen',
+    breaks: 'readiness',
+    file: 'first-checks.lua',
+    edits: [[/server:check_force_down\(\)/g, '']],
+    caughtBy: 'workers: a proxy that starts anew',
+  },
+  {
+    name: 'the waiting room does not wait',
+    breaks: 'I2',
+    file: 'waiting-room.lua',
+    edits: [[/while workers\.up\(\) == 0 and/g, 'while false and']],
+    caughtBy: 'workers: no worker has ever been up',
+  },
+  {
+    name: 'the waiting room waits for ever',
+    breaks: 'I3',
+    file: 'waiting-room.lua',
+    edits: [[/ and now_ms\(\) - came_ms < settings\['queue-timeout-ms'\]/g, '']],
+    caughtBy: 'no-worker: a request waits for a worker',
+  },
+  {
+    name: 'workers are released at once',
+    breaks: 'drain',
+    file: 'drain.lua',
+    edits: [[/if drained\(\) then return end/g, 'if true then return end']],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'nginx stops although endpoint lists still name the pod',
+    breaks: 'drain',
+    file: 'drain.lua',
+    edits: [[/requests, quiet_since_ms = total, now_ms\(\)/g, 'requests = total']],
+    caughtBy: 'drain: a late endpoint list',
+  },
+  {
+    name: 'workers are released while nginx has requests',
+    breaks: 'drain',
+    file: 'drain.lua',
+    edits: [[/not exists\(NGINX_STOPPED_MARK\) or /g, REMOVED]],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'drain.timeout does not release the workers',
+    breaks: 'drain',
+    file: 'drain.lua',
+    edits: [[/ {2}if now_ms\(\) - forgotten_since_ms >= .*\n/g, REMOVED]],
+    caughtBy: 'drain: nginx was killed',
+  },
+  {
+    name: 'who waits for a drain that does not come waits for ever',
+    breaks: 'drain',
+    file: 'drain.lua',
+    edits: [[/now >= hook\.limit_ms/g, 'false']],
+    caughtBy: 'drain: waiting for a drain that does not come',
+  },
+  {
+    name: 'strangers wait in the places of the hooks of kubelet',
+    breaks: 'doors',
+    file: 'drain.lua',
+    edits: [[/local is_stranger = .*/g, 'local is_stranger = false']],
+    caughtBy: 'doors: preparations for a stop by neighbours',
+  },
+  {
+    name: 'a drain is never taken back',
+    breaks: 'readiness',
+    file: 'drain.lua',
+    edits: [[/^ {2}draining_since_ms, forgotten_since_ms = nil, nil\n/gm, REMOVED]],
+    caughtBy: 'drain: kubelet replaces nginx',
+  },
+  {
+    name: 'the next drain does not wait for endpoint lists',
+    breaks: 'drain',
+    file: 'drain.lua',
+    edits: [[/os\.remove\(FORGOTTEN_MARK\)/g, '']],
+    caughtBy: 'drain: kubelet replaces',
+  },
+  {
+    name: 'a drain that was taken back lets HAProxy drop what it has',
+    breaks: 'drain',
+    file: 'drain.lua',
+    edits: [[/os\.remove\(DRAINED_MARK\)/g, '']],
+    caughtBy: 'drain: kubelet replaces',
+  },
+];

@@ -1,0 +1,115 @@
+/** Breakages of process 1 of the proxies. */
+import { type Mutant, REMOVED } from './mutant.ts';
+
+export const entrypoint: Mutant[] = [
+  {
+    name: 'SIGTERM drops what nginx has',
+    breaks: 'drain',
+    file: 'entrypoint.c',
+    edits: [[/\.graceful = SIGQUIT/g, '.graceful = SIGTERM']],
+    caughtBy: 'drain: SIGTERM without a drain',
+  },
+  {
+    name: 'SIGTERM drops what HAProxy has',
+    breaks: 'drain',
+    file: 'entrypoint.c',
+    edits: [[/\.graceful = SIGUSR1/g, '.graceful = SIGTERM']],
+    caughtBy: 'drain: SIGTERM without a drain',
+  },
+  {
+    name: 'HAProxy is taken for drained before it is',
+    breaks: 'drain',
+    file: 'entrypoint.c',
+    edits: [[/\? exists\(DRAINED_MARK\)/g, '? true']],
+    caughtBy: 'drain: SIGTERM without a drain',
+  },
+  {
+    name: 'nobody learns that nginx has ended',
+    breaks: 'drain',
+    file: 'entrypoint.c',
+    edits: [[/^ {2}make_mark\(proxy->stopped_mark\);$/gm, '  if (0) make_mark(proxy->stopped_mark);']],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'a proxy that has died is left to kubelet',
+    breaks: 'I2',
+    file: 'entrypoint.c',
+    edits: [[/if \(!should_restart\(.*\)\) break;/g, 'should_restart(proxy, began, &deaths);\n    break;']],
+    caughtBy: 'proxies: HAProxy dies',
+  },
+  {
+    name: 'the port of the probes goes with HAProxy',
+    breaks: 'readiness',
+    file: 'entrypoint.c',
+    edits: [
+      [
+        /hold_port\((number_setting\("CORELANE_HEALTH_PORT", 1, PORT_MAX\)), ("CORELANE_HEALTH")\)/g,
+        'set_variable($2, ":%ld", $1)',
+      ],
+    ],
+    caughtBy: 'proxies: HAProxy dies',
+  },
+  {
+    name: 'the port of nginx goes with it',
+    breaks: 'I2',
+    file: 'entrypoint.c',
+    edits: [[/^ {2}hold_nginx_port\(.*$/gm, REMOVED]],
+    caughtBy: 'proxies: nginx dies',
+  },
+  {
+    name: 'the kernel accepts for an nginx that finishes',
+    breaks: 'drain',
+    file: 'listeners.c',
+    edits: [[/while \(ports_count > 0\) close.*$/gm, 'ports_count = 0;']],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'nginx waits for clients that another process has taken',
+    breaks: 'I2',
+    file: 'listeners.c',
+    edits: [[/ \| SOCK_NONBLOCK/g, REMOVED]],
+    caughtBy: 'proxies: the sockets that outlive a proxy',
+  },
+  {
+    name: 'an nginx that dies in a drain is not started again',
+    breaks: 'drain',
+    file: 'entrypoint.c',
+    edits: [[/exists\(FORGOTTEN_MARK\)/g, 'exists(DRAINING_MARK)']],
+    caughtBy: 'drain: nginx dies while endpoint lists',
+  },
+  {
+    name: 'the mark of a container that was replaced stays',
+    breaks: 'readiness',
+    file: 'entrypoint.c',
+    edits: [[/^ {2}unlink\(DRAINING_MARK\);$/gm, REMOVED]],
+    caughtBy: 'drain: kubelet replaces',
+  },
+  {
+    name: 'a proxy begins deaf to all signals that process 1 waits for',
+    breaks: 'drain',
+    file: 'entrypoint.c',
+    edits: [[/^ {2}sigprocmask\(SIG_SETMASK, &none, NULL\);$/gm, REMOVED]],
+    caughtBy: 'drain: SIGTERM ends an nginx',
+  },
+  {
+    name: "what nginx' master process has left behind keeps its port",
+    breaks: 'I2',
+    file: 'entrypoint.c',
+    edits: [[/if \(proxy == &NGINX\) let_orphans_finish/g, 'if (0) let_orphans_finish']],
+    caughtBy: "proxies: nginx' master process dies",
+  },
+  {
+    name: "nginx' container ends before kubelet stops it",
+    breaks: 'drain',
+    file: 'entrypoint.c',
+    edits: [[/if \(status == 0\) wait_for_kubelet/g, 'if (0) wait_for_kubelet']],
+    caughtBy: 'drain: nothing is lost',
+  },
+  {
+    name: 'an image takes what an operator of another protocol has written',
+    breaks: 'I7',
+    file: 'settings.c',
+    edits: [[/spoken != PROTOCOL_VERSION/g, 'spoken < 0']],
+    caughtBy: 'entrypoint: an operator that speaks another version',
+  },
+];

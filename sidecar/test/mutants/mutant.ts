@@ -1,0 +1,62 @@
+/** What a deliberate breakage is. docs/testing.md explains the invariants I1 to I7. */
+
+export type MutantFile =
+  | 'haproxy.cfg'
+  | 'nginx.conf'
+  | `${'drain' | 'first-checks' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
+  | `peers/${'keys' | 'questions' | 'tokens'}.lua`
+  | `pooling/${'answering' | 'askers' | 'borrowing' | 'heartbeats' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'tickets'}.lua`
+  | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
+  | 'second-tries/requests.lua'
+  | 'corelane-drain'
+  | `${'entrypoint' | 'listeners' | 'settings'}.c`
+  | `${RuntimeModule}.cjs`;
+
+/** Of the runtime, those that are broken. */
+export const RUNTIME_MODULES = [
+  'abandoned',
+  'concurrency-limiter',
+  'child',
+  'head',
+  'health',
+  'length',
+  'lifecycle',
+  'questions',
+  'recycler',
+  'recycling',
+  'request-journal',
+  'routes',
+  'servers',
+  'stalls',
+  'thread',
+  'watchdog',
+  'worker',
+] as const;
+type RuntimeModule = (typeof RUNTIME_MODULES)[number];
+
+export interface Mutant {
+  name: string;
+  breaks:
+    | 'I1'
+    | 'I2'
+    | 'I3'
+    | 'I4'
+    | 'I5'
+    | 'I6'
+    | 'I7'
+    | 'drain'
+    | 'readiness'
+    | 'pooling'
+    | 'peers'
+    | 'runtime'
+    | 'forwarded'
+    | 'doors';
+  file: MutantFile;
+  /** Every match of each pattern is replaced. */
+  edits: [find: RegExp, replace: string][];
+  /** `file: part of a test's name`; only these tests are run. */
+  caughtBy: string;
+}
+
+/** For breakages that take something away. */
+export const REMOVED = '';
