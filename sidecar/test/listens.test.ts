@@ -5,18 +5,20 @@ import { Program } from './program.ts';
 
 const WORKER = fileURLToPath(new URL('apps/worker.mjs', import.meta.url));
 
+const TIMES = 50;
+
 test('a `listen` that throws leaves no file open', async () => {
   const program = new Program();
   try {
-    await program.start(process.execPath, [WORKER], { LISTENS_AGAIN: '3' });
-    const refused = await until('three times', () => {
+    await program.start(process.execPath, [WORKER], { LISTENS_AGAIN: String(TIMES) });
+    const refused = await until('all of them', () => {
       const found = program.events('refused');
-      return found.length === 3 ? found : undefined;
+      return found.length === TIMES ? found : undefined;
     });
-    expect(refused.map(({ id }) => id)).toEqual(Array(3).fill('ERR_SERVER_ALREADY_LISTEN'));
-    const [first, , last] = refused.map(({ bytes }) => bytes);
-    expect(last).toBe(first);
-    expect(first).toBeLessThan(100);
+    expect(refused.map(({ id }) => id)).toEqual(Array(TIMES).fill('ERR_SERVER_ALREADY_LISTEN'));
+    const files = refused.map(({ bytes = 0 }) => bytes);
+    // The watchdog thread opens a handful of its own meanwhile; one for each time would be as many as there are times.
+    expect(Math.max(...files) - Math.min(...files)).toBeLessThan(TIMES / 2);
   } finally {
     await program.stop();
   }
