@@ -64,7 +64,7 @@ test('a leader that is asked to stop hands over in a few seconds and ends with 0
   await world.untilApplied('shop');
 });
 
-test('a leader that stops leaves a Lease that is nobody\'s, for the next one to take at once', async () => {
+test("a leader that stops leaves a Lease that is nobody's, for the next one to take at once", async () => {
   await standby.kill();
   expect(await leader.stop()).toBe(0);
   const { spec } = await world.get('Lease', 'corelane');

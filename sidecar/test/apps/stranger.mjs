@@ -60,7 +60,10 @@ const ANSWERS = {
   silent: () => {},
   'says-yes': (socket) =>
     socket.write(
-      forged({ 'X-Corelane-From': IDENTITY, 'X-Corelane-Token': 'e'.repeat(32), 'X-Corelane-Reservation': RESERVATION }, 'yes'),
+      forged(
+        { 'X-Corelane-From': IDENTITY, 'X-Corelane-Token': 'e'.repeat(32), 'X-Corelane-Reservation': RESERVATION },
+        'yes',
+      ),
     ),
   'endless-line': (socket) => pour(socket, '', 'H'.repeat(65_536)),
   'endless-headers': (socket) => pour(socket, OK, 'A: b\r\n'.repeat(10_000)),

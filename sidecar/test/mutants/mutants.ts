@@ -3,17 +3,17 @@
  * docs/testing.md explains the invariants I1 to I7.
  */
 import { doors } from './doors.ts';
-import { scripts } from './drain-hook.ts';
 import { lua } from './drain.ts';
+import { scripts } from './drain-hook.ts';
 import { entrypoint } from './entrypoint.ts';
 import { guarded } from './guarded.ts';
 import { haproxy } from './haproxy.ts';
+import type { Mutant } from './mutant.ts';
 import { nginx } from './nginx.ts';
 import { pooling } from './pooling.ts';
-import { runtimePort } from './runtime-port.ts';
 import { runtime } from './runtime.ts';
+import { runtimePort } from './runtime-port.ts';
 import { secondTries } from './second-tries.ts';
-import type { Mutant } from './mutant.ts';
 
 export const mutants: Mutant[] = [
   ...haproxy,
