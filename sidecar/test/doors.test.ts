@@ -12,8 +12,6 @@ import { rawConnection } from './raw.ts';
 const APPS = fileURLToPath(new URL('apps', import.meta.url));
 /** Another pod tries what a HAProxy without limits for strangers could not even hold in the kernel's queue. */
 const CONNECTIONS = { 'another pod': 10_000, 'the node': 5_000 };
-/** HAProxy keeps 4,000 connections of the node for 2 s at most, so 2,000 in a second are all that it can take. */
-const PER_SECOND = { 'another pod': 2_000, 'the node': 1_500 };
 const SECONDS = 5;
 /** As kubelet does. */
 const PROBE_MS = 2_000;
@@ -48,8 +46,6 @@ async function flood(source: Source, port: number, kinds: string[]): Promise<() 
       SOURCES[source](),
       '--cpu-shares',
       '2',
-      '--env',
-      `PER_SECOND=${PER_SECOND[source]}`,
       '--volume',
       `${APPS}:/app:ro`,
       '--ulimit',

@@ -1,6 +1,6 @@
 /**
  * A hostile neighbour: `flood.mjs HOST PORT CONNECTIONS SECONDS KIND[:PATH]...` keeps so many connections open for so
- * long, of all kinds in turn, opens a new one for each that is closed (at most $PER_SECOND, 2,000), and prints at
+ * long, of all kinds in turn, opens a new one for each that is closed (at most OPENED_PER_SECOND_MAX), and prints at
  * its end, as JSON, how it was received.
  *   idle      says nothing
  *   half      half of a request's head, and no more
@@ -12,7 +12,7 @@
  */
 import net from 'node:net';
 
-const OPENED_PER_SECOND_MAX = Number(process.env.PER_SECOND ?? 2_000);
+const OPENED_PER_SECOND_MAX = 2_000;
 const TICK_MS = 20;
 const SLOW_MS = 200;
 
