@@ -29,7 +29,7 @@ const breakages: Omit<Mutant, 'file'>[] = [
   {
     name: 'idle connections wait as long as they like',
     breaks: 'doors',
-    edits: [[/timeout http-request 2s\n/g, 'timeout http-request 1h\n']],
+    edits: [[/timeout http-request 1s\n/g, 'timeout http-request 1h\n']],
     caughtBy: 'doors: the node to each port',
   },
   {

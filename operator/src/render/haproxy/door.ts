@@ -17,10 +17,10 @@ export function door({ connectionsMax, perSecondMax, strangers }: Door): string[
   return [
     `maxconn ${whole(connectionsMax, 'connections')}`,
     `rate-limit sessions ${whole(perSecondMax, 'connections per second')}`,
-    '# A request for each connection, all of it while kubelet waits for its probe (2 s), which on a node without CPU may send it late;',
-    '# nobody waits for a client that does not close.',
+    '# A request for each connection, all of it within half of the time that kubelet waits for its probe: who says nothing has left',
+    '# before those behind it give up. Nobody waits for a client that does not close.',
     'option httpclose',
-    'timeout http-request 2s',
+    'timeout http-request 1s',
     'timeout client 5s',
     'timeout client-fin 1s',
     `acl from_node src "\${CORELANE_NODE[*]}"`,
