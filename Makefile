@@ -44,8 +44,9 @@ cluster: setup ## bring up the three-node kind cluster
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); $(TOOLS); e2e/cluster/cluster.sh up >/dev/null
 
-generate: setup ## make CRD, chart copy, RBAC, reference and the picture of the supervisor
+generate: setup ## make CRD, chart copy, RBAC, install.yaml, reference and the picture of the supervisor
 	@$(NODE) operator/gen/generate.ts
+	@PATH="$$(e2e/cluster/tools.sh helm):$$PATH" $(NODE) operator/gen/install.ts
 
 verify: setup ## generated files, types, lint, chart: nothing may differ or complain
 	@.ci/verify.sh

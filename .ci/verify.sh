@@ -30,6 +30,7 @@ shell_syntax() { local script; for script in $(git ls-files '*.sh' .ci/run); do 
 
 tools=$(e2e/cluster/tools.sh helm)
 check 'generated files are as the source makes them' "$bin/node" operator/gen/generate.ts --check
+check 'install.yaml is as the chart renders it' env PATH="$tools:$PATH" "$bin/node" operator/gen/install.ts --check
 check 'types (tsc)' "$bin/tsc"
 check 'lint and format (biome)' "$bin/biome" check .
 check 'chart lints (helm lint)' "$tools/helm" lint charts/corelane --strict --quiet
