@@ -1,4 +1,5 @@
 /** `npx corelane COMMAND`: finds the command, prints what went wrong, gives the exit code. */
+import { readFileSync } from 'node:fs';
 import type { Command } from './command.ts';
 import { TryAgainError, UsageError } from './usage.ts';
 
@@ -19,6 +20,10 @@ export async function main([name, ...args]: string[]): Promise<number> {
     console.log(await overview());
     return name === undefined ? EXIT_USAGE : 0;
   }
+  if (name === '--version') {
+    console.log(version());
+    return 0;
+  }
   try {
     if (!Object.hasOwn(COMMANDS, name)) throw new UsageError(`there is no command "${name}"; see corelane --help`);
     const { command } = await (COMMANDS[name] as () => Promise<{ command: Command }>)();
@@ -32,6 +37,11 @@ export async function main([name, ...args]: string[]): Promise<number> {
     if (error instanceof TryAgainError) return EXIT_TRY_AGAIN;
     return isUsageError(error) ? EXIT_USAGE : 1;
   }
+}
+
+/** Of the clone or of the npm package, whichever this is part of. */
+function version(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }
 
 async function overview(): Promise<string> {

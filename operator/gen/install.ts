@@ -28,7 +28,7 @@ const OF_HELM = /^ +(app\.kubernetes\.io\/managed-by: Helm|helm\.sh\/chart: \S+)
 const SOURCE = /^# Source: .*\n/gm;
 
 /** The CRD first, then the namespace, then what `helm template` has rendered, without what only Helm needs. */
-export function installManifest(crd: string, rendered: string): string {
+function installManifest(crd: string, rendered: string): string {
   const namespace = `apiVersion: v1\nkind: Namespace\nmetadata:\n  name: ${NAMESPACE}\n`;
   const objects = rendered
     .replaceAll(OF_HELM, '')
@@ -37,15 +37,13 @@ export function installManifest(crd: string, rendered: string): string {
   return `${HEAD}${[crd, namespace, objects].join('---\n')}`;
 }
 
-if (import.meta.main) {
-  process.chdir(fileURLToPath(new URL('../..', import.meta.url)));
-  // Without a version, a helm that was built from the module proxy takes the cluster for one of Kubernetes 1.20.
-  const options = ['--namespace', NAMESPACE, '--kube-version', OLDEST_KUBERNETES];
-  const rendered = execFileSync('helm', ['template', 'corelane', 'charts/corelane', ...options], { encoding: 'utf8' });
-  const manifest = installManifest(readFileSync('crds/corelane.dev_renderservices.yaml', 'utf8'), rendered);
-  if (!process.argv.includes('--check')) writeFileSync(FILE, manifest);
-  else if (manifest !== readFileSync(FILE, 'utf8')) {
-    console.error(`${FILE} differs from what the chart renders: run "make generate" and commit the result.`);
-    process.exit(1);
-  }
+process.chdir(fileURLToPath(new URL('../..', import.meta.url)));
+// Without a version, a helm that was built from the module proxy takes the cluster for one of Kubernetes 1.20.
+const options = ['--namespace', NAMESPACE, '--kube-version', OLDEST_KUBERNETES];
+const rendered = execFileSync('helm', ['template', 'corelane', 'charts/corelane', ...options], { encoding: 'utf8' });
+const manifest = installManifest(readFileSync('crds/corelane.dev_renderservices.yaml', 'utf8'), rendered);
+if (!process.argv.includes('--check')) writeFileSync(FILE, manifest);
+else if (manifest !== readFileSync(FILE, 'utf8')) {
+  console.error(`${FILE} differs from what the chart renders: run "make generate" and commit the result.`);
+  process.exit(1);
 }

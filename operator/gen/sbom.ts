@@ -1,5 +1,5 @@
 /**
- * What is in the operator's bundle, as CycloneDX: a scanner of the image sees one file without a name in it.
+ * What is in a bundle, as CycloneDX: a scanner of the operator's image sees one file without a name in it.
  *   node operator/gen/sbom.ts METAFILE >main.cdx.json
  * METAFILE is what esbuild tells of the bundle; versions, licences and hashes are those of package-lock.json.
  */
@@ -12,7 +12,8 @@ interface LockedPackage {
   integrity?: string;
 }
 
-interface Metafile {
+/** What esbuild tells of a bundle, as far as it is used here. */
+export interface Metafile {
   outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }>;
 }
 
@@ -38,11 +39,8 @@ interface Component {
 
 const MODULES = 'node_modules/';
 
-/**
- * The packages of which something is in the bundle. It has no date and no serial number: the same bundle gives the same
- * document. Throws if a package is not in the lock file, or has no licence or hash there.
- */
-export function bundleBom(meta: Metafile, lock: { version: string; packages: Record<string, LockedPackage> }): Bom {
+/** Paths (`node_modules/a`) of the packages of which something is in the bundle, sorted. */
+export function packagesOf(meta: Metafile): string[] {
   const paths = new Set<string>();
   for (const { inputs } of Object.values(meta.outputs)) {
     for (const [file, { bytesInOutput }] of Object.entries(inputs)) {
@@ -50,12 +48,24 @@ export function bundleBom(meta: Metafile, lock: { version: string; packages: Rec
       if (path && bytesInOutput > 0) paths.add(path);
     }
   }
+  return [...paths].sort();
+}
+
+/**
+ * The packages of the bundle of an application. It has no date and no serial number: the same bundle gives the same
+ * document. Throws if a package is not in the lock file, or has no licence or hash there.
+ */
+export function bundleBom(
+  meta: Metafile,
+  lock: { version: string; packages: Record<string, LockedPackage> },
+  name: string,
+): Bom {
   return {
     bomFormat: 'CycloneDX',
     specVersion: '1.6',
     version: 1,
-    metadata: { component: { type: 'application', name: 'corelane-operator', version: lock.version } },
-    components: [...paths].sort().map((path) => component(path, lock.packages[path])),
+    metadata: { component: { type: 'application', name, version: lock.version } },
+    components: packagesOf(meta).map((path) => component(path, lock.packages[path])),
   };
 }
 
@@ -91,6 +101,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [metafile] = process.argv.slice(2);
   if (!metafile) throw new Error('usage: sbom.ts METAFILE');
   const lock = JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'));
-  const bom = bundleBom(JSON.parse(readFileSync(metafile, 'utf8')), lock);
+  const bom = bundleBom(JSON.parse(readFileSync(metafile, 'utf8')), lock, 'corelane-operator');
   process.stdout.write(`${JSON.stringify(bom, undefined, 1)}\n`);
 }

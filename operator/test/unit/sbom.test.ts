@@ -55,15 +55,13 @@ test('a package inside of another one is a component of its own', () => {
   const integrity = `sha512-${Buffer.alloc(64).toString('base64')}`;
   const locked = { version: '2.0.0', license: 'MIT', integrity };
   const packages = { 'node_modules/a/node_modules/@b/c': locked };
-  const bom = bundleBom(files('src/main.ts', 'node_modules/a/node_modules/@b/c/d/e.js'), {
-    version: '1.0.0',
-    packages,
-  });
+  const lock = { version: '1.0.0', packages };
+  const bom = bundleBom(files('src/main.ts', 'node_modules/a/node_modules/@b/c/d/e.js'), lock, 'app');
   expect(bom.components.map(({ purl }) => purl)).toEqual(['pkg:npm/%40b/c@2.0.0']);
 });
 
 test('a package that is not locked is an error, not a gap', () => {
-  expect(() => bundleBom(files('node_modules/a/b.js'), { version: '1.0.0', packages: {} })).toThrow(
+  expect(() => bundleBom(files('node_modules/a/b.js'), { version: '1.0.0', packages: {} }, 'app')).toThrow(
     /node_modules\/a\b/,
   );
 });
