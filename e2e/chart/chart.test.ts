@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { rules } from '../../operator/src/kube/rbac.ts';
 import { readSettings } from '../../operator/src/settings.ts';
 import { ROOT, run } from '../harness/cluster/shell.ts';
@@ -13,6 +13,9 @@ const NAMESPACE = 'corelane';
 /** The settings that an operator cannot do without. */
 const ENVIRONMENT = { CORELANE_SIDECAR_IMAGE: 's:1', CORELANE_POD_NAME: 'p', CORELANE_POD_NAMESPACE: 'n' };
 const DIGEST = `sha256:${'a'.repeat(64)}`;
+const SPREAD = '{"maxSkew":1,"topologyKey":"topology.kubernetes.io/zone","whenUnsatisfiable":"DoNotSchedule"}';
+const SPREAD_OF_OTHERS = SPREAD.replace('{', '{"labelSelector":{"matchLabels":{"app":"other"}},');
+const FROM_A_SECRET = '{"name":"HTTPS_PROXY","valueFrom":{"secretKeyRef":{"name":"proxy","key":"url"}}}';
 /** Combinations of values that take every branch of the templates. */
 const VARIANTS: Record<string, string[]> = {
   defaults: [],
@@ -38,8 +41,13 @@ const VARIANTS: Record<string, string[]> = {
       '--set',
       'podMonitor.labels.release=p',
     ],
+    ...['--set-json', `topologySpreadConstraints=[${SPREAD},${SPREAD_OF_OTHERS}]`, '--set', 'scaling.periodSeconds=5'],
+    ...['--set-json', `extraEnv=[{"name":"NODE_EXTRA_CA_CERTS","value":"/ca.pem"},${FROM_A_SECRET}]`],
   ],
   'one replica': ['--set', 'replicas=1'],
+  'other names': ['--set', 'fullnameOverride=lane,nameOverride=renders,serviceAccount.name=acme'],
+  'an account that is there': ['--set', 'serviceAccount.create=false,serviceAccount.name=acme'],
+  openshift: ['--set', 'podSecurityContext.runAsUser=null,podSecurityContext.runAsGroup=null'],
 };
 
 interface Manifest {
@@ -47,9 +55,11 @@ interface Manifest {
   metadata: { name: string; namespace?: string; labels: Record<string, string> };
   rules?: unknown;
   roleRef?: { kind: string };
+  subjects?: { name: string }[];
   spec: {
     replicas?: number;
     matchResources?: unknown;
+    selector: { matchLabels: Record<string, string> };
     template: {
       spec: { containers: { image: string; env: { name: string; value?: string }[] }[] } & Record<string, unknown>;
     };
@@ -94,6 +104,15 @@ describe('the values schema refuses', () => {
     ['podMonitor.interval=often', '/podMonitor/interval'],
     ['admissionPolicy.enabled=maybe', '/admissionPolicy/enabled'],
     ['networkPolicy.monitoring[0].cidr=10.0.0.0/8', '/networkPolicy/monitoring/0'],
+    ['fullnameOverride=Lane', '/fullnameOverride'],
+    ['nameOverride=9lives', '/nameOverride'],
+    ['extraEnv[0].value=1', '/extraEnv/0'],
+    ['extraEnv[0].name=CORELANE_NAMESPACES,extraEnv[0].value=a', 'extraEnv: the chart sets CORELANE_NAMESPACES itself'],
+    ['scaling.periodSeconds=46', '/scaling/periodSeconds'],
+    ['scaling.period=5s', '/scaling'],
+    ['topologySpreadConstraints[0].maxSkew=1', '/topologySpreadConstraints/0'],
+    ['serviceAccount.create=false', 'set serviceAccount.name'],
+    ['serviceAccount.name=A', '/serviceAccount/name'],
     ['podMonitor.from[0].ipBlock.cidr=10.0.0.1', '/podMonitor/from/0/ipBlock/cidr'],
   ])('%s, and says where', async (value, place) => {
     await expect(template('--set', value)).rejects.toThrow(place);
@@ -226,6 +245,53 @@ describe('the templates', () => {
     expect(await of('--set', 'admissionPolicy.enabled=false')).toEqual([]);
   });
 
+  test('take other names, of the objects and of the account, in all places', async () => {
+    const all = await manifests(...(VARIANTS['other names'] as string[]));
+    const names = all.map(({ kind, metadata }) =>
+      kind === 'ServiceAccount' ? `account ${metadata.name}` : metadata.name,
+    );
+    expect(names.filter((name) => !/^lane(-|$)/.test(name))).toEqual(['account acme']);
+    expect(all.map(({ metadata }) => metadata.labels['app.kubernetes.io/name'])).toEqual(all.map(() => 'renders'));
+    expect(deploymentOf(all).spec.template.spec.serviceAccountName).toBe('acme');
+    const subjects = all.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name));
+    expect(subjects).toEqual(['acme', 'acme']);
+    // Else the operator's account could write what is not a RenderService's.
+    expect(JSON.stringify(all)).toContain(`== 'system:serviceaccount:${NAMESPACE}:acme'`);
+    const environment = deploymentOf(all).spec.template.spec.containers[0]?.env;
+    expect(environment).toContainEqual({ name: 'CORELANE_LEASE_NAME', value: 'lane' });
+  });
+
+  test('make no account where one is there', async () => {
+    const all = await manifests(...(VARIANTS['an account that is there'] as string[]));
+    expect(all.map(({ kind }) => kind)).not.toContain('ServiceAccount');
+    expect(deploymentOf(all).spec.template.spec.serviceAccountName).toBe('acme');
+  });
+
+  test('add variables to those that they set, and the scaling period is one that the operator takes', async () => {
+    const [container] = deploymentOf(await manifests(...(VARIANTS['all switches'] as string[]))).spec.template.spec
+      .containers;
+    expect(container?.env).toContainEqual({ name: 'NODE_EXTRA_CA_CERTS', value: '/ca.pem' });
+    expect(container?.env).toContainEqual(JSON.parse(FROM_A_SECRET));
+    const period = container?.env.find(({ name }) => name === 'CORELANE_SCALING_PERIOD_SECONDS')?.value;
+    expect(
+      readSettings({ ...ENVIRONMENT, CORELANE_SCALING_PERIOD_SECONDS: period }).CORELANE_SCALING_PERIOD_SECONDS,
+    ).toBe(5);
+  });
+
+  test('spread the operator over zones: its own pods, unless the constraint selects others', async () => {
+    const { spec } = deploymentOf(await manifests(...(VARIANTS['all switches'] as string[])));
+    const { matchLabels } = spec.selector;
+    expect(spec.template.spec.topologySpreadConstraints).toEqual([
+      { ...JSON.parse(SPREAD), labelSelector: { matchLabels } },
+      JSON.parse(SPREAD_OF_OTHERS),
+    ]);
+  });
+
+  test('leave user and group to OpenShift, and nothing else', async () => {
+    const { securityContext } = deploymentOf(await manifests(...(VARIANTS.openshift as string[]))).spec.template.spec;
+    expect(securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+  });
+
   test('pass on replicas, priority class, tolerations and the rest', async () => {
     const { spec } = deploymentOf(await manifests(...(VARIANTS['all switches'] as string[])));
     expect(spec.replicas).toBe(3);
@@ -236,6 +302,18 @@ describe('the templates', () => {
       imagePullSecrets: [{ name: 'pull' }],
     });
   });
+});
+
+test('README.md has each value in its table, or leaves it to values.yaml for a reason', () => {
+  const { properties } = JSON.parse(readFileSync(join(ROOT, CHART, 'values.schema.json'), 'utf8'));
+  const values = parse(readFileSync(join(ROOT, CHART, 'values.yaml'), 'utf8'));
+  const page = readFileSync(join(ROOT, CHART, 'README.md'), 'utf8');
+  /** Their names say it all. */
+  const plain = ['replicas', 'logLevel', 'concurrency', 'securityContext', 'podDisruptionBudget'];
+  expect(Object.keys(properties).filter((name) => name !== 'global')).toEqual(
+    expect.arrayContaining(Object.keys(values)),
+  );
+  expect(Object.keys(values).filter((name) => !new RegExp(`\`${name}\\b`).test(page))).toEqual(plain);
 });
 
 test('the chart has the very CRD of crds/', () => {

@@ -1,10 +1,25 @@
+{{- define "corelane.name" -}}
+{{- .Values.nameOverride | default .Chart.Name | trunc 50 | trimSuffix "-" }}
+{{- end }}
+
 {{/* Name of all objects of a release; "corelane" alone when the release is called so. */}}
 {{- define "corelane.fullname" -}}
-{{- if contains "corelane" .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-corelane" .Release.Name | trunc 50 | trimSuffix "-" }}{{ end }}
+{{- $name := include "corelane.name" . }}
+{{- $full := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) }}
+{{- .Values.fullnameOverride | default $full | trunc 50 | trimSuffix "-" }}
+{{- end }}
+
+{{/* Whom the operator is for the API server. The admission policy for the operator's account names it, too. */}}
+{{- define "corelane.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- .Values.serviceAccount.name | default (include "corelane.fullname" .) }}
+{{- else }}
+{{- required "serviceAccount.create: false takes the name of the account that is there: set serviceAccount.name" .Values.serviceAccount.name }}
+{{- end }}
 {{- end }}
 
 {{- define "corelane.selectorLabels" -}}
-app.kubernetes.io/name: corelane
+app.kubernetes.io/name: {{ include "corelane.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: operator
 {{- end }}
@@ -38,4 +53,23 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if not .Values.namespaces }}{{ fail "scope: namespaces takes a list of them: set namespaces" }}{{ end }}
 {{- join "," .Values.namespaces }}
 {{- else if .Values.namespaces }}{{ fail "namespaces is for scope: namespaces; with another scope it would say nothing" }}{{ end }}
+{{- end }}
+
+{{/* What the values add to the operator's environment. What the chart sets itself has a value of its own. */}}
+{{- define "corelane.extraEnv" -}}
+{{- range .Values.extraEnv }}
+{{- if hasPrefix "CORELANE_" .name }}{{ fail (printf "extraEnv: the chart sets %s itself; README.md names the value for it" .name) }}{{ end }}
+{{- end }}
+{{- toYaml .Values.extraEnv }}
+{{- end }}
+
+{{/* A constraint that selects no pods of its own speaks of the operator's. */}}
+{{- define "corelane.topologySpreadConstraints" -}}
+{{- $ours := dict "matchLabels" (include "corelane.selectorLabels" . | fromYaml) }}
+{{- $constraints := list }}
+{{- range .Values.topologySpreadConstraints }}
+{{- $selector := .labelSelector | default $ours }}
+{{- $constraints = append $constraints (set (omit . "labelSelector") "labelSelector" $selector) }}
+{{- end }}
+{{- toYaml $constraints }}
 {{- end }}

@@ -1,26 +1,10 @@
 /** Who may reach the pods: the fields of `spec.networkPolicy`, in the words of Kubernetes' own NetworkPolicy. */
 import { z } from 'zod';
+import { LABEL_KEY, LABEL_VALUE, labelMap, rule } from './labels.ts';
 import { cidr } from './scalars.ts';
 
 /** Most entries of a list: the rules on them are evaluated by the API server, which allows only so much work. */
 const LIST_MAX = 16;
-const LABEL_KEY = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?[/])?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
-const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
-
-/** The same rule for both: `holds` for the operator, `cel` for the API server. */
-function rule<T>(holds: (value: T) => boolean, cel: string, message: string) {
-  return {
-    check: (value: T) => holds(value),
-    message,
-    meta: { 'x-kubernetes-validations': [{ rule: cel, message }] },
-  };
-}
-
-const labels = rule<Record<string, string>>(
-  (map) => Object.entries(map).every(([key, value]) => LABEL_KEY.test(key) && LABEL_VALUE.test(value)),
-  `self.all(k, k.matches('${LABEL_KEY.source}') && self[k].matches('${LABEL_VALUE.source}'))`,
-  'must have label keys and values only, such as kubernetes.io/metadata.name: monitoring',
-);
 
 const expressionValues = rule<{ operator: string; values?: string[] }>(
   ({ operator, values = [] }) => operator.endsWith('In') === values.length > 0,
@@ -33,9 +17,9 @@ const labelSelector = (what: string) =>
     .strictObject({
       matchLabels: z
         .record(z.string().max(317), z.string().max(63))
-        .refine(labels.check, labels.message)
+        .refine(labelMap.check, labelMap.message)
         .optional()
-        .meta({ ...labels.meta, maxProperties: LIST_MAX })
+        .meta({ ...labelMap.meta, maxProperties: LIST_MAX })
         .describe('Labels with their values; all must match.'),
       matchExpressions: z
         .array(

@@ -18,6 +18,7 @@ import {
 } from './names.ts';
 import { DURATION_PATTERN, durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import { scalingRules } from './scaling-rules.ts';
+import { serviceRules } from './service-rules.ts';
 import type { RenderServiceSpec } from './spec.ts';
 import type { SpecRule } from './spec-rule.ts';
 import { workerTemplate } from './worker-template.ts';
@@ -204,5 +205,6 @@ export const specRules: SpecRule[] = [
     cel: "!(string(self.rollout.rolling.maxSurge) in ['0', '0%'] && string(self.rollout.rolling.maxUnavailable) in ['0', '0%'])",
     holds: ({ rollout: { rolling } }) => !(isZero(rolling.maxSurge) && isZero(rolling.maxUnavailable)),
   },
+  ...serviceRules,
   ...scalingRules,
 ];

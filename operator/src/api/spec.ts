@@ -11,7 +11,8 @@ import { pooling, queue, readiness } from './spec/queue.ts';
 import { buffering, forwarded, keepAlive, limits, ping, timeouts, webSockets } from './spec/requests.ts';
 import { disruptionBudget, drain, rollout } from './spec/rollout.ts';
 import { runtime, warmup, watchdog } from './spec/runtime.ts';
-import { service, sidecar } from './spec/sidecar.ts';
+import { service } from './spec/service.ts';
+import { sidecar } from './spec/sidecar.ts';
 
 /** Shape of the spec without the rules between fields. The order is the order of the reference. */
 export const specShape = z.strictObject({

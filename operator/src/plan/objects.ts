@@ -64,6 +64,7 @@ interface Draft {
   apiVersion: string;
   kind: string;
   name: string;
+  labels?: Record<string, string>;
   annotations?: Record<string, string>;
   /** Everything beside apiVersion, kind and metadata. */
   content: Record<string, unknown>;
@@ -79,6 +80,7 @@ export function plannedObject(renderService: RenderService, draft: Draft): Plann
       name: draft.name,
       namespace: metadata.namespace,
       labels: {
+        ...draft.labels,
         [LABEL_MANAGED_BY]: MANAGER,
         [LABEL_INSTANCE]: metadata.name,
         ...selectorLabels(renderService),

@@ -5,17 +5,20 @@ import { type PlannedObject, peersName, plannedObject, selectorLabels } from './
 
 /** Service that clients use. */
 export function service(renderService: RenderService): PlannedObject {
-  const { type, port, annotations } = renderService.spec.service;
+  const { type, port, appProtocol, labels, annotations, ...policies } = renderService.spec.service;
   return plannedObject(renderService, {
     apiVersion: 'v1',
     kind: 'Service',
     name: renderService.metadata.name,
+    ...(labels && { labels }),
     ...(annotations && { annotations }),
     content: {
       spec: {
         type,
         selector: selectorLabels(renderService),
-        ports: [{ name: 'http', port, protocol: 'TCP', targetPort: 'http' }],
+        ports: [{ name: 'http', port, protocol: 'TCP', targetPort: 'http', ...(appProtocol && { appProtocol }) }],
+        // externalTrafficPolicy and its like have the same names and values there.
+        ...policies,
       },
     },
   });

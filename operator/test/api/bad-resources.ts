@@ -104,6 +104,7 @@ export const badResources: BadResource[] = [
   { what: 'unknown balance', spec: { balance: 'random' } },
   { what: 'unknown replay', spec: { replay: 'safe' } },
   { what: 'unknown type of Service', spec: { service: { type: 'Ingress' } } },
+  { what: 'unknown policy of a Service', spec: { service: { type: 'NodePort', externalTrafficPolicy: 'local' } } },
   { what: 'yes instead of true', spec: { disruptionBudget: { enabled: 'yes' } } },
   { what: 'percentage above 100', spec: { rollout: { rolling: { maxSurge: '150%' } } } },
   { what: 'percentage without the sign', spec: { disruptionBudget: { maxUnavailable: '50' } } },
@@ -213,6 +214,29 @@ export const badResources: BadResource[] = [
   { what: 'warm-up without a path', spec: { warmup: { path: 'page', requests: 3 } } },
   { what: 'too much warm-up', spec: { warmup: { requests: 1001 } } },
   { what: 'instrument as text', spec: { runtime: { instrument: 'no' } } },
+  { what: 'traffic from outside for a Service that has none', spec: { service: { externalTrafficPolicy: 'Local' } } },
+  {
+    what: 'class of a load balancer for a Service without one',
+    spec: { service: { type: 'NodePort', loadBalancerClass: 'example.com/nlb' } },
+  },
+  {
+    what: 'source ranges of a load balancer for a Service without one',
+    spec: { service: { loadBalancerSourceRanges: ['10.0.0.0/8'] } },
+  },
+  {
+    what: 'source range that is an address',
+    spec: { service: { type: 'LoadBalancer', loadBalancerSourceRanges: ['10.0.0.1'] } },
+  },
+  {
+    what: 'class of a load balancer with a blank',
+    spec: { service: { type: 'LoadBalancer', loadBalancerClass: 'my nlb' } },
+  },
+  { what: 'protocol that is a URL', spec: { service: { appProtocol: 'http://' } } },
+  { what: 'label of the Service that is none', spec: { service: { labels: { team: 'web shop' } } } },
+  {
+    what: 'label of the Service that Corelane sets',
+    spec: { service: { labels: { 'corelane.dev/renderservice': 'b' } } },
+  },
   { what: "label with Corelane's prefix", spec: podMetadata({ labels: { 'corelane.dev/renderservice': 'other' } }) },
   { what: 'label as number', spec: podMetadata({ labels: { version: 2 } }), apiServerOnly: true },
   { what: 'environment variable as number', spec: container({ env: [{ name: 'A', value: 1 }] }), apiServerOnly: true },

@@ -125,6 +125,12 @@ export const FORBIDDEN: Forbidden[] = [
     allowed: ['creates-services'],
   },
   {
+    what: 'a label of the Service',
+    spec: { service: { labels: { 'service.kubernetes.io/service-proxy-name': 'mine' } } },
+    field: 'spec.service',
+    allowed: ['creates-services'],
+  },
+  {
     what: 'a rule of the NetworkPolicy',
     spec: { networkPolicy: { ingress: [{}] } },
     field: 'spec.networkPolicy',

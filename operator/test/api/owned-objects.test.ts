@@ -465,6 +465,34 @@ describe('a change of the spec', () => {
     });
   });
 
+  test('reaches all other fields of the Service, and takes removed ones away', async () => {
+    const policies = {
+      externalTrafficPolicy: 'Local',
+      internalTrafficPolicy: 'Local',
+      trafficDistribution: 'PreferClose',
+      loadBalancerClass: 'example.com/nlb',
+      loadBalancerSourceRanges: ['10.0.0.0/8'],
+    };
+    const service = { type: 'LoadBalancer', appProtocol: 'http', labels: { team: 'blue' }, ...policies };
+    await world.createRenderService('balanced', { service });
+    await world.untilApplied('balanced');
+    const made = await world.get('Service', 'balanced');
+    expect(made.spec).toMatchObject({ type: 'LoadBalancer', ...policies, ports: [{ appProtocol: 'http' }] });
+    expect(made.metadata.labels).toMatchObject({ team: 'blue', 'corelane.dev/renderservice': 'balanced' });
+
+    const nothing = Object.fromEntries(Object.keys(policies).map((field) => [field, null]));
+    const bare = { type: 'NodePort', appProtocol: null, labels: null, ...nothing };
+    await world.patchSpec('balanced', { service: bare });
+    await eventually('the Service has the defaults of Kubernetes', async () => {
+      const { metadata, spec } = await world.get('Service', 'balanced');
+      expect(spec).toMatchObject({ externalTrafficPolicy: 'Cluster', internalTrafficPolicy: 'Cluster' });
+      for (const field of ['trafficDistribution', 'loadBalancerClass', 'loadBalancerSourceRanges'])
+        expect(spec).not.toHaveProperty(field);
+      expect(spec.ports[0]).not.toHaveProperty('appProtocol');
+      expect(metadata.labels).not.toHaveProperty('team');
+    });
+  });
+
   test.each([
     ['ClusterIP', 'NodePort'],
     ['NodePort', 'ClusterIP'],

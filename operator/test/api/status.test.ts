@@ -186,6 +186,23 @@ describe('a template that only the Deployment refuses', () => {
     },
   );
 
+  test('as a Service does that is to have another class of load balancer, in its own words', async () => {
+    await world.createRenderService('class', { service: { type: 'LoadBalancer', loadBalancerClass: 'example.com/a' } });
+    await world.untilApplied('class');
+    await world.patchSpec('class', { service: { loadBalancerClass: 'example.com/b' } });
+    await eventually('it is stalled', async () => {
+      expect(await world.condition('class', 'Stalled')).toMatchObject({ status: 'True', reason: 'Rejected' });
+    });
+    expect((await world.condition('class', 'Stalled')).message).toContain('spec.loadBalancerClass');
+    // By way of another type the class can be changed.
+    await world.patchSpec('class', { service: { type: 'ClusterIP', loadBalancerClass: null } });
+    await world.untilApplied('class');
+    await world.patchSpec('class', { service: { type: 'LoadBalancer', loadBalancerClass: 'example.com/b' } });
+    await eventually('the Service has the other class', async () => {
+      expect((await world.get('Service', 'class')).spec.loadBalancerClass).toBe('example.com/b');
+    });
+  });
+
   test('is looked at again and again without another event', async () => {
     await world.createRenderService('again', {
       template: podTemplate({ volumeMounts: [{ name: 'a', mountPath: '/a' }] }),

@@ -121,6 +121,18 @@ const SPECS: Record<string, object> = {
   },
   'node-port': { service: { type: 'NodePort', annotations: {} } },
   'load-balancer': { service: { type: 'LoadBalancer', port: 443, annotations: { 'example.com/a': '' } } },
+  'load-balancer-in-full': {
+    service: {
+      type: 'LoadBalancer',
+      appProtocol: 'http',
+      labels: { 'app.kubernetes.io/part-of': 'shop', empty: '' },
+      externalTrafficPolicy: 'Local',
+      internalTrafficPolicy: 'Local',
+      trafficDistribution: 'PreferClose',
+      loadBalancerClass: 'example.com/nlb',
+      loadBalancerSourceRanges: ['10.0.0.0/8', '192.0.2.0/24'],
+    },
+  },
   'other-numbers': {
     replicas: 0,
     rollout: { rolling: { maxSurge: '0%', maxUnavailable: 1, minReadySeconds: 0 } },

@@ -1,18 +1,6 @@
-/** Fields on what is added to the pods: the Service in front, the proxies' resources. */
+/** Fields on what is added to the pods: the proxies' resources. */
 import { z } from 'zod';
 import { quantity } from '../scalars.ts';
-
-export const service = z
-  .strictObject({
-    type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer']).default('ClusterIP').describe('Type of the Service.'),
-    port: z.int().min(1).max(65_535).default(80).describe('Port of the Service.'),
-    annotations: z
-      .record(z.string().max(317), z.string().max(4096))
-      .optional()
-      .describe('Annotations of the Service, for cloud load balancers for example.'),
-  })
-  .prefault({})
-  .describe('The Service in front of all pods.');
 
 /**
  * Resources of a container that Corelane adds. There is no CPU limit on purpose: throttling a proxy sets p95.
