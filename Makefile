@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images sbom cluster generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path
+.PHONY: help setup build images sbom cluster generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -102,6 +102,21 @@ demo: build cluster ## a React page on three nodes: 1,000 renders, and a table
 	 images=$$(e2e/images.sh --load); export $$images; \
 	 $(NODE) e2e/demo.ts
 
+release: build ## every file of a release into dist/, nothing published (needs Linux; the first time it builds syft, some minutes)
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); .ci/release/release.sh
+
+release-images: build ## images of this machine's architecture into dist/images, for `IMAGES=FOLDER make release` elsewhere
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); .ci/release/images.sh native dist/images
+
+release-test: ## a kind cluster of its own, installed from the files in dist/ alone, serves an example; chart and images through a registry
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); .ci/release/test.sh
+
+release-publish: ## publish and sign what is in dist/: for .github/workflows/release.yaml only
+	@.ci/release/publish.sh all
+
 tools-path: ## print the folder of kubectl, helm and kind
 	@e2e/cluster/tools.sh
 
@@ -110,4 +125,4 @@ down: ## remove the cluster and test containers, stop the engine; keep what was 
 
 clean: ## remove all that the other targets created, caches included
 	@e2e/cluster/clean.sh
-	@rm -rf node_modules operator/dist examples/storefront/node_modules bench/peers/node_modules
+	@rm -rf node_modules operator/dist dist examples/storefront/node_modules bench/peers/node_modules

@@ -29,6 +29,7 @@ export default {
         '<rootDir>/e2e/load/*.test.mjs',
         '<rootDir>/bench/test/*.test.ts',
         '<rootDir>/sidecar/test/unit/*.test.ts',
+        '<rootDir>/.ci/**/*.test.ts',
       ],
     },
     {

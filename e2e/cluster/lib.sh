@@ -23,7 +23,8 @@ LOG_DIR=$CACHE_DIR/log
 # Belongs to this clone: kubeconfigs, records of the test API servers.
 STATE_DIR=$CLONE_DIR/.state
 
-CLUSTER_NAME=corelane
+# One cluster per machine, but for those who want one to themselves.
+CLUSTER_NAME=${CORELANE_CLUSTER:-corelane}
 CLUSTER_KUBECONFIG=$STATE_DIR/kubeconfig
 STANDIN=corelane.local # registry name of everything made here; never pushed
 

@@ -56,6 +56,8 @@ pin "$LAPTOPS" sigs.k8s.io/kind "$KIND_VERSION" sigs.k8s.io/kind
 pin "$LAPTOPS" helm.sh/helm/v3 "$HELM_VERSION" helm.sh/helm/v3/cmd/helm
 pin "$LAPTOPS" github.com/yannh/kubeconform "$KUBECONFORM_VERSION" github.com/yannh/kubeconform/cmd/kubeconform
 pin "$LAPTOPS" github.com/anchore/syft "$SYFT_VERSION" github.com/anchore/syft/cmd/syft
+registry=github.com/google/go-containerregistry
+pin "$LAPTOPS" $registry "$CRANE_VERSION" $registry/cmd/crane
 pin "$LAPTOPS" knative.dev/serving "$QUEUE_PROXY_VERSION" knative.dev/serving/cmd/queue
 
 LC_ALL=C sort -u "$sums"/* >"$GO_SUM"

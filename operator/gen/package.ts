@@ -3,10 +3,21 @@
  *   node operator/gen/package.ts FOLDER
  *
  * Its folders are those of the repository: `../..` of a bundled file is the package, as `../..` of its source is the
- * clone. So commands find the Dockerfile and `sidecar/` (of which `corelane run` builds the image) in both.
+ * clone. So commands find the Dockerfile and `sidecar/` (of which `corelane run` builds the image) in both. What a source
+ * reads from beside itself lies beside the bundle.
  */
-import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import {
+  constants,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { bundleBom, type Metafile, packagesOf } from './sbom.ts';
@@ -37,6 +48,17 @@ async function bundle(folder: string): Promise<Metafile> {
     logLevel: 'warning',
   });
   return metafile;
+}
+
+/** Files beside our own sources in the bundle that are no sources: a source may read them (`import.meta.url`). */
+function filesBesideSources(meta: Metafile): string[] {
+  const sources = Object.values(meta.outputs).flatMap(({ inputs }) => Object.keys(inputs));
+  const folders = new Set(sources.filter((file) => file.startsWith('operator/')).map((file) => dirname(file)));
+  return [...folders].flatMap((path) =>
+    readdirSync(join(ROOT, path), { withFileTypes: true })
+      .filter((entry) => entry.isFile() && !/\.(ts|md)$/.test(entry.name))
+      .map(({ name }) => join(path, name)),
+  );
 }
 
 /** Licence texts of all packages that are in the bundle: their authors want them passed on. */
@@ -77,6 +99,9 @@ async function writePackage(folder: string): Promise<void> {
   copyFileSync(join(ROOT, 'operator/bin/packaged.mjs'), join(folder, bin));
 
   const meta = await bundle(folder);
+  for (const path of filesBesideSources(meta)) {
+    copyFileSync(join(ROOT, path), join(folder, 'operator/cli', basename(path)), constants.COPYFILE_EXCL);
+  }
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
   write('bundle.cdx.json', json(bundleBom(meta, lock, 'corelane')));
   write('THIRD-PARTY-LICENSES', thirdPartyLicences(meta));

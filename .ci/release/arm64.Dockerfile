@@ -1,0 +1,59 @@
+# The images for arm64, made on an amd64 machine that cannot run arm64 programs (no binfmt): packages are unpacked and C
+# is cross-compiled, but no arm64 program runs. For tests: what is published is built by ../../Dockerfile on an arm64
+# machine. arm64.sh makes the context.
+ARG DEBIAN_IMAGE=debian:trixie-slim
+
+# ---- programs ----
+FROM ${DEBIAN_IMAGE} AS programs
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+       gcc libc6-dev make nginx-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+ENV CC=aarch64-linux-gnu-gcc
+COPY sidecar/reaper/ /src/reaper/
+COPY sidecar/entrypoint/ /src/entrypoint/
+RUN mkdir /out \
+    && $CC -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/reaper /src/reaper/*.c \
+    && $CC -std=c17 -Os -Wall -Wextra -Werror -s -o /out/corelane-entrypoint /src/entrypoint/*.c
+COPY sidecar/nginx/ /src/nginx/
+WORKDIR /usr/share/nginx/src
+# nginx's configure runs what it compiles, so it asks about this machine. Both have the same word sizes and system calls;
+# nginx compares what it was made with when it loads a module. OpenSSL's one header that is the machine's own comes last.
+RUN bash -c '. ./conf_flags && env CC=gcc ./configure "${NGX_CONF_FLAGS[@]}" --with-cc-opt="-O2 -Wall -Wextra -Werror -Wno-unused-parameter" --add-dynamic-module=/src/nginx' >/dev/null \
+    && make -s -f objs/Makefile modules CC="$CC -idirafter /usr/include/x86_64-linux-gnu" LINK=$CC \
+    && aarch64-linux-gnu-strip objs/ngx_http_corelane_module.so \
+    && cp objs/ngx_http_corelane_module.so /out/
+
+# ---- packages ----
+# Debian's packages for arm64 with all that they need, downloaded by apt (which checks them) and unpacked. Their scripts
+# do not run; what those would have made, and something here needs, is made below.
+FROM ${DEBIAN_IMAGE} AS packages
+COPY unpack.sh /
+RUN apt-get update
+RUN sh /unpack.sh /operator libstdc++6 libgcc-s1 libatomic1
+RUN sh /unpack.sh /sidecar haproxy lua-luaossl nginx \
+    && rm -rf /sidecar/usr/share/nginx/html /sidecar/var/www /sidecar/etc/nginx/sites-* /sidecar/etc/haproxy
+
+# ---- sidecar ----
+FROM scratch AS sidecar
+COPY --from=packages /sidecar/ /
+COPY empty/ /etc/corelane/
+COPY --chown=10001:10001 empty/ /run/corelane/
+COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
+COPY sidecar/bin/ /usr/local/bin/
+COPY sidecar/runtime/ /usr/share/corelane/runtime/
+COPY --from=programs /out/reaper /usr/share/corelane/runtime/reaper
+COPY --from=programs /out/corelane-entrypoint /usr/local/bin/
+COPY --from=programs /out/ngx_http_corelane_module.so /usr/share/corelane/nginx/
+USER 10001:10001
+EXPOSE 8998 8999 9000 9001
+ENTRYPOINT ["/usr/local/bin/corelane-entrypoint"]
+
+# ---- operator ----
+FROM scratch AS operator
+COPY --from=packages /operator/ /
+COPY node /usr/local/bin/node
+COPY operator/dist/main.mjs operator/dist/main.cdx.json /app/
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_OPTIONS="--max-semi-space-size=4 --max-old-space-size=192"
+USER 10001:10001
+EXPOSE 8080
+ENTRYPOINT ["node", "/app/main.mjs"]
