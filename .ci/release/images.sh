@@ -40,6 +40,11 @@ index_of() { # NAME FOLDER OUTPUT
   for arch in $ARCHITECTURES; do
     [[ -e $folder/$name-$arch.tar ]] || die "there is no image of the $name for $arch: $folder/$name-$arch.tar"
     crane push "$folder/$name-$arch.tar" "$registry/$name:$VERSION-$arch"
+    # Registries show these; GitHub's learns from the first one whose package it is.
+    crane mutate "$registry/$name:$VERSION-$arch" --tag "$registry/$name:$VERSION-$arch" \
+      --label "org.opencontainers.image.source=https://github.com/corelane/corelane" \
+      --label "org.opencontainers.image.version=$VERSION" --label org.opencontainers.image.licenses=Apache-2.0 \
+      --label "org.opencontainers.image.title=corelane-$name"
     manifests+=(--manifest "$registry/$name:$VERSION-$arch")
   done
   crane index append "${manifests[@]}" --tag "$registry/$name:$VERSION"

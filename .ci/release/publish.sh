@@ -18,7 +18,7 @@ into_registry() { # REGISTRY
     layout=$work/$name
     mkdir "$layout"
     tar -xf "$DIST/corelane-$name-$VERSION.oci.tar" -C "$layout"
-    crane push --index "$layout" "$1/$name:$VERSION"
+    crane push "$layout" "$1/$name:$VERSION"
     # What was tested is what is there.
     grep -Fx "$REPOSITORY/$name:$VERSION@$(crane digest "$1/$name:$VERSION")" "$DIST/images.txt"
   done
@@ -27,13 +27,16 @@ into_registry() { # REGISTRY
 
 # Keyless: cosign asks the workflow's identity provider, and Rekor keeps who signed what.
 sign() {
-  local image name
+  local image name arch
   while read -r image; do
     name=${image#"$REPOSITORY/"}
     name=${name%%:*}
     image=$REPOSITORY/$name@${image##*@}
     cosign sign --yes "$image"
-    cosign attest --yes --type cyclonedx --predicate "$DIST/corelane-$name-$VERSION.cdx.json" "$image"
+    for arch in $ARCHITECTURES; do
+      cosign attest --yes --type cyclonedx --predicate "$DIST/corelane-$name-$VERSION-$arch.cdx.json" \
+        "$REPOSITORY/$name@$(crane digest --platform "linux/$arch" "$image")"
+    done
   done <"$DIST/images.txt"
   cosign sign --yes "$REPOSITORY/charts/corelane@$(crane digest "$REPOSITORY/charts/corelane:$VERSION")"
   cosign sign-blob --yes --bundle "$DIST/SHA256SUMS.sigstore.json" "$DIST/SHA256SUMS"

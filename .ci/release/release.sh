@@ -43,11 +43,16 @@ chart() {
   mv "$work/corelane-$VERSION.tgz" "$DIST/corelane-chart-$VERSION.tgz"
 }
 
+# Of the very images that are released.
 boms() {
-  e2e/sbom.sh
-  local name format
-  for name in operator sidecar; do
-    for format in cdx spdx; do cp "$STATE_DIR/sbom/$name.$format.json" "$DIST/corelane-$name-$VERSION.$format.json"; done
+  local arch name format
+  for arch in $ARCHITECTURES; do
+    e2e/sbom.sh "$images" "$arch" "$VERSION" "$work/sbom"
+    for name in operator sidecar; do
+      for format in cdx spdx; do
+        mv "$work/sbom/$name.$format.json" "$DIST/corelane-$name-$VERSION-$arch.$format.json"
+      done
+    done
   done
   tar -xzOf "$DIST/corelane-cli-$VERSION.tgz" package/bundle.cdx.json >"$DIST/corelane-cli-$VERSION.cdx.json"
 }

@@ -3,8 +3,8 @@
  *   node operator/gen/package.ts FOLDER
  *
  * Its folders are those of the repository: `../..` of a bundled file is the package, as `../..` of its source is the
- * clone. So commands find the Dockerfile and `sidecar/` (of which `corelane run` builds the image) in both. What a source
- * reads from beside itself lies beside the bundle.
+ * clone. So commands find the Dockerfile and `sidecar/` in both: `corelane run` builds the image of these. What a
+ * source reads from beside itself lies beside the bundle.
  */
 import {
   constants,
