@@ -8,6 +8,8 @@ const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {
   profile: () => import('./profile.ts'),
   simulate: () => import('./simulate.ts'),
   plan: () => import('./plan.ts'),
+  check: () => import('./check.ts'),
+  convert: () => import('./convert.ts'),
 };
 
 /** Exit codes for arguments that cannot be used and for what may work later, as in sysexits.h. */

@@ -20,9 +20,8 @@ export interface Wanted {
 /** Names in a message; the others are counted. */
 const NAMED_MAX = 5;
 
-/** The user's kubeconfig. */
-export function userKubeConfig(): KubeConfig {
-  const config = new KubeConfig();
+/** The user's kubeconfig, read into `config`. */
+export function userKubeConfig<T extends KubeConfig = KubeConfig>(config = new KubeConfig() as T): T {
   try {
     config.loadFromDefault();
   } catch (error) {

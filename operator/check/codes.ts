@@ -1,0 +1,165 @@
+/**
+ * The codes of `corelane check` and `corelane convert`: the only place where they stand. docs/check.md is made from
+ * this table (`make generate`). A code keeps its meaning for ever; a new one gets the next number.
+ */
+import type { Level } from './levels.ts';
+
+interface CodeEntry {
+  /** A line of the checklist: what is looked at. */
+  title: string;
+  /** Levels that its findings may have, harmless first. */
+  levels: readonly Level[];
+  /** What it looks at beside the file: `node size`, `cluster`. */
+  needs?: string;
+  /** What it finds, and why that matters. */
+  meaning: string;
+  wayOut: string;
+}
+
+export const CODES = {
+  C001: {
+    title: 'probes, lifecycle, ports of the worker',
+    levels: ['info', 'error'],
+    meaning:
+      'Corelane checks the workers through HAProxy, where a check never waits behind a render, and stops them when the proxies have drained. Their ports belong to the proxy of the pod, and PORT is set for each worker. `convert` removes probes, `lifecycle`, `ports` and `PORT`; in a RenderService the API server refuses probes, `lifecycle` and `hostPort`.',
+    wayOut:
+      'Nothing to do, where `convert` has removed them. Handle SIGTERM instead of `preStop`; let `warmup` render pages before a new worker takes requests; let load balancers outside the cluster ask `ping.path`.',
+  },
+  C002: {
+    title: 'CPU of a worker',
+    levels: ['info', 'warning', 'decide'],
+    meaning:
+      'A render takes one CPU for as long as it lasts, and one Node.js process renders on one CPU. A container that asks for 4 CPUs becomes 4 workers with one each; one that asks for 500m may get half a CPU where the node is busy; a CPU limit below 1 stops every render for part of each 100 ms. Without a request each worker asks for 1 CPU.',
+    wayOut:
+      'Give a worker `requests.cpu: "1"` and no CPU limit. Choose the number of workers with `--workers-per-pod`; `replicas` and the bounds of `scaling` are divided by it.',
+  },
+  C003: {
+    title: 'the pod fits a node',
+    levels: ['info', 'error'],
+    needs: 'the size of a node: --node-cpu, or a cluster',
+    meaning:
+      'A pod asks for `workersPerPod` times the CPU of a worker, 100m for the proxies, and what other containers ask for. Of the CPUs of a machine the node agent and the system keep a part (a 4-vCPU node has about 3.92), and DaemonSets take some more. A pod that asks for more than any node has stays Pending. A pod that fits once where another size would let more workers fit leaves CPUs idle.',
+    wayOut: 'Set the `workersPerPod` that the finding names, or use larger nodes.',
+  },
+  C004: {
+    title: 'second listeners',
+    levels: ['info', 'decide'],
+    meaning:
+      'All workers of a pod share one network. A second listener (metrics on 9464, an admin page, the inspector on 9229) is wanted by each of them on the same port, and only the first gets it. Corelane leads nothing to it from outside: its Service has the one port of the proxy, and its NetworkPolicy closes the others. A server that is told its port on the command line listens on the same one in every worker.',
+    wayOut:
+      'Let the server listen on `$PORT` only. Give a second listener a port for each worker (a base plus `WORKER_INDEX`), push metrics instead, or use those of the worker runtime (docs/metrics.md).',
+  },
+  C005: {
+    title: 'one process for each worker',
+    levels: ['warning', 'error'],
+    meaning:
+      '`cluster`, PM2, throng or WEB_CONCURRENCY start several processes behind one port. All of them together get the one request that their worker has at a time, so all but one idle, and take memory. `workersPerPod` replaces them.',
+    wayOut: 'Start the server itself (`node server.js`), with one process: WEB_CONCURRENCY=1, PM2 without `-i`.',
+  },
+  C006: {
+    title: 'NODE_OPTIONS that would be replaced',
+    levels: ['info', 'decide'],
+    needs: 'the image on this machine, for what it sets itself',
+    meaning:
+      'The worker runtime enters through NODE_OPTIONS of the container. A value in `env` of the template is kept behind it. One from the image (`ENV NODE_OPTIONS`) or from `envFrom` cannot be seen and is replaced.',
+    wayOut: 'Repeat the value in `env` of the worker, or in `runtime.nodeFlags`.',
+  },
+  C007: {
+    title: 'memory of a worker',
+    levels: ['info', 'error'],
+    meaning:
+      'V8 may fill three quarters of the memory limit with old objects; the rest is for buffers, code, threads and the worker runtime (20 MB). Below 256Mi too little is left for pages. A `--max-old-space-size` above three quarters of the limit ends in OOMKilled before V8 collects. Where several processes shared the limit of one container, each worker gets its part of it.',
+    wayOut: 'Raise `limits.memory` of the worker, or leave `--max-old-space-size` out: Corelane sets it.',
+  },
+  C008: {
+    title: 'time-outs in front, and grace period',
+    levels: ['info'],
+    meaning:
+      'Whoever closes an idle connection first must not be the side that is about to receive a request, so `keepAlive.idleTimeout` is longer than the idle time-out of the load balancer in front. A stopping pod gets the longer of its own grace period and of what a drain needs.',
+    wayOut: 'Set the `keepAlive.idleTimeout` that the finding names. The grace period needs nothing.',
+  },
+  C009: {
+    title: 'one autoscaler',
+    levels: ['info', 'warning', 'decide', 'error'],
+    meaning:
+      'Two controllers that write the number of pods fight. `convert` takes the bounds of a HorizontalPodAutoscaler or ScaledObject on CPU as `scaling`; on other metrics it leaves the number to it. Its target is not taken over: `scaling` adds pods above 20 % of per-core CPU unless told otherwise, and so keeps more of them ready. An autoscaler of the Deployment that a RenderService owns writes what the operator takes back. A VerticalPodAutoscaler changes requests that percentages are reckoned from.',
+    wayOut:
+      'Delete the old autoscaler when traffic has moved, or let it scale the RenderService (`scaleTargetRef: { apiVersion: corelane.dev/v1alpha1, kind: RenderService }`) and leave `scaling` out. Thresholds: docs/scaling.md.',
+  },
+  C010: {
+    title: 'names, selectors, traffic',
+    levels: ['info', 'decide'],
+    meaning:
+      'A RenderService makes a Deployment, a Service, a PodDisruptionBudget and more of its own name, and touches none that belongs to somebody else: it waits (condition Stalled). Pods with the labels of the old ones would be taken by the old Service, which sends to a port where nobody listens. `convert` therefore takes those labels out of the template, and lets affinities that meant them mean the new pods.',
+    wayOut:
+      'Give it a name of its own (`--name`), let both run side by side and move the selector of the old Service; or delete the old objects first, which is an outage. `convert` prints the commands; docs/convert.md explains them.',
+  },
+  C011: {
+    title: 'sticky sessions, WebSockets, streams, uploads',
+    levels: ['info', 'decide'],
+    meaning:
+      'Any free worker of any pod renders a request, so what one worker remembers of a visitor another one does not know. WebSockets need `webSockets.enabled` and take a place of their worker for as long as they last. Streams and long polls take their worker for at most `timeouts.render`, and responses are buffered. Uploads above `buffering.request.maxSize` are refused.',
+    wayOut:
+      'Keep sessions outside of the process. Leave WebSockets, long polls and streams in a Deployment of their own, or set the field that the finding names.',
+  },
+  C012: {
+    title: 'volumes, other containers, host',
+    levels: ['info', 'warning', 'decide', 'error'],
+    meaning:
+      'Ports 8998 to 9201 of a pod, the container names nginx, haproxy, corelane-runtime and worker-N, and volumes named corelane-... are taken. Pods of one RenderService are on several nodes and overlap in a rollout, so a volume that one node or one pod may mount (ReadWriteOnce, ReadWriteOncePod) keeps the others Pending. Every pod uses the same ports, so `hostNetwork` is refused.',
+    wayOut: 'Rename what clashes, give other containers other ports, use ReadWriteMany or an emptyDir.',
+  },
+  C013: {
+    title: 'image',
+    levels: ['info', 'warning', 'error'],
+    needs: 'the image on this machine, where its name does not tell',
+    meaning:
+      'The worker runtime works in Node.js 18.19 and newer; other images are served without it, and a stuck worker is not noticed. Alpine works. `npm start` works: the supervisor finds the server below it. Programs that watch files (nodemon, `next dev`) are for development.',
+    wayOut: 'Use a newer Node.js; start the built server.',
+  },
+  C014: {
+    title: 'LimitRanges leave the proxies alone',
+    levels: ['warning'],
+    needs: 'a cluster, or the LimitRange as a file',
+    meaning:
+      'A LimitRange with a default (or a maximum) of CPU gives every container without a CPU limit one. Corelane gives the proxies none on purpose: a throttled proxy delays every request behind it, and a throttled worker every page.',
+    wayOut:
+      'Take `cpu` out of `default` and `max` of the LimitRange; a ResourceQuota on requests.cpu bounds a namespace as well.',
+  },
+  C015: {
+    title: 'percent of a small request',
+    levels: ['warning'],
+    meaning:
+      '`scaling.cpu` compares usage with the CPU request of a worker. 20 % of 250m is 50m: what an idle worker, its garbage collector and a page now and then take. The fleet grows to `maxReplicas` and stays there.',
+    wayOut: 'Give a worker `requests.cpu: "1"`, or scale by `occupancy`.',
+  },
+  C016: {
+    title: 'fields without a place, or with another one',
+    levels: ['info', 'warning', 'decide'],
+    meaning:
+      '`convert` says of every field of its input that is not in its output what became of it. What the cluster writes by itself, and what says nothing (`null`, `{}`), is left out.',
+    wayOut: 'Read what the finding says; most need nothing.',
+  },
+  C017: {
+    title: 'documents that were not used',
+    levels: ['info', 'warning'],
+    meaning:
+      'A document that belongs to another workload, or of a kind that a RenderService has nothing to do with, is left out of the output.',
+    wayOut: 'Nothing to do; keep it where it is.',
+  },
+  C018: {
+    title: 'kinds that cannot be converted',
+    levels: ['error'],
+    meaning:
+      'A RenderService replaces a stateless Deployment. Pods of a StatefulSet have names and volumes of their own, those of a DaemonSet a node, those of a Job an end, and a Knative Service scales to zero.',
+    wayOut: 'The finding names it for each kind.',
+  },
+  C019: {
+    title: 'what the API server refuses',
+    levels: ['error'],
+    meaning: 'The rules of the RenderService itself, in the words of `kubectl apply` (docs/bad-resources.md).',
+    wayOut: 'The message names it.',
+  },
+} as const satisfies Record<string, CodeEntry>;
+
+export type Code = keyof typeof CODES;

@@ -1,0 +1,198 @@
+/** What `check` and `convert` read from a cluster: objects as they are, as far as the user's rights go. */
+import type { V1Node, V1Pod } from '@kubernetes/client-node';
+import type { Surroundings } from '../check/workload.ts';
+import { isRecord, type Manifest, manifestOf } from '../convert/manifests.ts';
+import { API_VERSION, isWorkerName, KIND, LABEL_RENDER_SERVICE, PLURAL } from '../src/api/names.ts';
+import { parseQuantity } from '../src/api/scalars.ts';
+import { PooledKubeConfig } from '../src/kube/config.ts';
+import { ApiError, isNotFound, Rest } from '../src/kube/rest.ts';
+import { userKubeConfig } from './profile-target.ts';
+import type { Subject } from './subject.ts';
+
+/** Kinds that may stand around a Deployment or RenderService; the last two are there where their operators are. */
+const AROUND: [apiVersion: string, kind: string, plural: string][] = [
+  ['v1', 'Service', 'services'],
+  ['v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'],
+  ['v1', 'LimitRange', 'limitranges'],
+  ['networking.k8s.io/v1', 'Ingress', 'ingresses'],
+  ['autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'],
+  ['policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets'],
+  ['keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects'],
+  ['autoscaling.k8s.io/v1', 'VerticalPodAutoscaler', 'verticalpodautoscalers'],
+];
+/** Of larger lists the first so many are read. */
+const ITEMS_MAX = '500';
+const BYTES_MAX = 32 * 1024 ** 2;
+
+interface Items {
+  items: Record<string, unknown>[];
+}
+
+/** A namespace of a cluster. */
+class Cluster {
+  readonly namespace: string;
+  readonly #rest: Rest;
+  readonly #config: PooledKubeConfig;
+
+  constructor(namespace: string | undefined) {
+    this.#config = userKubeConfig(new PooledKubeConfig());
+    this.namespace =
+      namespace ?? this.#config.getContextObject(this.#config.getCurrentContext())?.namespace ?? 'default';
+    this.#rest = new Rest(this.#config);
+  }
+
+  /** An object of the namespace. @throws Error that says what is missing */
+  async get(apiVersion: string, kind: string, plural: string, name: string): Promise<Manifest> {
+    try {
+      const value = await this.#rest.request<Record<string, unknown>>('GET', this.#path(apiVersion, plural, name));
+      return manifestOf({ ...value, apiVersion, kind }, `in the cluster`);
+    } catch (error) {
+      if (isNotFound(error)) throw new Error(`there is no ${kind} ${name} in namespace ${this.namespace}`);
+      throw plain(error, `${kind} ${this.namespace}/${name} cannot be read`);
+    }
+  }
+
+  /** Objects of the namespace. @throws Error that says what is missing */
+  async list(
+    apiVersion: string,
+    kind: string,
+    plural: string,
+    query: Record<string, string> = {},
+  ): Promise<Manifest[]> {
+    const options = { query: { limit: ITEMS_MAX, ...query }, bytesMax: BYTES_MAX };
+    try {
+      const { items } = await this.#rest.request<Items>('GET', this.#path(apiVersion, plural), options);
+      return items.map((item) => manifestOf({ ...item, apiVersion, kind }, 'in the cluster'));
+    } catch (error) {
+      throw plain(error, `${plural} of namespace ${this.namespace} cannot be listed`);
+    }
+  }
+
+  /** All objects around; of a kind that is not there, or may not be listed, none. */
+  async around(): Promise<{ manifests: Manifest[]; hasLimitRanges: boolean }> {
+    const lists = await Promise.all(
+      AROUND.map(async ([apiVersion, kind, plural]) => await this.list(apiVersion, kind, plural).catch(ifNotAllowed)),
+    );
+    const limitRanges = AROUND.findIndex(([, kind]) => kind === 'LimitRange');
+    return { manifests: lists.flatMap((list) => list ?? []), hasLimitRanges: lists[limitRanges] !== undefined };
+  }
+
+  /** The nodes' allocatable CPUs; undefined where they may not be listed. */
+  async nodes(): Promise<Surroundings['nodes']> {
+    const options = { query: { limit: ITEMS_MAX }, bytesMax: BYTES_MAX };
+    try {
+      const { items } = await this.#rest.request<Items>('GET', '/api/v1/nodes', options);
+      const nodes = (items as V1Node[]).filter(({ spec }) => !spec?.unschedulable);
+      return nodes.map(({ metadata, status }) => ({
+        name: `node ${metadata?.name}`,
+        cpu: parseQuantity(status?.allocatable?.cpu ?? '') ?? 0,
+      }));
+    } catch (error) {
+      return ifNotAllowed(plain(error, 'the nodes cannot be listed'));
+    }
+  }
+
+  /** Closes the connections, so that the process can end. */
+  async close(): Promise<void> {
+    await this.#config.close();
+  }
+
+  #path(apiVersion: string, plural: string, name?: string): string {
+    const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+    const namespace = encodeURIComponent(this.namespace);
+    return [root, 'namespaces', namespace, plural, ...(name === undefined ? [] : [encodeURIComponent(name)])].join('/');
+  }
+}
+
+/** A Deployment with what stands around it. */
+export async function readDeployment(name: string, namespace: string | undefined) {
+  const cluster = new Cluster(namespace);
+  try {
+    const deployment = await cluster.get('apps/v1', 'Deployment', 'deployments', name);
+    const { manifests } = await cluster.around();
+    const nodes = await cluster.nodes();
+    return { manifests: [deployment, ...manifests], deployment, nodes, namespace: cluster.namespace };
+  } finally {
+    await cluster.close();
+  }
+}
+
+/** What is to be checked: one object, or all RenderServices of a namespace. */
+export async function readSubjects(
+  wanted: { kind?: string; name: string } | undefined,
+  namespace: string | undefined,
+): Promise<Subject[]> {
+  const cluster = new Cluster(namespace);
+  try {
+    const found = await subjectsOf(cluster, wanted);
+    const { manifests, hasLimitRanges } = await cluster.around();
+    const nodes = await cluster.nodes();
+    return await Promise.all(
+      found.map(async (manifest) => ({
+        manifest,
+        others: manifests,
+        known: {
+          nodes,
+          ...(hasLimitRanges && { limitRanges: valuesOf(manifests, 'LimitRange') }),
+          ...(await running(cluster, manifest)),
+        },
+        isFromCluster: true,
+      })),
+    );
+  } finally {
+    await cluster.close();
+  }
+}
+
+async function subjectsOf(cluster: Cluster, wanted: { kind?: string; name: string } | undefined): Promise<Manifest[]> {
+  if (wanted?.kind === 'Deployment') return [await cluster.get('apps/v1', 'Deployment', 'deployments', wanted.name)];
+  if (wanted) return [await cluster.get(API_VERSION, KIND, PLURAL, wanted.name)];
+  const all = await cluster.list(API_VERSION, KIND, PLURAL);
+  if (all.length === 0)
+    throw new Error(
+      `there is no ${KIND} in namespace ${cluster.namespace}; name a Deployment, or another namespace with -n`,
+    );
+  return all;
+}
+
+/** What only running pods tell: images by id, and whether the worker runtime is there. */
+async function running(cluster: Cluster, { kind, name, value }: Manifest): Promise<Partial<Surroundings>> {
+  if (kind !== KIND) return {};
+  const labelSelector = `${LABEL_RENDER_SERVICE}=${name}`;
+  const pods = await cluster.list('v1', 'Pod', 'pods', { labelSelector }).catch(ifNotAllowed);
+  const images = (pods ?? []).flatMap(({ value: pod }) =>
+    ((pod as V1Pod).status?.containerStatuses ?? [])
+      .filter((status) => isWorkerName(status.name) && status.imageID)
+      .map(({ image, imageID }) => ({ image, imageID })),
+  );
+  // Old and new pods of a rollout have different images rightly; only one name with two ids has moved.
+  const names = new Set(images.map(({ image }) => image));
+  const ids = new Set(images.map(({ imageID }) => imageID));
+  const conditions = isRecord(value.status) ? value.status.conditions : undefined;
+  const absent = (Array.isArray(conditions) ? conditions : []).find(
+    (condition) => condition?.type === 'WorkersHealthy' && condition.reason === 'RuntimeAbsent',
+  );
+  return {
+    ...(names.size === 1 && { runningImages: [...ids] }),
+    ...(typeof absent?.message === 'string' && { runtimeAbsent: absent.message.split(';')[0] }),
+  };
+}
+
+function valuesOf(manifests: Manifest[], wanted: string): Surroundings['limitRanges'] {
+  return manifests.filter(({ kind }) => kind === wanted).map(({ value }) => value);
+}
+
+/** A kind that the cluster has not, or a list that the user may not read, is not known; all else is an error. */
+function ifNotAllowed(error: Error): undefined {
+  const status = (error.cause as ApiError | undefined)?.status;
+  if (status === 403 || status === 404) return undefined;
+  throw error;
+}
+
+/** The API server's own words, or those of the network. */
+function plain(error: unknown, what: string): Error {
+  const { message, cause } = error as Error;
+  const said =
+    error instanceof ApiError ? `${error.status} ${message.slice(0, 500)}` : cause ? `${message}: ${cause}` : message;
+  return new Error(`${what}: ${said}`, { cause: error });
+}

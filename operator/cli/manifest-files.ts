@@ -1,0 +1,53 @@
+/** Manifests from files and standard input. */
+import { readFileSync, statSync } from 'node:fs';
+import { type Manifest, ManifestError, parseManifests, TEXT_LENGTH_MAX } from '../convert/manifests.ts';
+import { UsageError } from './usage.ts';
+
+/**
+ * All objects of the files; `-` is standard input.
+ * @throws UsageError for a file that is not there, no YAML, or no manifest
+ */
+export function readManifests(files: string[]): Manifest[] {
+  if (files.filter((file) => file === '-').length > 1) throw new UsageError('-f - stands there twice');
+  return files.flatMap((file) => asUsageError(() => parseManifests(read(file), file === '-' ? 'stdin' : file)));
+}
+
+function read(file: string): string {
+  // Descriptor 0: readFileSync('/dev/stdin') fails on a closed pipe.
+  if (file === '-') return readFileSync(0, 'utf8');
+  const { size } = statSync(file);
+  if (size > TEXT_LENGTH_MAX) throw new ManifestError(`${file} is larger than ${TEXT_LENGTH_MAX / 1e6} MB`);
+  return readFileSync(file, 'utf8');
+}
+
+/** Runs `step`; what is wrong with a file is wrong with the arguments. */
+export function asUsageError<T>(step: () => T): T {
+  try {
+    return step();
+  } catch (error) {
+    const { code, message, path } = error as NodeJS.ErrnoException;
+    if (error instanceof ManifestError) throw new UsageError(message);
+    if (code === 'ENOENT') throw new UsageError(`there is no file ${path}`);
+    if (code === 'EISDIR') throw new UsageError('-f takes files, no folders: -f a.yaml -f b.yaml');
+    throw error;
+  }
+}
+
+/** What a user names: `deployment/storefront`, `renderservice/shop`, or only a name. */
+export function objectName(text: string, kinds: Record<string, string>): { kind?: string; name: string } {
+  const [first = '', second, ...rest] = text.split('/');
+  const kind = second === undefined ? undefined : kinds[first.toLowerCase()];
+  if (rest.length > 0 || (second !== undefined && kind === undefined) || (second ?? first) === '') {
+    const known = [...new Set(Object.values(kinds))].map((one) => `${one.toLowerCase()}/NAME`).join(' or ');
+    throw new UsageError(`"${text}" must be ${known}`);
+  }
+  return { kind, name: second ?? first };
+}
+
+/** Names of kinds as kubectl knows them. */
+export const DEPLOYMENT_KINDS = {
+  deployment: 'Deployment',
+  deployments: 'Deployment',
+  deploy: 'Deployment',
+  'deployment.apps': 'Deployment',
+};

@@ -1,0 +1,151 @@
+/** A RenderService that is being written, with what is said about it. */
+import type { V1Container, V1PodTemplateSpec } from '@kubernetes/client-node';
+import { Document, isMap, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
+import type { Finding } from '../check/finding.ts';
+import { API_VERSION, KIND } from '../src/api/names.ts';
+import { type Manifest, type Path, pathText, YAML_OPTIONS } from './manifests.ts';
+
+/** What a step says of a field; the object is the one that is converted unless it says another one. */
+export type Said = Omit<Finding, 'path' | 'object'> & { object?: string };
+
+/** Order of the fields of a RenderService, as people write them; the template, which is long, comes last. */
+const SPEC_ORDER = ['workersPerPod', 'replicas', 'scaling', 'service', 'rollout', 'disruptionBudget'];
+
+/** `spec.template` and `metadata` stay, empty or not. */
+const EMPTY_DEPTH_MIN = 2;
+/** Fields of metadata that go over; all others are of the object that was read. */
+const METADATA_FIELDS = ['name', 'namespace', 'labels', 'annotations'];
+
+/**
+ * The document takes the nodes of the source over, so comments, order and quotes stay as they are. The paths of the
+ * template are those of the source.
+ */
+export class Draft {
+  readonly source: Manifest;
+  /** `Deployment/storefront` */
+  readonly object: string;
+  readonly findings: Finding[] = [];
+  readonly #document: Document;
+  readonly #spec = new Map<string, unknown>();
+
+  constructor(source: Manifest) {
+    this.source = source;
+    this.object = `${source.kind}/${source.name}`;
+    // A copy: the places of what is taken out are still needed for messages.
+    const copy = source.document.clone();
+    this.#document = new Document({ apiVersion: API_VERSION, kind: KIND, metadata: {}, spec: {} }, YAML_OPTIONS);
+    this.#document.commentBefore = copy.commentBefore;
+    const contents = copy.contents as YAMLMap;
+    if (contents.commentBefore) (this.#document.contents as YAMLMap).commentBefore = contents.commentBefore;
+    const metadata = this.#document.getIn(['metadata'], true) as YAMLMap;
+    for (const field of METADATA_FIELDS) {
+      const pair = pairOf(copy.get('metadata', true), field);
+      if (pair) metadata.items.push(pair as (typeof metadata.items)[number]);
+    }
+    const template = pairOf(copy.get('spec', true), 'template');
+    const spec = this.#document.getIn(['spec'], true) as YAMLMap;
+    if (template) spec.items.push(template as (typeof spec.items)[number]);
+  }
+
+  /** A path as messages have it: variables by their names, since indices change when one is taken out. */
+  pathOf(path: Path): string {
+    return pathText(
+      path.map((step, index) => {
+        if (path[index - 1] !== 'env' || typeof step !== 'number') return step;
+        const name = this.#document.getIn([...path.slice(0, index + 1), 'name']);
+        return typeof name === 'string' ? name : step;
+      }),
+    );
+  }
+
+  say(path: Path | string, { object = this.object, ...said }: Said): void {
+    this.findings.push({ ...said, object, path: typeof path === 'string' ? path : this.pathOf(path) });
+  }
+
+  /** Takes a field out, and says why. */
+  remove(path: Path, said: Said): void {
+    const text = this.pathOf(path);
+    this.#delete(path);
+    this.say(text, said);
+  }
+
+  /** Takes fields out of which one sentence says all. */
+  removeAll(paths: Path[], said: Said): void {
+    const [first, ...rest] = paths.map((path) => this.pathOf(path));
+    if (first === undefined) return;
+    // Last ones first: an index behind a removed one means something else.
+    for (const path of paths.toReversed()) this.#delete(path);
+    this.say(first, rest.length > 0 ? { ...said, also: rest } : said);
+  }
+
+  /** Deletes a field, and lists and maps around it that have become empty; those say nothing. */
+  #delete(path: Path): void {
+    this.#document.deleteIn(path);
+    for (let length = path.length - 1; length > EMPTY_DEPTH_MIN; length--) {
+      const parent = path.slice(0, length);
+      const rest = this.#document.getIn(parent, true);
+      const isEmpty = (isMap(rest) || isSeq(rest)) && rest.items.length === 0;
+      // An empty item of a list is not taken out: the indices behind it must stay what they are.
+      if (!isEmpty || typeof parent.at(-1) === 'number') return;
+      this.#document.deleteIn(parent);
+    }
+  }
+
+  /** Sets a value in place of one that is there, whose comment stays. */
+  replace(path: Path, value: unknown): void {
+    const old = this.#document.getIn(path, true);
+    const next = this.#document.createNode(value);
+    if (isScalar(old)) {
+      next.comment = old.comment;
+      next.commentBefore = old.commentBefore;
+    }
+    this.#document.setIn(path, next);
+  }
+
+  /** Sets a field of the spec. */
+  set(field: string, value: unknown): void {
+    this.#spec.set(field, value);
+  }
+
+  get(path: Path): unknown {
+    const node = this.#document.getIn(path, true) as { toJS?(document: Document): unknown } | undefined;
+    return typeof node?.toJS === 'function' ? node.toJS(this.#document) : node;
+  }
+
+  template(): V1PodTemplateSpec {
+    return this.get(['spec', 'template']) as V1PodTemplateSpec;
+  }
+
+  container(index: number): V1Container {
+    return this.template().spec?.containers[index] as V1Container;
+  }
+
+  /** The whole as a value. */
+  value(): { metadata: Record<string, unknown>; spec: Record<string, unknown> } {
+    return this.#finished().toJS();
+  }
+
+  /** The whole as YAML. */
+  text(): string {
+    return this.#finished().toString({ lineWidth: 0, indentSeq: !this.source.hasFlatLists });
+  }
+
+  #finished(): Document {
+    const document = this.#document.clone();
+    const spec = document.getIn(['spec'], true) as YAMLMap;
+    const template = spec.items;
+    const fields = [...this.#spec].filter(([, value]) => value !== undefined);
+    const place = (field: string) => SPEC_ORDER.indexOf(field);
+    fields.sort(([one], [other]) => place(one) - place(other));
+    spec.items = [
+      ...fields.map(([field, value]) => document.createPair(field, value)),
+      ...template,
+    ] as typeof spec.items;
+    return document;
+  }
+}
+
+function pairOf(node: unknown, key: string): Pair | undefined {
+  if (!isMap(node)) return undefined;
+  return node.items.find((pair) => isScalar(pair.key) && pair.key.value === key) as Pair | undefined;
+}

@@ -1,0 +1,197 @@
+/** A Deployment, and what stands around it, as a RenderService: `corelane convert`. Pure: text in, text out. */
+import type { V1Deployment } from '@kubernetes/client-node';
+import type { Code } from '../check/codes.ts';
+import { type Finding, reaches } from '../check/finding.ts';
+import { checkWorkload } from '../check/index.ts';
+import { wrongParts } from '../check/parts.ts';
+import { hasSeveralProcesses } from '../check/processes.ts';
+import { refusals } from '../check/refusals.ts';
+import { type ImageConfig, type Surroundings, unknownSurroundings } from '../check/workload.ts';
+import { API_VERSION, KIND } from '../src/api/names.ts';
+import { parseRenderService, type RenderServiceResource } from '../src/api/resource.ts';
+import { pagePort, writeBudget, writeService } from './around.ts';
+import { writeScaling } from './autoscalers.ts';
+import { writeCapacity } from './capacity.ts';
+import { metadataFields, specFields } from './deployment.ts';
+import { Draft } from './draft.ts';
+import { isRecord, type Manifest, ManifestError } from './manifests.ts';
+import { type Related, relatedTo } from './related.ts';
+import {
+  moveLabels,
+  quoteFractions,
+  removeDefaults,
+  removeDuplicates,
+  removeNothing,
+  removeOldAnnotations,
+} from './template.ts';
+import { trafficPlan } from './traffic-plan.ts';
+import { chooseWorker, removeTakenOver, renameContainers } from './worker.ts';
+
+export interface ConvertOptions {
+  /** Name of the RenderService; that of the Deployment unless given. */
+  name?: string;
+  namespace?: string;
+  /** Container that renders. */
+  container?: string;
+  workersPerPod?: number | 'auto';
+  /** Sizes of the nodes, where they are known. */
+  nodes?: Surroundings['nodes'];
+  images?: Record<string, ImageConfig>;
+  /** Whether the objects come from an API server, which has added its defaults. */
+  isFromCluster?: boolean;
+}
+
+export interface Conversion {
+  /** YAML of the RenderService; undefined where there is none that the API server would take. */
+  text?: string;
+  findings: Finding[];
+  /** Commands that move traffic, with comments. */
+  plan: string[];
+  looked: Code[];
+  skipped: { code: Code; why: string }[];
+}
+
+/**
+ * @param deployment the one to convert
+ * @param others all else that was read
+ * @throws ManifestError for what is no Deployment
+ */
+export function convert(deployment: Manifest, others: Manifest[], options: ConvertOptions = {}): Conversion {
+  const wrong = wrongParts('Deployment', deployment.value);
+  if (wrong.length > 0)
+    throw new ManifestError(`${deployment.file}: Deployment ${deployment.name} is none: ${wrong.join('; ')}`);
+  const value = deployment.value as V1Deployment;
+  const related = relatedTo(value, others);
+  const draft = new Draft(deployment);
+  const { name = deployment.name } = options;
+  if (name !== deployment.name) draft.replace(['metadata', 'name'], name);
+  const namespace = options.namespace ?? value.metadata?.namespace;
+  metadataFields(draft);
+  specFields(draft, value, options.isFromCluster === true);
+  template(draft, value, related, { ...options, name });
+  const plan = trafficPlan({ draft, related, name, isChosen: options.name !== undefined, namespace });
+  return finish(draft, related, plan, options);
+}
+
+/** Every step on the pod template, and what is reckoned from it. */
+function template(
+  draft: Draft,
+  value: V1Deployment,
+  related: Related,
+  options: ConvertOptions & { name: string },
+): void {
+  removeNothing(draft);
+  if (options.isFromCluster) removeDefaults(draft);
+  quoteFractions(draft);
+  removeDuplicates(draft);
+  removeOldAnnotations(draft);
+  const targetPort = pagePort(related.services[0]?.value)?.targetPort ?? undefined;
+  const worker = chooseWorker(draft, { container: options.container, name: draft.source.name, targetPort });
+  const container = draft.container(worker);
+  const several = hasSeveralProcesses(container, options.images?.[container.image ?? '']);
+  removeTakenOver(draft, worker, targetPort);
+  renameContainers(draft, worker);
+  const keys = [
+    ...Object.keys(value.spec?.selector?.matchLabels ?? {}),
+    ...related.services.flatMap((service) => Object.keys(service.value.spec?.selector ?? {})),
+  ];
+  moveLabels(draft, keys, options.name);
+  const replicas = value.spec?.replicas ?? undefined;
+  const nodeCpu = options.nodes?.toSorted((one, other) => other.cpu - one.cpu)[0]?.cpu;
+  const { workersPerPod } = options;
+  const capacity = writeCapacity(draft, { worker, workersPerPod, nodeCpu, hasSeveralProcesses: several, replicas });
+  const isScaled = writeScaling(draft, related, capacity, options.name);
+  if (replicas !== undefined && !isScaled) draft.set('replicas', capacity.podsFor(replicas));
+  if (replicas !== undefined && isScaled) sayReplicas(draft);
+  writeService(draft, related.services);
+  writeBudget(draft, related.budgets, replicas === undefined ? undefined : capacity.podsFor(replicas));
+}
+
+function sayReplicas(draft: Draft): void {
+  draft.say('spec.replicas', {
+    code: 'C016',
+    level: 'info',
+    what: 'left out',
+    why: 'What scales the fleet writes it, and a manifest that has it sets it back at each apply',
+    wayOut: 'Nothing to do.',
+  });
+}
+
+/** The rules of the operator, then those of `check`, on what has been written. */
+function finish(draft: Draft, related: Related, plan: string[], options: ConvertOptions): Conversion {
+  const { metadata, spec } = draft.value();
+  const resource = { apiVersion: API_VERSION, kind: KIND, metadata, spec } as unknown as RenderServiceResource;
+  const parsed = parseRenderService(resource);
+  const findings = [...draft.findings, ...related.findings];
+  if (!parsed.ok) {
+    const refused = refusals(parsed.errors, draft.object);
+    return { findings: [...findings, ...refused], plan: [], looked: [], skipped: [] };
+  }
+  const values = <T>(found: { value: T }[]) => found.map(({ value }) => value);
+  const report = checkWorkload({
+    origin: 'Deployment',
+    name: parsed.renderService.metadata.name,
+    object: draft.object,
+    spec: parsed.renderService.spec,
+    surroundings: {
+      ...unknownSurroundings(),
+      nodes: options.nodes,
+      services: values(related.services),
+      ingresses: values(related.ingresses),
+      claims: related.claims,
+      configMaps: related.configMaps,
+      images: options.images ?? {},
+      ...(related.limitRanges.length > 0 && { limitRanges: related.limitRanges }),
+    },
+  });
+  return {
+    text: draft.text(),
+    findings: [...findings, ...report.findings],
+    plan,
+    looked: report.looked,
+    skipped: report.skipped,
+  };
+}
+
+/** Kinds of which somebody may ask for a conversion, and what to do instead. */
+const REFUSED: Record<string, string> = {
+  StatefulSet:
+    'Its pods have names and volumes of their own, which those of a RenderService have not. Make it a Deployment first: no volumeClaimTemplates, no pod that is addressed by its name.',
+  DaemonSet: 'It has a pod for each node, a RenderService as many as the load takes. Make it a Deployment first.',
+  Job: 'It ends; workers are servers. Leave it as it is.',
+  CronJob: 'It ends; workers are servers. Leave it as it is.',
+  Rollout:
+    'Write its template as a Deployment (workloadRef names one); rollout.rolling takes the place of its strategy.',
+  DeploymentConfig: 'Write it as a Deployment (oc get dc -o yaml shows the template).',
+  ReplicaSet: 'Convert the Deployment that owns it.',
+  Pod: 'Write a Deployment around it.',
+};
+const KNATIVE =
+  'It scales to zero and has revisions, which a RenderService has not. Write its spec.template.spec as the template of a Deployment, containerConcurrency as concurrency, min-scale and max-scale as scaling.';
+
+/** The finding on an object that is no Deployment although it has pods; undefined for all others. */
+export function refusedKind({ kind, name, value }: Manifest): Finding | undefined {
+  const isKnative = kind === 'Service' && String(value.apiVersion).startsWith('serving.knative.dev/');
+  const wayOut = isKnative ? KNATIVE : Object.hasOwn(REFUSED, kind) ? REFUSED[kind] : undefined;
+  if (wayOut === undefined) return undefined;
+  const [why = '', ...rest] = wayOut.split('. ');
+  return {
+    code: 'C018',
+    level: 'error',
+    object: `${isKnative ? 'Knative Service' : kind}/${name}`,
+    path: 'kind',
+    what: `a ${isKnative ? 'Knative Service' : kind} cannot be converted`,
+    why,
+    wayOut: rest.join('. '),
+  };
+}
+
+/** Whether a conversion leaves something for a person to do first. */
+export function isOpen(findings: Finding[], isStrict: boolean): boolean {
+  return reaches(findings, isStrict ? 'warning' : 'decide');
+}
+
+/** Whether an object has a Deployment's kind and API. */
+export function isDeployment({ kind, value }: Manifest): boolean {
+  return kind === 'Deployment' && isRecord(value) && /^(apps|extensions)\//.test(String(value.apiVersion));
+}

@@ -1,0 +1,225 @@
+/**
+ * YAML as kubectl reads it: documents, Lists, YAML 1.1 (an octal `0644`, `yes` as a boolean), and each object with its
+ * place in the file, so that comments can stay and messages can name a line.
+ */
+import {
+  Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+  type ScalarTag,
+  type Tags,
+  visit,
+} from 'yaml';
+
+/** A file that cannot be used; the message says why, and the way out. */
+export class ManifestError extends Error {}
+
+/** More than the API server stores of one object (1.5 MB), times what a file may reasonably hold of them. */
+export const TEXT_LENGTH_MAX = 8_000_000;
+const OBJECTS_MAX = 2_000;
+
+/** A Kubernetes object as it was read. */
+export interface Manifest {
+  /** As it was written, with comments. */
+  document: Document;
+  /** As plain values. */
+  value: Record<string, unknown>;
+  kind: string;
+  name: string;
+  file: string;
+  /** Line of an offset in the file, from 1. */
+  lineOf(offset: number): number;
+  /** Whether lists stand below their key without being indented. */
+  hasFlatLists: boolean;
+}
+
+/** kubectl knows these as booleans; the library adds `y` and `n`, which kubectl takes for text. */
+const BOOLEAN = { true: /^(?:[Yy]es|YES|[Tt]rue|TRUE|[Oo]n|ON)$/, false: /^(?:[Nn]o|NO|[Ff]alse|FALSE|[Oo]ff|OFF)$/ };
+
+/** The tags of YAML 1.1 that Kubernetes knows: no dates, no numbers to the base of 60, no sets. */
+function kubectlTags(tags: Tags): Tags {
+  return tags.filter((tag) => isOfKubectl(tag)).map((tag) => (isBoolean(tag) ? asKubectl(tag) : tag));
+}
+
+function isOfKubectl(tag: Tags[number]): boolean {
+  if (typeof tag === 'string') return true;
+  return !/(timestamp|binary|omap|pairs|set)$/.test(tag.tag) && (tag as ScalarTag).format !== 'TIME';
+}
+
+function isBoolean(tag: Tags[number]): tag is ScalarTag {
+  return typeof tag !== 'string' && tag.tag === 'tag:yaml.org,2002:bool';
+}
+
+function asKubectl(tag: ScalarTag): ScalarTag {
+  return { ...tag, test: tag.test?.test('yes') ? BOOLEAN.true : BOOLEAN.false };
+}
+
+export const YAML_OPTIONS = { schema: 'yaml-1.1', customTags: kubectlTags, merge: true } as const;
+
+/**
+ * The objects of a text: of all its documents, and of Lists in it.
+ * @param file its name, for messages
+ * @throws ManifestError with the place of what is wrong
+ */
+export function parseManifests(text: string, file: string): Manifest[] {
+  if (text.length > TEXT_LENGTH_MAX) throw new ManifestError(`${file} is larger than ${TEXT_LENGTH_MAX / 1e6} MB`);
+  const lines = new LineCounter();
+  const documents = parse(text, file, lines);
+  const broken = documents.find(({ errors }) => errors.length > 0)?.errors[0];
+  if (broken) throw new ManifestError(`${file} is no YAML: ${broken.message.split('\n')[0]}${templateHint(text)}`);
+  const hasFlatLists = /^( *)[^\s#-][^\n]*:[ \t]*(#[^\n]*)?\n\1- /m.test(text);
+  const about = { file, hasFlatLists, lineOf: (offset: number) => lines.linePos(offset).line };
+  const manifests = documents.flatMap((document) => objectsOf(document, about));
+  if (manifests.length > OBJECTS_MAX) throw new ManifestError(`${file} has more than ${OBJECTS_MAX} objects`);
+  return manifests;
+}
+
+function parse(text: string, file: string, lineCounter: LineCounter): Document[] {
+  try {
+    const documents = parseAllDocuments(text, { ...YAML_OPTIONS, lineCounter });
+    return Array.isArray(documents) ? documents : [];
+  } catch (error) {
+    // A text that is nested a hundred thousand times exhausts the stack.
+    throw new ManifestError(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+function templateHint(text: string): string {
+  return text.includes('{{')
+    ? ' (a template of Helm? Render it first: helm template RELEASE CHART | corelane convert -f -)'
+    : '';
+}
+
+type About = Pick<Manifest, 'file' | 'hasFlatLists' | 'lineOf'>;
+
+function objectsOf(document: Document, about: About): Manifest[] {
+  const value = plain(document, about.file);
+  if (value === null || value === undefined) return [];
+  const at = document.contents?.range ? `:${about.lineOf(document.contents.range[0])}` : '';
+  const where = `${about.file}${at}`;
+  if (!isRecord(value)) throw new ManifestError(`${where} is no Kubernetes object`);
+  const { kind, items } = value;
+  if (typeof kind !== 'string') throw new ManifestError(`${where} has no "kind": is it a Kubernetes object?`);
+  if (kind.endsWith('List') && Array.isArray(items)) {
+    const nodes = document.get('items', true);
+    return items.flatMap((_item, index) => {
+      const part = new Document(undefined, YAML_OPTIONS);
+      part.contents = isSeq(nodes) ? (nodes.items[index] as typeof part.contents) : null;
+      // An alias may lead out of its item.
+      if (hasAliases(document)) part.contents = part.createNode(items[index]) as typeof part.contents;
+      return objectsOf(part, about);
+    });
+  }
+  const metadata = isRecord(value.metadata) ? value.metadata : {};
+  const name = typeof metadata.name === 'string' ? metadata.name : '';
+  if (name === '') throw new ManifestError(`${where}: ${kind} has no metadata.name`);
+  return [{ ...about, document: hasAliases(document) ? rebuilt(document, value) : document, value, kind, name }];
+}
+
+/** An object that comes from an API server. @param file what a message calls that */
+export function manifestOf(value: Record<string, unknown>, file: string): Manifest {
+  const document = new Document(value, { ...YAML_OPTIONS, aliasDuplicateObjects: false });
+  const metadata = isRecord(value.metadata) ? value.metadata : {};
+  return {
+    document,
+    value,
+    kind: String(value.kind),
+    name: String(metadata.name),
+    file,
+    hasFlatLists: false,
+    lineOf: () => 0,
+  };
+}
+
+/** Plain values of a document. Aliases that multiply ("billion laughs") are refused by the library. */
+function plain(document: Document, file: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch (error) {
+    throw new ManifestError(`${file} cannot be read: ${(error as Error).message}`);
+  }
+}
+
+/** Parts of a document with anchors cannot be moved, so it is written anew, without the comments inside. */
+function rebuilt(document: Document, value: unknown): Document {
+  const copy = new Document(value, { ...YAML_OPTIONS, aliasDuplicateObjects: false });
+  copy.commentBefore = document.commentBefore;
+  return copy;
+}
+
+function hasAliases(document: Document): boolean {
+  let found = false;
+  visit(document, {
+    Node(_key, node) {
+      if (!isAlias(node)) return undefined;
+      found = true;
+      return visit.BREAK;
+    },
+    Pair(_key, { key }) {
+      if (!isScalar(key) || key.value !== '<<') return undefined;
+      found = true;
+      return visit.BREAK;
+    },
+  });
+  return found;
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Steps to a field: `['spec', 'containers', 0, 'env']`. */
+export type Path = (string | number)[];
+
+/** A path as kubectl prints it; a variable by its name: `containers[0].env[PORT]`. */
+export function pathText(path: Path): string {
+  return path
+    .map((step, index) => {
+      const isPlain = typeof step === 'string' && /^[\w-]+$/.test(step) && path[index - 1] !== 'env';
+      return isPlain ? `.${step}` : `[${step}]`;
+    })
+    .join('')
+    .replace(/^\./, '');
+}
+
+/** The steps of a path as kubectl prints it. */
+export function pathSteps(text: string): Path {
+  return [...text.matchAll(/([\w-]+)|\[([^\]]*)\]/g)].map(([, name, index = '']) =>
+    name !== undefined ? name : /^[0-9]+$/.test(index) ? Number(index) : index,
+  );
+}
+
+/** The step from a node to a part of it: a key, an index, or the name of an item of a list. */
+function childOf(parent: unknown, step: string | number): { place: unknown; node: unknown } | undefined {
+  if (isMap(parent)) {
+    const pair = parent.items.find(({ key }) => isScalar(key) && key.value === step);
+    return pair && { place: pair.key, node: pair.value };
+  }
+  if (!isSeq(parent)) return undefined;
+  const node =
+    typeof step === 'number'
+      ? parent.items[step]
+      : parent.items.find((item) => isMap(item) && item.get('name') === step);
+  return node === undefined ? undefined : { place: node, node };
+}
+
+/** Line of a field in its file, or of what is nearest around it; undefined where the object comes from a cluster. */
+export function lineOfField({ document, lineOf }: Manifest, path: Path): number | undefined {
+  let node: unknown = document.contents;
+  let offset = rangeStart(node);
+  for (const step of path) {
+    const child = childOf(node, step);
+    if (!child) break;
+    offset = rangeStart(child.place) ?? offset;
+    node = child.node;
+  }
+  return offset === undefined ? undefined : lineOf(offset);
+}
+
+function rangeStart(node: unknown): number | undefined {
+  return (node as { range?: [number, number, number] } | undefined)?.range?.[0];
+}

@@ -1,0 +1,152 @@
+/** Which of the objects that were read belong to the Deployment. */
+import type {
+  V1ConfigMap,
+  V1Deployment,
+  V1Ingress,
+  V1LimitRange,
+  V1PersistentVolumeClaim,
+  V1PodDisruptionBudget,
+  V1Service,
+  V2HorizontalPodAutoscaler,
+} from '@kubernetes/client-node';
+import type { Finding } from '../check/finding.ts';
+import { PARTS, type ReadKind, wrongParts } from '../check/parts.ts';
+import type { ScaledObject, VerticalPodAutoscaler } from '../check/workload.ts';
+import { isRecord, type Manifest } from './manifests.ts';
+import { matches } from './selectors.ts';
+
+/** An object with the manifest that it was read from. */
+export interface Found<T> {
+  manifest: Manifest;
+  value: T;
+}
+
+export interface Related {
+  services: Found<V1Service>[];
+  ingresses: Found<V1Ingress>[];
+  autoscalers: Found<V2HorizontalPodAutoscaler>[];
+  scaledObjects: Found<ScaledObject>[];
+  verticalAutoscalers: Found<VerticalPodAutoscaler>[];
+  budgets: Found<V1PodDisruptionBudget>[];
+  claims: V1PersistentVolumeClaim[];
+  configMaps: V1ConfigMap[];
+  limitRanges: V1LimitRange[];
+  /** About documents that were not used. */
+  findings: Finding[];
+}
+
+/** Documents that a RenderService has nothing to do with are told together; each kind by its first few names. */
+const NAMED_MAX = 12;
+
+function isReadKind(kind: string): kind is ReadKind {
+  return Object.hasOwn(PARTS, kind);
+}
+
+/** @param others all that was read but the Deployment itself */
+export function relatedTo(deployment: V1Deployment, others: Manifest[]): Related {
+  const sorter = new Sorter(deployment, others);
+  return sorter.related();
+}
+
+class Sorter {
+  readonly #deployment: V1Deployment;
+  readonly #usable: Manifest[] = [];
+  readonly #used = new Set<Manifest>();
+  readonly #findings: Finding[] = [];
+
+  constructor(deployment: V1Deployment, others: Manifest[]) {
+    this.#deployment = deployment;
+    for (const manifest of others) {
+      const wrong = isReadKind(manifest.kind) ? wrongParts(manifest.kind, manifest.value) : [];
+      if (wrong.length === 0 && this.#isInNamespace(manifest)) this.#usable.push(manifest);
+      if (wrong.length > 0) this.#findings.push(unreadable(manifest, wrong));
+    }
+  }
+
+  related(): Related {
+    const labels = this.#deployment.spec?.template.metadata?.labels ?? {};
+    const name = this.#deployment.metadata?.name;
+    const isMeant = (target?: { kind?: string; name?: string }) =>
+      target?.name === name && (target?.kind ?? 'Deployment') === 'Deployment';
+    const services = this.#of<V1Service>('Service', ({ spec }) => {
+      const selector = spec?.selector ?? {};
+      return Object.keys(selector).length > 0 && matches({ matchLabels: selector }, labels);
+    });
+    const serviceNames = [name, ...services.map(({ manifest }) => manifest.name)];
+    const claimed = (this.#deployment.spec?.template.spec?.volumes ?? []).map(
+      ({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName,
+    );
+    const related = {
+      services,
+      ingresses: this.#of<V1Ingress>('Ingress', (ingress) =>
+        backends(ingress).some((one) => serviceNames.includes(one)),
+      ),
+      autoscalers: this.#of<V2HorizontalPodAutoscaler>('HorizontalPodAutoscaler', ({ spec }) =>
+        isMeant(spec?.scaleTargetRef),
+      ),
+      scaledObjects: this.#of<ScaledObject>('ScaledObject', ({ spec }) => isMeant(spec?.scaleTargetRef)),
+      verticalAutoscalers: this.#of<VerticalPodAutoscaler>('VerticalPodAutoscaler', ({ spec }) =>
+        isMeant(spec?.targetRef),
+      ),
+      budgets: this.#of<V1PodDisruptionBudget>('PodDisruptionBudget', ({ spec }) =>
+        matches(spec?.selector ?? {}, labels),
+      ),
+      claims: this.#of<V1PersistentVolumeClaim>('PersistentVolumeClaim', ({ metadata }) =>
+        claimed.includes(metadata?.name),
+      ).map(({ value }) => value),
+      configMaps: this.#of<V1ConfigMap>('ConfigMap', () => true).map(({ value }) => value),
+      limitRanges: this.#of<V1LimitRange>('LimitRange', () => true).map(({ value }) => value),
+    };
+    return { ...related, findings: [...this.#findings, ...this.#rest()] };
+  }
+
+  #of<T>(kind: ReadKind, isWanted: (value: T) => boolean): Found<T>[] {
+    const found = this.#usable.filter((manifest) => manifest.kind === kind && isWanted(manifest.value as T));
+    for (const manifest of found) this.#used.add(manifest);
+    return found.map((manifest) => ({ manifest, value: manifest.value as T }));
+  }
+
+  #isInNamespace({ value }: Manifest): boolean {
+    const own = this.#deployment.metadata?.namespace;
+    const other = isRecord(value.metadata) ? value.metadata.namespace : undefined;
+    return own === undefined || other === undefined || own === other;
+  }
+
+  *#rest(): Generator<Finding> {
+    const unused = this.#usable.filter((manifest) => !this.#used.has(manifest));
+    const names = unused.map(({ kind, name }) => `${kind}/${name}`);
+    if (names.length === 0) return;
+    const more = names.length > NAMED_MAX ? [`and ${names.length - NAMED_MAX} more`] : [];
+    yield {
+      code: 'C017',
+      level: 'info',
+      object: [...names.slice(0, NAMED_MAX), ...more].join(', '),
+      path: '',
+      what: 'not part of the RenderService',
+      why: 'A kind of its own, or for other pods',
+      wayOut: 'Keep it as it is.',
+    };
+  }
+}
+
+function unreadable({ kind, name }: Manifest, wrong: string[]): Finding {
+  return {
+    code: 'C017',
+    level: 'warning',
+    object: `${kind}/${name}`,
+    path: '',
+    what: `not used: ${wrong[0]}`,
+    why: 'The API server would refuse it, too',
+    wayOut: 'Mend it and convert again.',
+  };
+}
+
+/** Names of the Services that an Ingress leads to. */
+export function backends({ spec }: V1Ingress): string[] {
+  const found: string[] = [];
+  JSON.stringify(spec ?? {}, (key, value) => {
+    if (key === 'service' && isRecord(value) && typeof value.name === 'string') found.push(value.name);
+    return value;
+  });
+  return found;
+}

@@ -1,0 +1,159 @@
+/** The pod template as a whole: what says nothing, what would be refused, labels and what selects by them. */
+import type { V1LabelSelector } from '@kubernetes/client-node';
+import { LABEL_RENDER_SERVICE } from '../src/api/names.ts';
+import type { Draft, Said } from './draft.ts';
+import { isRecord, type Path } from './manifests.ts';
+import { matches } from './selectors.ts';
+
+const TEMPLATE: Path = ['spec', 'template'];
+/** Empty, these say nothing; an empty `emptyDir` says much. */
+const EMPTY_SAYS_NOTHING = ['resources', 'securityContext', 'labels', 'annotations', 'affinity'];
+
+/** Every value below `value`, the innermost first. */
+export function* leaves(value: unknown, path: Path): Generator<{ path: Path; value: unknown }> {
+  if (Array.isArray(value)) for (const [index, item] of value.entries()) yield* leaves(item, [...path, index]);
+  else if (isRecord(value)) for (const [key, item] of Object.entries(value)) yield* leaves(item, [...path, key]);
+  yield { path, value };
+}
+
+function isEmpty(value: unknown): boolean {
+  return isRecord(value) && Object.keys(value).length === 0;
+}
+
+/** Takes out what says nothing: `creationTimestamp: null`, `resources: {}`. */
+export function removeNothing(draft: Draft): void {
+  const paths = [...leaves(draft.template(), TEMPLATE)]
+    .filter(({ path, value }) => {
+      const key = path.at(-1);
+      return value === null || (isEmpty(value) && EMPTY_SAYS_NOTHING.includes(String(key)) && typeof key === 'string');
+    })
+    .map(({ path }) => path)
+    // A null in a list is an item, and the indices behind it must stay.
+    .filter((path) => typeof path.at(-1) === 'string');
+  draft.removeAll(paths, {
+    code: 'C016',
+    level: 'info',
+    what: 'left out',
+    why: 'Empty, it says nothing',
+    wayOut: 'Nothing to do.',
+  });
+}
+
+/** A Deployment takes `cpu: 0.5`; a custom resource wants quotes around a fraction. */
+export function quoteFractions(draft: Draft): void {
+  for (const { path, value } of leaves(draft.template(), TEMPLATE)) {
+    if (typeof value === 'number' && !Number.isInteger(value)) draft.replace(path, String(value));
+  }
+}
+
+/** A Deployment takes two variables of one name, of which the last counts; a custom resource refuses them. */
+export function removeDuplicates(draft: Draft): void {
+  const spec = draft.template().spec;
+  for (const list of ['containers', 'initContainers'] as const) {
+    for (const [index, { env }] of (spec?.[list] ?? []).entries()) {
+      const path: Path = [...TEMPLATE, 'spec', list, index, 'env'];
+      const earlier = (env ?? []).flatMap(({ name }, place) =>
+        (env ?? []).slice(place + 1).some((later) => later.name === name) ? [[...path, place]] : [],
+      );
+      draft.removeAll(earlier, {
+        code: 'C016',
+        level: 'warning',
+        what: 'removed: the variable stands there twice',
+        why: 'The last one counts, and a RenderService takes only one of a name',
+        wayOut: 'Look whether the last one is meant.',
+      });
+    }
+  }
+}
+
+/** Annotations of a template that speak about the Deployment and its containers. */
+const OLD_ANNOTATIONS: Record<string, Omit<Said, 'code' | 'level' | 'what'>> = {
+  'kubectl.kubernetes.io/restartedAt': {
+    why: 'kubectl rollout restart has written it',
+    wayOut: 'Nothing to do.',
+  },
+  'kubectl.kubernetes.io/default-container': {
+    why: 'Corelane sets it to worker-0',
+    wayOut: 'Nothing to do.',
+  },
+};
+
+export function removeOldAnnotations(draft: Draft): void {
+  const annotations = draft.template().metadata?.annotations ?? {};
+  for (const [key, said] of Object.entries(OLD_ANNOTATIONS)) {
+    if (annotations[key] === undefined) continue;
+    const path = [...TEMPLATE, 'metadata', 'annotations', key];
+    draft.remove(path, { ...said, code: 'C016', level: 'info', what: 'removed' });
+  }
+}
+
+/**
+ * Takes labels out by which old objects would select the new pods, and lets affinities that meant the old pods mean the
+ * new ones.
+ * @param keys labels by which the Deployment and its Services select
+ * @param name of the RenderService
+ */
+export function moveLabels(draft: Draft, keys: string[], name: string): void {
+  const before = draft.template().metadata?.labels ?? {};
+  const paths = Object.keys(before)
+    .filter((key) => keys.includes(key) || key.startsWith('corelane.dev/'))
+    .map((key): Path => [...TEMPLATE, 'metadata', 'labels', key]);
+  draft.removeAll(paths, {
+    code: 'C010',
+    level: 'info',
+    what: 'taken out of the labels of the pods',
+    why: 'By them the old Service would send requests to the new pods, on a port where nobody listens, and the old PodDisruptionBudget would count them',
+    wayOut: `What else selects by them (NetworkPolicies, dashboards) should select by ${LABEL_RENDER_SERVICE}: ${name}.`,
+  });
+  const after = draft.template().metadata?.labels ?? {};
+  for (const { path, value } of leaves(draft.template().spec, [...TEMPLATE, 'spec'])) {
+    if (path.at(-1) !== 'labelSelector' || !isRecord(value)) continue;
+    const selector = value as V1LabelSelector;
+    if (!matches(selector, before) || matches(selector, after)) continue;
+    draft.replace(path, { matchLabels: { [LABEL_RENDER_SERVICE]: name } });
+    draft.say(path, {
+      code: 'C010',
+      level: 'info',
+      what: `selects by ${LABEL_RENDER_SERVICE}: ${name} now`,
+      why: 'It meant the pods of the Deployment itself',
+      wayOut: 'Nothing to do.',
+    });
+  }
+}
+
+/** What the API server writes where nobody has said anything: last step of the path, and the value. */
+const DEFAULTS: [key: RegExp, value: unknown][] = [
+  [/^terminationMessagePath$/, '/dev/termination-log'],
+  [/^terminationMessagePolicy$/, 'File'],
+  [/^dnsPolicy$/, 'ClusterFirst'],
+  [/^restartPolicy$/, 'Always'],
+  [/^schedulerName$/, 'default-scheduler'],
+  [/^terminationGracePeriodSeconds$/, 30],
+  [/^protocol$/, 'TCP'],
+  [/^defaultMode$/, 420],
+  [/^(failureThreshold)$/, 3],
+  [/^periodSeconds$/, 10],
+  [/^(successThreshold|timeoutSeconds)$/, 1],
+  [/^scheme$/, 'HTTP'],
+];
+
+/** Takes out what an API server has added, for an object that comes from one. */
+export function removeDefaults(draft: Draft): void {
+  const all = [...leaves(draft.template(), TEMPLATE)].filter(({ path, value }) => {
+    const key = String(path.at(-1));
+    const isSidecar = key === 'restartPolicy' && path.includes('initContainers');
+    const isFieldRef = key === 'apiVersion' && path.at(-2) === 'fieldRef' && value === 'v1';
+    return isFieldRef || (!isSidecar && DEFAULTS.some(([name, usual]) => name.test(key) && value === usual));
+  });
+  const paths = all.map(({ path }) => path);
+  const { serviceAccount, serviceAccountName } = draft.template().spec ?? {};
+  if (serviceAccount !== undefined && serviceAccount === serviceAccountName)
+    paths.push([...TEMPLATE, 'spec', 'serviceAccount']);
+  draft.removeAll(paths, {
+    code: 'C016',
+    level: 'info',
+    what: 'left out',
+    why: 'The API server has added these values, and does so again',
+    wayOut: 'Nothing to do.',
+  });
+}

@@ -1,0 +1,103 @@
+/** C010: which name the RenderService gets, and the commands that move traffic to it. */
+import { KIND, LABEL_RENDER_SERVICE } from '../src/api/names.ts';
+import { pagePort } from './around.ts';
+import type { Draft } from './draft.ts';
+import type { Related } from './related.ts';
+
+export interface Move {
+  draft: Draft;
+  related: Related;
+  /** Name of the RenderService. */
+  name: string;
+  /** Whether the user has chosen it. */
+  isChosen: boolean;
+  namespace?: string;
+}
+
+/** Says what the name means, and gives the steps; each is a comment or a command. */
+export function trafficPlan(move: Move): string[] {
+  const { draft, related, name, isChosen } = move;
+  const services = related.services.map(({ manifest }) => manifest.name);
+  const isClash = draft.source.name === name || services.includes(name);
+  const balanced = related.services.find(({ value }) => ['LoadBalancer', 'NodePort'].includes(value.spec?.type ?? ''));
+  draft.say('metadata.name', {
+    code: 'C010',
+    level: isChosen ? 'info' : 'decide',
+    what: isClash ? `the ${KIND} has the name of the old objects` : `the ${KIND} is named ${name}`,
+    why: isClash
+      ? `It makes a Deployment and a Service of that name, and waits (Stalled) until the old ones are gone`
+      : 'Old and new pods run side by side until traffic has moved',
+    wayOut: isClash
+      ? `Choose another one with --name ${name}-render and move traffic without an outage, or delete the old ones first.`
+      : 'Follow the traffic plan below.',
+  });
+  if (balanced && !isClash) {
+    draft.say('spec.type', {
+      code: 'C010',
+      level: 'decide',
+      object: `Service/${balanced.manifest.name}`,
+      what: `spec.service.type: ${balanced.value.spec?.type} makes a second one`,
+      why: 'It has an address of its own, and clients know the old one',
+      wayOut: `Remove spec.service and move the selector of the old Service (traffic plan), or move DNS.`,
+    });
+  }
+  return isClash ? inPlace(move) : sideBySide(move);
+}
+
+function flags({ namespace }: Move): string {
+  return namespace === undefined ? '' : ` -n ${namespace}`;
+}
+
+/** Kinds and names of what the old Deployment leaves behind. */
+function leftovers({ draft, related }: Move, withServices: boolean): string {
+  const names = (kind: string, found: { manifest: { name: string } }[]) =>
+    found.map(({ manifest }) => `${kind}/${manifest.name}`);
+  return [
+    ...names('scaledobject', related.scaledObjects),
+    ...names('hpa', related.autoscalers),
+    ...names('vpa', related.verticalAutoscalers),
+    `deployment/${draft.source.name}`,
+    ...(withServices ? names('service', related.services) : []),
+    ...names('pdb', related.budgets),
+  ].join(' ');
+}
+
+function sideBySide(move: Move): string[] {
+  const { name, related } = move;
+  const on = flags(move);
+  const service = related.services[0];
+  const port = service && (service.value.spec?.ports ?? []).indexOf(pagePort(service.value) as never);
+  const patch = JSON.stringify([
+    { op: 'replace', path: '/spec/selector', value: { [LABEL_RENDER_SERVICE]: name } },
+    { op: 'replace', path: `/spec/ports/${Math.max(0, port ?? 0)}/targetPort`, value: 'http' },
+  ]);
+  return [
+    '# 1. The new pods, beside the old ones. Nothing leads to them yet.',
+    `kubectl apply -f renderservice.yaml${on}`,
+    `kubectl wait --for=condition=Ready renderservice/${name}${on} --timeout=10m`,
+    '# 2. Look at a page: http://localhost:8080/',
+    `kubectl port-forward service/${name} 8080:${move.draft.value().spec.service ? servicePort(move) : 80}${on}`,
+    '# 3. Move traffic: one write, for all clients of the old Service. Back: apply its old manifest.',
+    `kubectl patch service ${service?.manifest.name ?? 'SERVICE'}${on} --type json -p '${patch}'`,
+    `#    Or, for a part of it, let the Ingress or HTTPRoute lead to Service ${name}.`,
+    '# 4. When nobody asks the old pods any more:',
+    `kubectl delete ${leftovers(move, false)}${on}`,
+  ];
+}
+
+function servicePort({ draft }: Move): number {
+  const { service } = draft.value().spec as { service?: { port?: number } };
+  return service?.port ?? 80;
+}
+
+function inPlace(move: Move): string[] {
+  const on = flags(move);
+  return [
+    '# The names are taken, so there is an outage from 1 until 2 has ended. Without one: --name.',
+    '# 1. Delete the old objects.',
+    `kubectl delete ${leftovers(move, true)}${on}`,
+    '# 2. The new ones, by the same names.',
+    `kubectl apply -f renderservice.yaml${on}`,
+    `kubectl wait --for=condition=Ready renderservice/${move.name}${on} --timeout=10m`,
+  ];
+}

@@ -1,0 +1,174 @@
+/** The container that renders: which one it is, and what of it Corelane does itself. */
+import type { V1Container, V1PodSpec } from '@kubernetes/client-node';
+import { httpPort, secondPorts } from '../check/ports.ts';
+import { HAPROXY_CONTAINER, NGINX_CONTAINER, RUNTIME_CONTAINER, WORKER_CONTAINER } from '../src/api/names.ts';
+import type { Draft } from './draft.ts';
+import { ManifestError, type Path } from './manifests.ts';
+
+/** Containers that stand beside an application, by their usual names. */
+const SIDECARS =
+  /(^|-)(istio-proxy|linkerd-proxy|envoy|cloud-?sql-proxy|nginx|haproxy|oauth2?-proxy|vault-agent|fluent-?bit|fluentd|filebeat|promtail|vector|otel-collector|opentelemetry-collector|datadog-agent|statsd-exporter|[a-z]+-exporter|redis|memcached|log(ger|s|-shipper)?|metrics)(-|$)/;
+const RESERVED = new RegExp(
+  `^(${NGINX_CONTAINER}|${HAPROXY_CONTAINER}|${RUNTIME_CONTAINER}|${WORKER_CONTAINER}-[0-9]+)$`,
+);
+
+const CONTAINERS: Path = ['spec', 'template', 'spec', 'containers'];
+
+export interface Choice {
+  /** Name that the user gave. */
+  container?: string;
+  /** Name of the Deployment. */
+  name: string;
+  /** Port that the Service leads to. */
+  targetPort?: string | number;
+}
+
+/**
+ * Index of the container that renders.
+ * @throws ManifestError where the user names one that is not there
+ */
+export function chooseWorker(draft: Draft, { container, name, targetPort }: Choice): number {
+  const containers = draft.template().spec?.containers ?? [];
+  if (container !== undefined) {
+    const index = containers.findIndex((one) => one.name === container);
+    const names = containers.map((one) => one.name).join(', ');
+    if (index < 0) throw new ManifestError(`${draft.object} has no container ${container}; it has ${names}`);
+    return index;
+  }
+  if (containers.length === 1) return 0;
+  const own = containers.filter((one) => !SIDECARS.test(one.name));
+  const candidates = own.length > 0 ? own : containers;
+  const hasPort = (one: V1Container) =>
+    one.ports?.some(
+      (port) => targetPort !== undefined && (port.name === targetPort || port.containerPort === targetPort),
+    );
+  const chosen =
+    candidates.find((one) => one.name === WORKER_CONTAINER) ??
+    candidates.find((one) => hasPort(one)) ??
+    candidates.find((one) => one.name === name) ??
+    candidates[0];
+  const index = containers.indexOf(chosen as V1Container);
+  draft.say([...CONTAINERS, index], {
+    code: 'C016',
+    level: candidates.length > 1 && chosen?.name !== WORKER_CONTAINER ? 'decide' : 'info',
+    what: `container ${chosen?.name} becomes the workers`,
+    why: `Of ${containers.length} containers it looks like the one that renders; the others stay beside the workers`,
+    wayOut: 'Choose another one with --container.',
+  });
+  return index;
+}
+
+/** Renames containers: the worker where there are several, and those whose names are Corelane's. */
+export function renameContainers(draft: Draft, worker: number): void {
+  const spec = draft.template().spec as V1PodSpec;
+  const taken = new Set([...spec.containers, ...(spec.initContainers ?? [])].map(({ name }) => name));
+  for (const list of ['containers', 'initContainers'] as const) {
+    for (const [index, { name }] of (spec[list] ?? []).entries()) {
+      const isWorker = list === 'containers' && index === worker;
+      const path: Path = ['spec', 'template', 'spec', list, index, 'name'];
+      if (isWorker) renameWorker(draft, path, name, spec.containers.length);
+      else if (RESERVED.test(name) || (name === WORKER_CONTAINER && list === 'containers'))
+        renameOther(draft, path, name, taken);
+    }
+  }
+}
+
+function renameWorker(draft: Draft, path: Path, name: string, containers: number): void {
+  if (name === WORKER_CONTAINER || (containers === 1 && !RESERVED.test(name))) return;
+  draft.replace(path, WORKER_CONTAINER);
+  draft.say(path, {
+    code: 'C016',
+    level: 'info',
+    what: `${name} is now ${WORKER_CONTAINER}`,
+    why: 'By that name Corelane knows the container that it repeats; in the pods it is worker-0, worker-1 and so on',
+    wayOut: 'Use these names in kubectl logs -c, alerts and dashboards.',
+  });
+}
+
+function renameOther(draft: Draft, path: Path, name: string, taken: Set<string>): void {
+  const next = [`own-${name}`, ...Array.from({ length: 99 }, (_unused, index) => `own-${name}-${index + 2}`)].find(
+    (candidate) => !taken.has(candidate),
+  ) as string;
+  taken.add(next);
+  draft.replace(path, next);
+  const isProxy = name === NGINX_CONTAINER || name === HAPROXY_CONTAINER;
+  draft.say(path, {
+    code: 'C012',
+    level: 'decide',
+    what: `${name} is now ${next}`,
+    why: `Corelane adds a container named ${name} to the pod`,
+    wayOut: isProxy
+      ? 'Remove it if it only passes requests on to the application: nothing leads to it any more.'
+      : 'Use that name in kubectl logs -c.',
+  });
+}
+
+const REMOVED = {
+  readinessProbe: 'Corelane checks the workers through HAProxy, and a probe would wait behind a render',
+  livenessProbe:
+    'A worker that hangs is noticed and started again by its supervisor, and a probe would wait behind a render',
+  startupProbe: 'A worker gets requests when it listens; how long that takes does not matter',
+  lifecycle: 'Corelane stops the workers when the proxies have drained',
+} as const;
+
+/** Takes out of the worker what Corelane does itself. */
+export function removeTakenOver(draft: Draft, index: number, targetPort?: string | number): void {
+  const container = draft.container(index);
+  const path = [...CONTAINERS, index];
+  for (const [field, why] of Object.entries(REMOVED) as [keyof typeof REMOVED, string][]) {
+    if (container[field] === undefined) continue;
+    draft.remove([...path, field], {
+      code: 'C001',
+      level: 'info',
+      what: 'removed',
+      why,
+      wayOut: wayOut(field, container),
+    });
+  }
+  removePorts(draft, container, path, targetPort);
+  removePort(draft, container, path);
+}
+
+/** PORT is Corelane's, and stands behind the variables of the template. */
+function removePort(draft: Draft, container: V1Container, path: Path): void {
+  const port = container.env?.findIndex(({ name }) => name === 'PORT') ?? -1;
+  for (const [index, { name, value }] of (container.env ?? []).entries()) {
+    if (!value?.includes('$(PORT)')) continue;
+    draft.say([...path, 'env', index], {
+      code: 'C004',
+      level: 'decide',
+      what: `${name} uses $(PORT)`,
+      why: 'Kubernetes replaces only variables that stand before it, and the PORT of a worker stands behind',
+      wayOut: 'Build that value in the program.',
+    });
+  }
+  if (port < 0) return;
+  draft.remove([...path, 'env', port], {
+    code: 'C001',
+    level: 'info',
+    what: 'PORT is removed',
+    why: 'Each worker is told a port of its own: 9002, 9003 and so on',
+    wayOut: 'Nothing to do, if the server listens on $PORT.',
+  });
+}
+
+function wayOut(field: keyof typeof REMOVED, { readinessProbe }: V1Container): string {
+  if (field === 'lifecycle') return 'Let the server handle SIGTERM; a preStop that only sleeps is not needed.';
+  const path = readinessProbe?.httpGet?.path;
+  if (field !== 'readinessProbe' || !path || path === '/') return 'Nothing to do.';
+  return `Nothing to do. If ${path} also warms the server up: warmup: { path: ${path}, requests: 1 }; load balancers that ask it: ping.path.`;
+}
+
+function removePorts(draft: Draft, worker: V1Container, path: Path, targetPort?: string | number): void {
+  if (worker.ports === undefined) return;
+  const http = httpPort(worker.ports, targetPort);
+  const findings = secondPorts(worker, http, { object: draft.object, path: draft.pathOf(path) });
+  draft.findings.push(...findings);
+  draft.remove([...path, 'ports'], {
+    code: 'C001',
+    level: 'info',
+    what: http === undefined ? 'removed' : `removed (${http})`,
+    why: 'The Service leads to the proxy of the pod, and each worker listens on a port of its own on loopback',
+    wayOut: 'Nothing to do, if the server listens on $PORT.',
+  });
+}
