@@ -21,7 +21,7 @@ function where(finding: Finding, manifests: Manifest[], main: string): string {
   const more = also.length > NAMED_MAX ? [`and ${also.length - NAMED_MAX} more`] : [];
   const paths = [finding.path, ...also.slice(0, NAMED_MAX), ...more].filter(Boolean).join(', ');
   const object = finding.object === main ? undefined : finding.object;
-  return [placeOf(finding, manifests), object, paths].filter(Boolean).join(' ');
+  return [placeOf(finding, manifests), object, paths].filter(Boolean).join(' ') || finding.object;
 }
 
 /** A finding in one line. @param main object that need not be named */

@@ -88,7 +88,9 @@ function sayField(draft: Draft, object: string, key: string, value: unknown): vo
     draft.say(`spec.${key}`, { ...left('warning', 'The Service has an address, and is not headless'), object });
     return;
   }
-  const isQuiet = value === null || FILLED_IN.includes(key) || (isRecord(value) && Object.keys(value).length === 0);
+  const isList = Array.isArray(value) && value.length === 0;
+  const isQuiet =
+    value === null || isList || FILLED_IN.includes(key) || (isRecord(value) && Object.keys(value).length === 0);
   draft.say(`spec.${key}`, {
     ...left(isQuiet ? 'info' : 'warning', isQuiet ? 'The cluster fills it in' : 'A RenderService has no such field'),
     object,

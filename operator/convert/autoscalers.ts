@@ -21,13 +21,13 @@ interface Bounds {
   percent?: number;
 }
 
-/** Whether somebody or something else than the manifest decides on the number of pods. */
+/** Takes bounds over as `scaling`, and says of the others what is to be done. */
 export function writeScaling(
   draft: Draft,
   { autoscalers, scaledObjects, verticalAutoscalers }: Related,
   capacity: Capacity,
   name: string,
-): boolean {
+): { isScaled: boolean; replaced?: string } {
   const all = [
     ...autoscalers.map(({ value }) => boundsOfHpa(value)),
     ...scaledObjects.map(({ value }) => boundsOfKeda(value)),
@@ -48,7 +48,7 @@ export function writeScaling(
       wayOut: `Let it target RenderService ${name} with updateMode: "Off", or delete it.`,
     });
   }
-  return all.length > 0;
+  return { isScaled: all.length > 0, replaced: onCpu?.object };
 }
 
 function boundsOfHpa(hpa: V2HorizontalPodAutoscaler): Bounds {

@@ -62,23 +62,24 @@ function divide(
   { resources }: V1Container,
   { units, isMemoryShared }: { units: number; isMemoryShared: boolean },
 ): void {
+  const parts: { path: Path; said: string }[] = [];
   for (const list of ['requests', 'limits'] as const) {
     const { cpu, memory } = resources?.[list] ?? {};
     const part = cpu === undefined ? undefined : parseQuantity(cpu);
     if (part !== undefined) draft.replace([...path, list, 'cpu'], cpuText(part / units));
-    if (memory !== undefined && isMemoryShared) divideMemory(draft, [...path, list, 'memory'], memory, units);
+    const bytes = memory === undefined || !isMemoryShared ? undefined : parseQuantity(memory);
+    if (bytes === undefined) continue;
+    const each = `${Math.ceil(bytes / units / MIB)}Mi`;
+    draft.replace([...path, list, 'memory'], each);
+    parts.push({ path: [...path, list, 'memory'], said: `${memory} became ${each}` });
   }
-}
-
-function divideMemory(draft: Draft, path: Path, memory: string, units: number): void {
-  const bytes = parseQuantity(memory);
-  if (bytes === undefined) return;
-  const part = `${Math.ceil(bytes / units / MIB)}Mi`;
-  draft.replace(path, part);
-  draft.say(path, {
+  const [first, ...rest] = parts;
+  if (first === undefined) return;
+  draft.say(first.path, {
     code: 'C007',
     level: 'info',
-    what: `${memory} of the container became ${part} for each of ${units} workers`,
+    also: rest.map((part) => draft.pathOf(part.path)),
+    what: `${parts.map(({ said }) => said).join(', ')} for each of ${units} workers`,
     why: 'Its processes shared the memory of the container, and each worker is a container of its own',
     wayOut: 'Measure one process (kubectl exec, ps) and set what it needs.',
   });
@@ -144,7 +145,7 @@ function sayCpu(draft: Draft, path: Path, told: Told): void {
 function fleetText({ wanted: { replicas }, workersPerPod, podsFor }: Told): string {
   if (replicas === undefined) return '';
   const pods = podsFor(replicas);
-  return `; ${replicas} ${replicas === 1 ? 'pod becomes' : 'pods become'} ${pods} with ${pods * workersPerPod} workers in all`;
+  return `; ${replicas} ${replicas === 1 ? 'pod becomes' : 'pods become'} ${pods} with ${pods * workersPerPod} ${pods * workersPerPod === 1 ? 'worker' : 'workers'} in all`;
 }
 
 function memoryText({ wanted: { hasSeveralProcesses }, container, workersPerPod }: Told): string {

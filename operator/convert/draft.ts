@@ -1,6 +1,6 @@
 /** A RenderService that is being written, with what is said about it. */
 import type { V1Container, V1PodTemplateSpec } from '@kubernetes/client-node';
-import { Document, isMap, isScalar, isSeq, type Pair, type YAMLMap } from 'yaml';
+import { CST, Document, isMap, isNode, isPair, isScalar, isSeq, type Pair, Parser, type YAMLMap } from 'yaml';
 import type { Finding } from '../check/finding.ts';
 import { API_VERSION, KIND } from '../src/api/names.ts';
 import { type Manifest, type Path, pathText, YAML_OPTIONS } from './manifests.ts';
@@ -15,6 +15,14 @@ const SPEC_ORDER = ['workersPerPod', 'replicas', 'scaling', 'service', 'rollout'
 const EMPTY_DEPTH_MIN = 2;
 /** Fields of metadata that go over; all others are of the object that was read. */
 const METADATA_FIELDS = ['name', 'namespace', 'labels', 'annotations'];
+
+const ANCHORS: Said = {
+  code: 'C016',
+  level: 'info',
+  what: 'anchors and aliases are written out, and comments are left out',
+  why: 'A part of a document that others refer to cannot be moved alone',
+  wayOut: 'Nothing to do.',
+};
 
 /**
  * The document takes the nodes of the source over, so comments, order and quotes stay as they are. The paths of the
@@ -42,6 +50,7 @@ export class Draft {
       const pair = pairOf(copy.get('metadata', true), field);
       if (pair) metadata.items.push(pair as (typeof metadata.items)[number]);
     }
+    if (source.isRebuilt) this.say('', ANCHORS);
     const template = pairOf(copy.get('spec', true), 'template');
     const spec = this.#document.getIn(['spec'], true) as YAMLMap;
     if (template) spec.items.push(template as (typeof spec.items)[number]);
@@ -84,6 +93,7 @@ export class Draft {
     for (let length = path.length - 1; length > EMPTY_DEPTH_MIN; length--) {
       const parent = path.slice(0, length);
       const rest = this.#document.getIn(parent, true);
+      closeUp(rest);
       const isEmpty = (isMap(rest) || isSeq(rest)) && rest.items.length === 0;
       // An empty item of a list is not taken out: the indices behind it must stay what they are.
       if (!isEmpty || typeof parent.at(-1) === 'number') return;
@@ -127,7 +137,7 @@ export class Draft {
 
   /** The whole as YAML. */
   text(): string {
-    return this.#finished().toString({ lineWidth: 0, indentSeq: !this.source.hasFlatLists });
+    return withTightLists(this.#finished().toString({ lineWidth: 0, indentSeq: !this.source.hasFlatLists }));
   }
 
   #finished(): Document {
@@ -148,4 +158,36 @@ export class Draft {
 function pairOf(node: unknown, key: string): Pair | undefined {
   if (!isMap(node)) return undefined;
   return node.items.find((pair) => isScalar(pair.key) && pair.key.value === key) as Pair | undefined;
+}
+
+/** An empty line before what is now the first of a list or map means nothing any more. */
+function closeUp(collection: unknown): void {
+  if (!isMap(collection) && !isSeq(collection)) return;
+  const [first] = collection.items as unknown[];
+  const node = isPair(first) ? first.key : first;
+  if (isNode(node)) node.spaceBefore = false;
+}
+
+/** `[a, b]` as people write it; the library pads either both `{ }` and `[ ]`, or none. */
+function withTightLists(text: string): string {
+  const tokens = [...new Parser().parse(text)];
+  for (const token of tokens) {
+    if (token.type !== 'document') continue;
+    CST.visit(token, ({ value }) => {
+      if (value?.type !== 'flow-collection' || value.start.type !== 'flow-seq-start') return;
+      const [first] = value.items;
+      const last = value.items.at(-1);
+      if (first) first.start = withoutSpace(first.start);
+      // What stands before the bracket belongs to an item of its own, or to the list or map that ends there.
+      if (last && !last.key && !last.value) last.start = withoutSpace(last.start);
+      if (last?.value && 'end' in last.value && last.value.end) last.value.end = withoutSpace(last.value.end);
+      value.end = withoutSpace(value.end);
+    });
+  }
+  return tokens.map((token) => CST.stringify(token)).join('');
+}
+
+function withoutSpace(tokens: CST.SourceToken[]): CST.SourceToken[] {
+  const hasMore = tokens.some(({ type }) => type === 'comment' || type === 'newline');
+  return hasMore ? tokens : tokens.filter(({ type }) => type !== 'space');
 }

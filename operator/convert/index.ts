@@ -22,7 +22,8 @@ import {
   removeDefaults,
   removeDuplicates,
   removeNothing,
-  removeOldAnnotations,
+  removeOldMetadata,
+  removeRefused,
 } from './template.ts';
 import { trafficPlan } from './traffic-plan.ts';
 import { chooseWorker, removeTakenOver, renameContainers } from './worker.ts';
@@ -68,23 +69,24 @@ export function convert(deployment: Manifest, others: Manifest[], options: Conve
   const namespace = options.namespace ?? value.metadata?.namespace;
   metadataFields(draft);
   specFields(draft, value, options.isFromCluster === true);
-  template(draft, value, related, { ...options, name });
-  const plan = trafficPlan({ draft, related, name, isChosen: options.name !== undefined, namespace });
+  const replaced = template(draft, value, related, { ...options, name });
+  const plan = trafficPlan({ draft, related, name, isChosen: options.name !== undefined, namespace, replaced });
   return finish(draft, related, plan, options);
 }
 
-/** Every step on the pod template, and what is reckoned from it. */
+/** Every step on the pod template, and what is reckoned from it. @returns the autoscaler that is replaced */
 function template(
   draft: Draft,
   value: V1Deployment,
   related: Related,
   options: ConvertOptions & { name: string },
-): void {
+): string | undefined {
   removeNothing(draft);
   if (options.isFromCluster) removeDefaults(draft);
   quoteFractions(draft);
   removeDuplicates(draft);
-  removeOldAnnotations(draft);
+  removeOldMetadata(draft);
+  removeRefused(draft);
   const targetPort = pagePort(related.services[0]?.value)?.targetPort ?? undefined;
   const worker = chooseWorker(draft, { container: options.container, name: draft.source.name, targetPort });
   const container = draft.container(worker);
@@ -100,20 +102,24 @@ function template(
   const nodeCpu = options.nodes?.toSorted((one, other) => other.cpu - one.cpu)[0]?.cpu;
   const { workersPerPod } = options;
   const capacity = writeCapacity(draft, { worker, workersPerPod, nodeCpu, hasSeveralProcesses: several, replicas });
-  const isScaled = writeScaling(draft, related, capacity, options.name);
+  const { isScaled, replaced } = writeScaling(draft, related, capacity, options.name);
   if (replicas !== undefined && !isScaled) draft.set('replicas', capacity.podsFor(replicas));
-  if (replicas !== undefined && isScaled) sayReplicas(draft);
+  sayReplicas(draft, replicas, isScaled);
   writeService(draft, related.services);
   writeBudget(draft, related.budgets, replicas === undefined ? undefined : capacity.podsFor(replicas));
+  return replaced;
 }
 
-function sayReplicas(draft: Draft): void {
+function sayReplicas(draft: Draft, replicas: number | undefined, isScaled: boolean): void {
+  if ((replicas === undefined) === isScaled) return;
   draft.say('spec.replicas', {
     code: 'C016',
     level: 'info',
-    what: 'left out',
-    why: 'What scales the fleet writes it, and a manifest that has it sets it back at each apply',
-    wayOut: 'Nothing to do.',
+    what: isScaled ? 'left out' : 'not given, so there are 2 pods',
+    why: isScaled
+      ? 'What scales the fleet writes it, and a manifest that has it sets it back at each apply'
+      : 'A Deployment has 1 then; with 2 the loss of one does not take all with it',
+    wayOut: isScaled ? 'Nothing to do.' : 'Set replicas to another number, or scaling.',
   });
 }
 

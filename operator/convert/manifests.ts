@@ -33,6 +33,8 @@ export interface Manifest {
   file: string;
   /** Line of an offset in the file, from 1. */
   lineOf(offset: number): number;
+  /** Whether it had anchors, and was written anew without them and without its comments. */
+  isRebuilt: boolean;
   /** Whether lists stand below their key without being indented. */
   hasFlatLists: boolean;
 }
@@ -72,7 +74,7 @@ export function parseManifests(text: string, file: string): Manifest[] {
   const broken = documents.find(({ errors }) => errors.length > 0)?.errors[0];
   if (broken) throw new ManifestError(`${file} is no YAML: ${broken.message.split('\n')[0]}${templateHint(text)}`);
   const hasFlatLists = /^( *)[^\s#-][^\n]*:[ \t]*(#[^\n]*)?\n\1- /m.test(text);
-  const about = { file, hasFlatLists, lineOf: (offset: number) => lines.linePos(offset).line };
+  const about = { file, hasFlatLists, isRebuilt: false, lineOf: (offset: number) => lines.linePos(offset).line };
   const manifests = documents.flatMap((document) => objectsOf(document, about));
   if (manifests.length > OBJECTS_MAX) throw new ManifestError(`${file} has more than ${OBJECTS_MAX} objects`);
   return manifests;
@@ -94,7 +96,7 @@ function templateHint(text: string): string {
     : '';
 }
 
-type About = Pick<Manifest, 'file' | 'hasFlatLists' | 'lineOf'>;
+type About = Pick<Manifest, 'file' | 'hasFlatLists' | 'lineOf' | 'isRebuilt'>;
 
 function objectsOf(document: Document, about: About): Manifest[] {
   const value = plain(document, about.file);
@@ -106,18 +108,20 @@ function objectsOf(document: Document, about: About): Manifest[] {
   if (typeof kind !== 'string') throw new ManifestError(`${where} has no "kind": is it a Kubernetes object?`);
   if (kind.endsWith('List') && Array.isArray(items)) {
     const nodes = document.get('items', true);
+    // An alias may lead out of its item.
+    const isRebuilt = about.isRebuilt || hasAliases(document);
     return items.flatMap((_item, index) => {
       const part = new Document(undefined, YAML_OPTIONS);
-      part.contents = isSeq(nodes) ? (nodes.items[index] as typeof part.contents) : null;
-      // An alias may lead out of its item.
-      if (hasAliases(document)) part.contents = part.createNode(items[index]) as typeof part.contents;
-      return objectsOf(part, about);
+      const node = isRebuilt ? part.createNode(items[index]) : isSeq(nodes) ? nodes.items[index] : null;
+      part.contents = node as typeof part.contents;
+      return objectsOf(part, { ...about, isRebuilt });
     });
   }
   const metadata = isRecord(value.metadata) ? value.metadata : {};
   const name = typeof metadata.name === 'string' ? metadata.name : '';
   if (name === '') throw new ManifestError(`${where}: ${kind} has no metadata.name`);
-  return [{ ...about, document: hasAliases(document) ? rebuilt(document, value) : document, value, kind, name }];
+  const isRebuilt = about.isRebuilt || hasAliases(document);
+  return [{ ...about, isRebuilt, document: isRebuilt ? rebuilt(document, value) : document, value, kind, name }];
 }
 
 /** An object that comes from an API server. @param file what a message calls that */
@@ -131,6 +135,7 @@ export function manifestOf(value: Record<string, unknown>, file: string): Manife
     name: String(metadata.name),
     file,
     hasFlatLists: false,
+    isRebuilt: false,
     lineOf: () => 0,
   };
 }

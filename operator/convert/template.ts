@@ -66,6 +66,18 @@ export function removeDuplicates(draft: Draft): void {
   }
 }
 
+/** What a pod of a RenderService must not be. */
+export function removeRefused(draft: Draft): void {
+  if (draft.template().spec?.hostNetwork !== true) return;
+  draft.remove([...TEMPLATE, 'spec', 'hostNetwork'], {
+    code: 'C012',
+    level: 'error',
+    what: 'removed',
+    why: 'Every pod uses the same ports, so two on one node would clash, and workers would be reachable past the proxy',
+    wayOut: 'Reach what listens on the node by its address (fieldRef status.hostIP), and clients through the Service.',
+  });
+}
+
 /** Annotations of a template that speak about the Deployment and its containers. */
 const OLD_ANNOTATIONS: Record<string, Omit<Said, 'code' | 'level' | 'what'>> = {
   'kubectl.kubernetes.io/restartedAt': {
@@ -78,7 +90,29 @@ const OLD_ANNOTATIONS: Record<string, Omit<Said, 'code' | 'level' | 'what'>> = {
   },
 };
 
-export function removeOldAnnotations(draft: Draft): void {
+/** Labels that Helm gives to what it manages, in templates too. */
+const HELM_LABELS: Record<string, string | undefined> = {
+  'helm.sh/chart': undefined,
+  'app.kubernetes.io/managed-by': 'Helm',
+};
+
+/** Takes labels and annotations out that speak about the Deployment. */
+export function removeOldMetadata(draft: Draft): void {
+  const labels = draft.template().metadata?.labels ?? {};
+  const ofHelm = Object.entries(HELM_LABELS).filter(
+    ([key, value]) => labels[key] !== undefined && (value ?? labels[key]) === labels[key],
+  );
+  draft.removeAll(
+    ofHelm.map(([key]) => [...TEMPLATE, 'metadata', 'labels', key]),
+    {
+      code: 'C016',
+      level: 'info',
+      what: 'left out',
+      why: 'Helm does not manage the new pods',
+      wayOut: 'Nothing to do.',
+    },
+  );
+
   const annotations = draft.template().metadata?.annotations ?? {};
   for (const [key, said] of Object.entries(OLD_ANNOTATIONS)) {
     if (annotations[key] === undefined) continue;

@@ -12,13 +12,16 @@ export interface Move {
   /** Whether the user has chosen it. */
   isChosen: boolean;
   namespace?: string;
+  /** Kind and name of the autoscaler that `scaling` replaces. */
+  replaced?: string;
 }
 
 /** Says what the name means, and gives the steps; each is a comment or a command. */
 export function trafficPlan(move: Move): string[] {
   const { draft, related, name, isChosen } = move;
   const services = related.services.map(({ manifest }) => manifest.name);
-  const isClash = draft.source.name === name || services.includes(name);
+  const budgets = related.budgets.map(({ manifest }) => manifest.name);
+  const isClash = [draft.source.name, ...services, ...budgets].includes(name);
   const balanced = related.services.find(({ value }) => ['LoadBalancer', 'NodePort'].includes(value.spec?.type ?? ''));
   draft.say('metadata.name', {
     code: 'C010',
@@ -36,7 +39,7 @@ export function trafficPlan(move: Move): string[] {
       code: 'C010',
       level: 'decide',
       object: `Service/${balanced.manifest.name}`,
-      what: `spec.service.type: ${balanced.value.spec?.type} makes a second one`,
+      what: `spec.service.type: ${balanced.value.spec?.type} makes a second Service of that type`,
       why: 'It has an address of its own, and clients know the old one',
       wayOut: `Remove spec.service and move the selector of the old Service (traffic plan), or move DNS.`,
     });
@@ -49,13 +52,11 @@ function flags({ namespace }: Move): string {
 }
 
 /** Kinds and names of what the old Deployment leaves behind. */
-function leftovers({ draft, related }: Move, withServices: boolean): string {
+function leftovers({ draft, related, replaced }: Move, withServices: boolean): string {
   const names = (kind: string, found: { manifest: { name: string } }[]) =>
     found.map(({ manifest }) => `${kind}/${manifest.name}`);
   return [
-    ...names('scaledobject', related.scaledObjects),
-    ...names('hpa', related.autoscalers),
-    ...names('vpa', related.verticalAutoscalers),
+    ...(replaced === undefined ? [] : [replaced.replace('HorizontalPodAutoscaler', 'hpa').toLowerCase()]),
     `deployment/${draft.source.name}`,
     ...(withServices ? names('service', related.services) : []),
     ...names('pdb', related.budgets),
@@ -79,6 +80,9 @@ function sideBySide(move: Move): string[] {
     `kubectl port-forward service/${name} 8080:${move.draft.value().spec.service ? servicePort(move) : 80}${on}`,
     '# 3. Move traffic: one write, for all clients of the old Service. Back: apply its old manifest.',
     `kubectl patch service ${service?.manifest.name ?? 'SERVICE'}${on} --type json -p '${patch}'`,
+    ...(service
+      ? []
+      : ['#    SERVICE is the one that leads to the old pods; given with -f it stands here by its name.']),
     `#    Or, for a part of it, let the Ingress or HTTPRoute lead to Service ${name}.`,
     '# 4. When nobody asks the old pods any more:',
     `kubectl delete ${leftovers(move, false)}${on}`,
