@@ -180,14 +180,18 @@ function withTightLists(text: string): string {
       if (first) first.start = withoutSpace(first.start);
       // What stands before the bracket belongs to an item of its own, or to the list or map that ends there.
       if (last && !last.key && !last.value) last.start = withoutSpace(last.start);
-      if (last?.value && 'end' in last.value && last.value.end) last.value.end = withoutSpace(last.value.end);
-      value.end = withoutSpace(value.end);
+      if (last?.value && 'end' in last.value && last.value.end) last.value.end = withoutSpace(last.value.end, 'behind');
+      value.end = withoutSpace(value.end, 'before');
     });
   }
   return tokens.map((token) => CST.stringify(token)).join('');
 }
 
-function withoutSpace(tokens: CST.SourceToken[]): CST.SourceToken[] {
-  const hasMore = tokens.some(({ type }) => type === 'comment' || type === 'newline');
-  return hasMore ? tokens : tokens.filter(({ type }) => type !== 'space');
+/** Tokens without their blanks; `before` and `behind` the bracket that is among them. */
+function withoutSpace(tokens: CST.SourceToken[], side?: 'before' | 'behind'): CST.SourceToken[] {
+  if (tokens.some(({ type }) => type === 'comment' || type === 'newline')) return tokens;
+  const bracket = tokens.findIndex(({ type }) => type === 'flow-seq-end' || type === 'flow-map-end');
+  const isOnSide = (index: number) =>
+    side === 'before' ? index < bracket : side === 'behind' ? index > bracket : true;
+  return tokens.filter(({ type }, index) => type !== 'space' || !isOnSide(index));
 }
