@@ -60,7 +60,7 @@ function asKubectl(tag: ScalarTag): ScalarTag {
   return { ...tag, test: tag.test?.test('yes') ? BOOLEAN.true : BOOLEAN.false };
 }
 
-export const YAML_OPTIONS = { schema: 'yaml-1.1', customTags: kubectlTags, merge: true } as const;
+export const YAML_OPTIONS = { schema: 'yaml-1.1', customTags: kubectlTags, merge: true, logLevel: 'error' } as const;
 
 /**
  * The objects of a text: of all its documents, and of Lists in it.
@@ -99,6 +99,9 @@ function templateHint(text: string): string {
 type About = Pick<Manifest, 'file' | 'hasFlatLists' | 'lineOf' | 'isRebuilt'>;
 
 function objectsOf(document: Document, about: About): Manifest[] {
+  // What `name: {{ .Values.name }}` looks like to YAML.
+  const hasOddKeys = has(document, { key: (key) => !isScalar(key) && !isAlias(key) });
+  if (hasOddKeys) throw new ManifestError(`${about.file} has a key that is no text${templateHint('{{')}`);
   const value = plain(document, about.file);
   if (value === null || value === undefined) return [];
   const at = document.contents?.range ? `:${about.lineOf(document.contents.range[0])}` : '';
@@ -157,19 +160,23 @@ function rebuilt(document: Document, value: unknown): Document {
 }
 
 function hasAliases(document: Document): boolean {
-  let found = false;
-  visit(document, {
-    Node(_key, node) {
-      if (!isAlias(node)) return undefined;
-      found = true;
-      return visit.BREAK;
-    },
-    Pair(_key, { key }) {
-      if (!isScalar(key) || key.value !== '<<') return undefined;
-      found = true;
-      return visit.BREAK;
-    },
+  return has(document, {
+    node: (node) => isAlias(node),
+    key: (key) => isScalar(key) && key.value === '<<',
   });
+}
+
+/** Whether a document has a node, or a key, of a kind. */
+function has(
+  document: Document,
+  { node, key }: { node?(node: unknown): boolean; key?(key: unknown): boolean },
+): boolean {
+  let found = false;
+  const stop = (isFound: boolean | undefined) => {
+    found ||= isFound === true;
+    return found ? visit.BREAK : undefined;
+  };
+  visit(document, { Node: (_key, one) => stop(node?.(one)), Pair: (_key, pair) => stop(key?.(pair.key)) });
   return found;
 }
 

@@ -1,5 +1,5 @@
 /** The pod template as a whole: what says nothing, what would be refused, labels and what selects by them. */
-import type { V1LabelSelector } from '@kubernetes/client-node';
+import type { V1ContainerPort, V1LabelSelector } from '@kubernetes/client-node';
 import { LABEL_RENDER_SERVICE } from '../src/api/names.ts';
 import type { Draft, Said } from './draft.ts';
 import { isRecord, type Path } from './manifests.ts';
@@ -46,24 +46,52 @@ export function quoteFractions(draft: Draft): void {
   }
 }
 
-/** A Deployment takes two variables of one name, of which the last counts; a custom resource refuses them. */
+/** A Deployment takes lists in which an item stands twice; a custom resource refuses what has the same key. */
 export function removeDuplicates(draft: Draft): void {
   const spec = draft.template().spec;
+  const at = (...steps: Path) => [...TEMPLATE, 'spec', ...steps];
   for (const list of ['containers', 'initContainers'] as const) {
-    for (const [index, { env }] of (spec?.[list] ?? []).entries()) {
-      const path: Path = [...TEMPLATE, 'spec', list, index, 'env'];
-      const earlier = (env ?? []).flatMap(({ name }, place) =>
-        (env ?? []).slice(place + 1).some((later) => later.name === name) ? [[...path, place]] : [],
-      );
-      draft.removeAll(earlier, {
-        code: 'C016',
-        level: 'warning',
-        what: 'removed: the variable stands there twice',
-        why: 'The last one counts, and a RenderService takes only one of a name',
-        wayOut: 'Look whether the last one is meant.',
-      });
+    for (const [index, { env, ports }] of (spec?.[list] ?? []).entries()) {
+      removeEarlier(draft, at(list, index, 'env'), env, ({ name }) => name, 'The last one counts');
+      const key = ({ containerPort, protocol = 'TCP' }: V1ContainerPort) => `${containerPort}/${protocol}`;
+      removeEarlier(draft, at(list, index, 'ports'), ports, key, 'It is the same port by two names');
     }
   }
+  removeEarlier(draft, at('imagePullSecrets'), spec?.imagePullSecrets, ({ name }) => name, 'It is the same');
+  const aliases = spec?.hostAliases ?? [];
+  const ips = new Set(aliases.map(({ ip }) => ip));
+  if (ips.size === aliases.length) return;
+  const merged = [...ips].map((ip) => ({
+    ip,
+    hostnames: [...new Set(aliases.filter((one) => one.ip === ip).flatMap(({ hostnames }) => hostnames ?? []))],
+  }));
+  draft.replace(at('hostAliases'), merged);
+  draft.say(at('hostAliases'), {
+    code: 'C016',
+    level: 'info',
+    what: 'the names of one address stand together now',
+    why: 'A RenderService takes an address once',
+    wayOut: 'Nothing to do.',
+  });
+}
+
+/** Takes out items whose key comes again further down. */
+function removeEarlier<T>(
+  draft: Draft,
+  path: Path,
+  items: T[] | undefined,
+  keyOf: (item: T) => string | undefined,
+  why: string,
+): void {
+  const keys = (items ?? []).map((item) => keyOf(item));
+  const earlier = keys.flatMap((key, index) => (keys.includes(key, index + 1) ? [[...path, index]] : []));
+  draft.removeAll(earlier, {
+    code: 'C016',
+    level: 'warning',
+    what: 'removed: it stands there twice',
+    why: `${why}, and a RenderService takes it once`,
+    wayOut: 'Look whether the last one is meant.',
+  });
 }
 
 /** What a pod of a RenderService must not be. */

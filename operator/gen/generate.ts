@@ -8,6 +8,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { rules } from '../src/kube/rbac.ts';
+import { checkPage } from './check-page.ts';
 import { customResourceDefinition } from './crd.ts';
 import { withPicture } from './lifecycle.ts';
 import { referencePage } from './reference.ts';
@@ -27,6 +28,7 @@ function generatedFiles(): Record<string, string> {
     'charts/corelane/files/rbac-namespaced.yaml': yaml(rules.namespaced),
     'charts/corelane/files/rbac-own-namespace.yaml': yaml(rules.ownNamespace),
     'docs/reference.md': referencePage(),
+    'docs/check.md': checkPage(),
     'docs/runtime.md': withPicture(readFileSync('docs/runtime.md', 'utf8')),
   };
 }

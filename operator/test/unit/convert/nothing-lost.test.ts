@@ -41,14 +41,16 @@ function at(root: unknown, path: string): unknown {
 
 /**
  * Whether a finding speaks of a leaf: of itself, or of something around it that is gone altogether, or that has been
- * replaced as a whole: a selector, or a variable that stands there twice.
+ * replaced as a whole: a selector, what stands there twice.
  */
 function isExplained({ path }: Leaf, findings: Finding[], after: unknown): boolean {
   return findings.some((finding) =>
     [finding.path, ...(finding.also ?? [])].some((said) => {
       if (said === path) return true;
       const isAround = path.startsWith(`${said}.`) || path.startsWith(`${said}[`);
-      return isAround && (at(after, said) === undefined || /\.labelSelector$|\.env\[[^\]]*\]$/.test(said));
+      return (
+        isAround && (at(after, said) === undefined || /\.(labelSelector|hostAliases)$|\.env\[[^\]]*\]$/.test(said))
+      );
     }),
   );
 }

@@ -1,0 +1,223 @@
+/**
+ * `corelane convert` and `check` against a real API server: it takes the Deployments that are converted, and what
+ * becomes of them.
+ */
+import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { parseAllDocuments } from 'yaml';
+import type { Json } from '../support/api-client.ts';
+import { repository } from '../support/api-server.ts';
+import { renderService, sharedServer, World } from '../support/world.ts';
+
+const run = promisify(execFile);
+const GOLDEN = join(repository, 'operator/test/unit/convert/golden');
+const names = (ending: string) =>
+  readdirSync(GOLDEN)
+    .filter((file) => file.endsWith(ending))
+    .map((file) => file.slice(0, -ending.length))
+    .sort();
+/** Their definitions are not on this server. */
+const FOREIGN = ['ScaledObject', 'VerticalPodAutoscaler'];
+
+let world: World;
+
+beforeAll(async () => {
+  world = await World.create(sharedServer(), 'convert');
+});
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** `corelane`, as a user of the cluster calls it. */
+async function corelane(kubeconfig: string, ...args: string[]): Promise<Outcome> {
+  try {
+    const { stdout, stderr } = await run(process.execPath, [join(repository, 'operator/bin/corelane.mjs'), ...args], {
+      env: { PATH: process.env.PATH, HOME: '/nonexistent', KUBECONFIG: kubeconfig },
+    });
+    return { code: 0, stdout, stderr };
+  } catch (error) {
+    return error as Outcome;
+  }
+}
+
+/** The objects of a golden file, for the namespace of this test. */
+function objects(file: string): Json[] {
+  const documents = parseAllDocuments(readFileSync(join(GOLDEN, file), 'utf8'), { schema: 'yaml-1.1', merge: true });
+  return (documents as { toJS(): Json }[])
+    .map((document) => document.toJS())
+    .filter(Boolean)
+    .flatMap((value) => (value.kind === 'List' ? value.items : [value]))
+    .map((value) => ({ ...value, metadata: { ...value.metadata, namespace: world.namespace } }));
+}
+
+/** As kubectl sends it: every unknown field is an error. */
+async function dryRun(object: Json): Promise<string> {
+  return await world.kubectl.create(object, '--dry-run=server', '--validate=strict');
+}
+
+test.each(names('.out.yaml'))('what %s is converted to is accepted', async (name) => {
+  for (const object of objects(`${name}.out.yaml`)) expect(await dryRun(object)).toContain('created');
+});
+
+test.each(names('.in.yaml'))('%s is itself what the API server takes', async (name) => {
+  const known = objects(`${name}.in.yaml`).filter(
+    ({ kind, apiVersion }) => !FOREIGN.includes(kind) && !apiVersion.startsWith('serving.'),
+  );
+  for (const object of known) {
+    // What the cluster writes by itself cannot be created.
+    const { resourceVersion: _version, uid: _uid, ...metadata } = object.metadata;
+    const { status: _status, ...rest } = object;
+    expect(await dryRun({ ...rest, metadata })).toContain('created');
+  }
+});
+
+test('what is not written would have been refused', async () => {
+  const [deployment] = objects('reserved-port.in.yaml');
+  const template = deployment?.spec.template;
+  template.spec.containers[0].name = 'worker';
+  const resource = renderService(world.namespace, 'shop', { template });
+  await expect(dryRun(resource)).rejects.toThrow(/ports 8998 to 9201 of a pod are Corelane's/);
+});
+
+describe('from a cluster', () => {
+  const deployment = (fields: object = {}) => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'shop', annotations: { 'example.com/owner': 'web' } },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: { app: 'shop' } },
+      template: {
+        metadata: { labels: { app: 'shop', tier: 'front' } },
+        spec: {
+          containers: [
+            {
+              name: 'shop',
+              image: 'corelane.test/shop:1',
+              ports: [{ containerPort: 3000 }],
+              readinessProbe: { httpGet: { path: '/', port: 3000 } },
+              resources: { requests: { cpu: '1', memory: '512Mi' }, limits: { memory: '512Mi' } },
+            },
+          ],
+          ...fields,
+        },
+      },
+    },
+  });
+
+  beforeAll(async () => {
+    const { admin } = world;
+    await admin.post(world.path('Deployment'), deployment());
+    await admin.post(world.path('Service'), {
+      metadata: { name: 'shop' },
+      spec: { selector: { app: 'shop' }, ports: [{ port: 8080, targetPort: 3000 }] },
+    });
+  });
+
+  test('a Deployment is converted as small as it was written, and moved by the plan', async () => {
+    const args = ['convert', 'deployment/shop', '-n', world.namespace, '--name', 'shop-render'];
+    const { code, stdout, stderr } = await corelane(world.server.adminKubeconfig, ...args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Traffic plan') });
+    expect(stdout).toBe(`apiVersion: corelane.dev/v1alpha1
+kind: RenderService
+metadata:
+  name: shop-render
+  namespace: ${world.namespace}
+  annotations:
+    example.com/owner: web
+spec:
+  workersPerPod: 1
+  replicas: 2
+  service:
+    port: 8080
+  template:
+    metadata:
+      labels:
+        tier: front
+    spec:
+      containers:
+        - name: shop
+          image: corelane.test/shop:1
+          imagePullPolicy: IfNotPresent
+          resources:
+            limits:
+              memory: 512Mi
+            requests:
+              cpu: "1"
+              memory: 512Mi
+`);
+    const [, patch = ''] = /kubectl patch .* -p '(.*)'/.exec(stderr) ?? [];
+    await world.kubectl.run('patch', 'service', 'shop', '--type', 'json', '-p', patch);
+    const { spec } = await world.get('Service', 'shop');
+    expect(spec).toMatchObject({
+      selector: { 'corelane.dev/renderservice': 'shop-render' },
+      ports: [{ port: 8080, targetPort: 'http' }],
+    });
+  });
+
+  test('a Deployment or namespace without anything is told by name', async () => {
+    const { adminKubeconfig } = world.server;
+    const gone = await corelane(adminKubeconfig, 'convert', 'deployment/gone', '-n', world.namespace);
+    const empty = await corelane(adminKubeconfig, 'check', '-n', 'convert-empty');
+    expect([gone, empty]).toMatchObject([
+      { code: 1, stdout: '', stderr: `corelane: there is no Deployment gone in namespace ${world.namespace}\n` },
+      { code: 1, stdout: '', stderr: expect.stringContaining('there is no RenderService in namespace convert-empty') },
+    ]);
+  });
+
+  test('a RenderService is checked against nodes, LimitRanges and autoscalers', async () => {
+    const { admin } = world;
+    await world.createRenderService('wide', { workersPerPod: 4, scaling: { maxReplicas: 9 } });
+    await admin.post('/api/v1/nodes', { metadata: { name: 'check-4' } });
+    await admin.patch('/api/v1/nodes/check-4/status', { status: { allocatable: { cpu: '3920m' } } });
+    await admin.post(`/api/v1/namespaces/${world.namespace}/limitranges`, {
+      metadata: { name: 'limits' },
+      spec: { limits: [{ type: 'Container', default: { cpu: '500m' } }] },
+    });
+    await admin.post(`/apis/autoscaling/v2/namespaces/${world.namespace}/horizontalpodautoscalers`, {
+      metadata: { name: 'wide' },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'wide' },
+        maxReplicas: 4,
+        metrics: [
+          { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 50 } } },
+        ],
+      },
+    });
+    try {
+      const args = ['check', 'renderservice/wide', '-n', world.namespace, '-o', 'json'];
+      const { code, stdout } = await corelane(world.server.adminKubeconfig, ...args);
+      const [{ findings }] = JSON.parse(stdout);
+      const found = findings.map(({ code: id, level, object }: Json) => `${id} ${level} ${object}`);
+      expect(code).toBe(2);
+      expect(found).toEqual(
+        expect.arrayContaining([
+          'C003 error RenderService/wide',
+          'C009 error HorizontalPodAutoscaler/wide',
+          'C014 warning LimitRange/limits',
+        ]),
+      );
+      const fit = findings.find(({ code: id }: Json) => id === 'C003');
+      expect(`${fit.what}. ${fit.wayOut}`).toContain(
+        '4.1 CPU (4 x 1 and 0.1 for proxies and others), and node check-4 has 3.92. workersPerPod: 3 fits (3.1 CPU)',
+      );
+    } finally {
+      await admin.delete('/api/v1/nodes/check-4');
+    }
+  });
+
+  test('what may not be read is skipped, and told', async () => {
+    await world.createRenderService('narrow', { workersPerPod: 1 });
+    // The operator's own rights: RenderServices and pods, but no nodes and no LimitRanges.
+    const args = ['check', 'rsvc/narrow', '-n', world.namespace, '-o', 'json'];
+    const { code, stdout, stderr } = await corelane(world.server.operatorKubeconfig, ...args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    const [{ skipped }] = JSON.parse(stdout);
+    expect(skipped.map(({ code: id }: Json) => id)).toEqual(expect.arrayContaining(['C003', 'C014']));
+  });
+});
