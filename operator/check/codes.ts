@@ -43,7 +43,7 @@ export const CODES = {
   },
   C004: {
     title: 'second listeners',
-    levels: ['info', 'decide'],
+    levels: ['decide'],
     meaning:
       'All workers of a pod share one network. A second listener (metrics on 9464, an admin page, the inspector on 9229) is wanted by each of them on the same port, and only the first gets it. Corelane leads nothing to it from outside: its Service has the one port of the proxy, and its NetworkPolicy closes the others. A server that is told its port on the command line listens on the same one in every worker.',
     wayOut:
@@ -96,7 +96,7 @@ export const CODES = {
   },
   C011: {
     title: 'sticky sessions, WebSockets, streams, uploads',
-    levels: ['info', 'decide'],
+    levels: ['decide'],
     meaning:
       'Any free worker of any pod renders a request, so what one worker remembers of a visitor another one does not know. WebSockets need `webSockets.enabled` and take a place of their worker for as long as they last. Streams and long polls take their worker for at most `timeouts.render`, and responses are buffered. Uploads above `buffering.request.maxSize` are refused.',
     wayOut:
@@ -104,7 +104,7 @@ export const CODES = {
   },
   C012: {
     title: 'volumes, other containers, host',
-    levels: ['info', 'warning', 'decide', 'error'],
+    levels: ['warning', 'decide', 'error'],
     meaning:
       'Ports 8998 to 9201 of a pod, the container names nginx, haproxy, corelane-runtime and worker-N, and volumes named corelane-... are taken. Pods of one RenderService are on several nodes and overlap in a rollout, so a volume that one node or one pod may mount (ReadWriteOnce, ReadWriteOncePod) keeps the others Pending. Every pod uses the same ports, so `hostNetwork` is refused.',
     wayOut: 'Rename what clashes, give other containers other ports, use ReadWriteMany or an emptyDir.',

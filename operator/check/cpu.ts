@@ -124,8 +124,11 @@ interface Node {
   name: string;
 }
 
-function tooLarge({ spec, object }: Workload, node: Node): Finding {
+function tooLarge(workload: Workload, node: Node): Finding {
+  const { spec, object } = workload;
   const { worker, path } = workerOf({ spec });
+  const init = (spec.template.spec?.initContainers ?? []).findIndex((one) => (requestOf(one) ?? 0) > node.cpu);
+  if (init >= 0) return tooLargeInit(workload, node, init);
   const each = requestOf(worker) ?? 1;
   const others = podCpu(spec) - spec.workersPerPod * each;
   const fits = Array.from({ length: spec.workersPerPod }, (_unused, index) => spec.workersPerPod - index).find(
@@ -137,13 +140,28 @@ function tooLarge({ spec, object }: Workload, node: Node): Finding {
     object,
     path: fits === undefined ? `${path}.resources.requests.cpu` : 'spec.workersPerPod',
     what: `a pod asks for ${cpus(podCpu(spec))} CPU (${spec.workersPerPod} x ${cpus(each)} and ${cpus(others)} for proxies and others), and ${node.name} has ${cpus(node.cpu)}`,
-    why: 'No node has room for it, so pods stay Pending',
+    why: NO_NODE,
     wayOut:
       fits === undefined
         ? `Ask for less than ${cpus(Math.max(0, node.cpu - others))} CPU for a worker, or use larger nodes.`
-        : `workersPerPod: ${fits} fits (${cpus(podCpu(spec, fits))} CPU), or use larger nodes.`,
+        : `Set workersPerPod: ${fits}, which fits (${cpus(podCpu(spec, fits))} CPU), or use larger nodes.`,
   };
 }
+
+function tooLargeInit({ spec, object }: Workload, node: Node, index: number): Finding {
+  const container = spec.template.spec?.initContainers?.[index] as V1Container;
+  return {
+    code: 'C003',
+    level: 'error',
+    object,
+    path: `spec.template.spec.initContainers[${index}].resources.requests.cpu`,
+    what: `init container ${container.name} asks for ${cpus(requestOf(container) ?? 0)} CPU, and ${node.name} has ${cpus(node.cpu)}`,
+    why: NO_NODE,
+    wayOut: 'Ask for less, or use larger nodes.',
+  };
+}
+
+const NO_NODE = 'No node has room for it, so pods stay Pending';
 
 function* idleCpu({ spec, object }: Workload, node: Node): Generator<Finding> {
   const now = workersOfNode(spec, spec.workersPerPod, node.cpu);
@@ -158,7 +176,7 @@ function* idleCpu({ spec, object }: Workload, node: Node): Generator<Finding> {
     path: 'spec.workersPerPod',
     what: `${node.name} (${cpus(node.cpu)} CPU) holds ${now} workers in pods of ${spec.workersPerPod}`,
     why: `${cpus(unused)} CPU are left over`,
-    wayOut: `workersPerPod: ${better} makes it ${then} workers.`,
+    wayOut: `With workersPerPod: ${better} it holds ${then}.`,
   };
 }
 

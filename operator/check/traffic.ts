@@ -21,7 +21,7 @@ const READ_TIMEOUT = /^(nginx\.ingress\.kubernetes\.io|nginx\.org)\/proxy-read-t
 const BODY_SIZE = /^(nginx\.ingress\.kubernetes\.io\/proxy-body-size|nginx\.org\/client-max-body-size)$/;
 
 interface Said {
-  level: 'info' | 'decide';
+  level: 'decide';
   what: string;
   why: string;
   wayOut: string;

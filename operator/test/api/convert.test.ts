@@ -64,7 +64,12 @@ test.each(names('.out.yaml'))('what %s is converted to is accepted', async (name
   for (const object of objects(`${name}.out.yaml`)) expect(await dryRun(object)).toContain('created');
 });
 
-test.each(names('.in.yaml'))('%s is itself what the API server takes', async (name) => {
+/** One case has what nobody would take, and says so. */
+const inputs = names('.in.yaml').filter(
+  (name) => !readFileSync(join(GOLDEN, `${name}.in.yaml`), 'utf8').includes('would refuse'),
+);
+
+test.each(inputs)('%s is itself what the API server takes', async (name) => {
   const known = objects(`${name}.in.yaml`).filter(
     ({ kind, apiVersion }) => !FOREIGN.includes(kind) && !apiVersion.startsWith('serving.'),
   );
@@ -204,7 +209,7 @@ spec:
       );
       const fit = findings.find(({ code: id }: Json) => id === 'C003');
       expect(`${fit.what}. ${fit.wayOut}`).toContain(
-        '4.1 CPU (4 x 1 and 0.1 for proxies and others), and node check-4 has 3.92. workersPerPod: 3 fits (3.1 CPU)',
+        '4.1 CPU (4 x 1 and 0.1 for proxies and others), and node check-4 has 3.92. Set workersPerPod: 3, which fits (3.1 CPU)',
       );
     } finally {
       await admin.delete('/api/v1/nodes/check-4');

@@ -1,4 +1,4 @@
-/** The golden conversions: `NAME.in.yaml`, whose first line has the options, `NAME.out.yaml` and `NAME.findings.txt`. */
+/** The golden conversions: `NAME.in.yaml` with the options in its first line, `NAME.out.yaml`, `NAME.findings.txt`. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { allocatableCpu } from '../../../check/cpu.ts';

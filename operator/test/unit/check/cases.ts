@@ -1,0 +1,334 @@
+/** RenderServices, what stands around them, and what is found. */
+import type { Surroundings } from '../../../check/workload.ts';
+import { unknownSurroundings } from '../../../check/workload.ts';
+
+export interface CheckCase {
+  what: string;
+  /** Beside a template with one worker. */
+  spec?: Record<string, unknown>;
+  /** Fields of the worker. */
+  worker?: Record<string, unknown>;
+  /** Fields of the pod. */
+  pod?: Record<string, unknown>;
+  surroundings?: Partial<Surroundings>;
+  /** `CODE level path`, as far as they are not `info` of C007 (no memory limit). */
+  found: string[];
+}
+
+const cpu = (requests: string | number, limits?: string) => ({
+  resources: { requests: { cpu: requests }, limits: { memory: '512Mi', ...(limits && { cpu: limits }) } },
+});
+const node = (vcpus: number) => ({ nodes: [{ cpu: vcpus, name: `a node of ${vcpus}` }] });
+const worker = 'spec.template.spec.containers[0]';
+const image = (fields: object) => ({
+  images: { 'app:1': { env: ['NODE_VERSION=22.1.0'], entrypoint: [], cmd: [], exposedPorts: [], ...fields } },
+});
+const target = (kind: string) => ({ scaleTargetRef: { kind, name: 'shop' }, maxReplicas: 5 });
+const ingress = (annotations: Record<string, string>) => ({ ingresses: [{ metadata: { name: 'web', annotations } }] });
+
+export const CASES: CheckCase[] = [
+  { what: 'one worker with one CPU', worker: cpu('1'), found: [] },
+  { what: 'no request is one CPU', surroundings: node(2.2), spec: { workersPerPod: 2 }, found: [] },
+  { what: 'a share of a CPU', worker: cpu('250m'), found: [`C002 info ${worker}.resources.requests.cpu`] },
+  {
+    what: 'a CPU limit below 1',
+    worker: cpu('1', '500m'),
+    found: [`C002 warning ${worker}.resources.limits.cpu`],
+  },
+  {
+    what: 'four workers on a node of 3.92',
+    spec: { workersPerPod: 4 },
+    surroundings: node(3.92),
+    found: ['C003 error spec.workersPerPod'],
+  },
+  { what: 'three workers on a node of 3.92', spec: { workersPerPod: 3 }, surroundings: node(3.92), found: [] },
+  {
+    what: 'a worker that no node has room for',
+    worker: cpu('8'),
+    spec: { workersPerPod: 1 },
+    surroundings: node(3.92),
+    found: [`C003 error ${worker}.resources.requests.cpu`, `C002 info ${worker}.resources.requests.cpu`],
+  },
+  {
+    what: 'two workers on a node of 7.91, which has room for seven',
+    spec: { workersPerPod: 2 },
+    surroundings: node(7.91),
+    found: ['C003 info spec.workersPerPod'],
+  },
+  {
+    what: 'an init container larger than all else',
+    pod: { initContainers: [{ name: 'build', image: 'a', resources: { requests: { cpu: '6' } } }] },
+    surroundings: node(3.92),
+    found: ['C003 error spec.template.spec.initContainers[0].resources.requests.cpu'],
+  },
+  {
+    what: 'a native sidecar and an exporter count',
+    spec: { workersPerPod: 3 },
+    pod: {
+      initContainers: [{ name: 'redis', image: 'a', restartPolicy: 'Always', resources: { requests: { cpu: '1' } } }],
+    },
+    surroundings: node(3.92),
+    found: ['C003 error spec.workersPerPod'],
+  },
+  {
+    what: 'percent of 250m',
+    worker: cpu('250m'),
+    spec: { scaling: { maxReplicas: 5 } },
+    found: ['C015 warning spec.scaling', `C002 info ${worker}.resources.requests.cpu`],
+  },
+  {
+    what: 'percent of 250m, above 50',
+    worker: cpu('250m'),
+    spec: { scaling: { maxReplicas: 5, cpu: { scaleUp: { abovePercent: 50 } } } },
+    found: [`C002 info ${worker}.resources.requests.cpu`],
+  },
+  {
+    what: 'occupancy with 250m',
+    worker: cpu('250m'),
+    spec: { scaling: { maxReplicas: 5, occupancy: {} } },
+    found: [`C002 info ${worker}.resources.requests.cpu`],
+  },
+  { what: 'one port', worker: { ports: [{ containerPort: 3000 }] }, found: [] },
+  {
+    what: 'a metrics port',
+    worker: {
+      ports: [
+        { containerPort: 9464, name: 'metrics' },
+        { containerPort: 3000, name: 'http' },
+      ],
+    },
+    found: [`C004 decide ${worker}.ports[0]`],
+  },
+  {
+    what: 'two ports of the image',
+    surroundings: image({ exposedPorts: ['3000/tcp', '9229/tcp'] }),
+    found: [`C004 decide ${worker}.ports[1]`],
+  },
+  {
+    what: 'a port on the command line',
+    worker: { command: ['next', 'start', '-p', '3000'] },
+    found: [`C004 decide ${worker}.command`],
+  },
+  { what: 'its own port on the command line', worker: { args: ['--port', '$(PORT)'] }, found: [] },
+  {
+    what: 'an inspector',
+    worker: { env: [{ name: 'NODE_OPTIONS', value: '--inspect=0.0.0.0' }] },
+    found: [`C004 decide ${worker}.env[NODE_OPTIONS]`],
+  },
+  {
+    what: 'PM2 by the image',
+    surroundings: image({ cmd: ['pm2-runtime', 'start', 'ecosystem.config.js'] }),
+    found: [`C005 error ${worker}.image`],
+  },
+  {
+    what: 'PM2 with one process',
+    worker: { command: ['pm2-runtime', 'server.js'] },
+    found: [`C005 warning ${worker}.command`],
+  },
+  {
+    what: 'a cluster of Nitro',
+    worker: { env: [{ name: 'NITRO_PRESET', value: 'node-cluster' }] },
+    found: [`C005 error ${worker}.env[NITRO_PRESET]`],
+  },
+  { what: 'one process, said so', worker: { env: [{ name: 'WEB_CONCURRENCY', value: '1' }] }, found: [] },
+  {
+    what: 'a program in a folder named cluster',
+    worker: { command: ['node', '/srv/cluster-ui/server.js'] },
+    found: [],
+  },
+  {
+    what: 'the command leaves the arguments of the image out',
+    worker: { command: ['node', 'server.js'] },
+    surroundings: image({ cmd: ['-i', 'max'] }),
+    found: [],
+  },
+  {
+    what: 'envFrom of an unknown Secret',
+    worker: { envFrom: [{ secretRef: { name: 'a' } }] },
+    found: [`C006 info ${worker}.envFrom[0]`],
+  },
+  {
+    what: 'NODE_OPTIONS by a ConfigMap',
+    worker: { envFrom: [{ prefix: 'NODE_', configMapRef: { name: 'a' } }] },
+    surroundings: { configMaps: [{ metadata: { name: 'a' }, data: { OPTIONS: '--x' } }] },
+    found: [`C006 decide ${worker}.envFrom[0]`],
+  },
+  {
+    what: 'NODE_OPTIONS of the image',
+    surroundings: image({ env: ['NODE_OPTIONS=--trace-gc', 'NODE_VERSION=22.1.0'] }),
+    found: [`C006 decide ${worker}.image`],
+  },
+  {
+    what: 'NODE_OPTIONS of the image, repeated',
+    worker: { env: [{ name: 'NODE_OPTIONS', value: '--trace-gc' }] },
+    surroundings: image({ env: ['NODE_OPTIONS=--trace-gc', 'NODE_VERSION=22.1.0'] }),
+    found: [],
+  },
+  {
+    what: 'little memory',
+    worker: { resources: { limits: { memory: '128Mi' } } },
+    found: [`C007 error ${worker}.resources.limits.memory`],
+  },
+  {
+    what: 'a heap as large as the limit',
+    spec: { runtime: { nodeFlags: ['--max-old-space-size=500'] } },
+    worker: { resources: { limits: { memory: '512Mi' } } },
+    found: [`C007 error ${worker}.resources.limits.memory`],
+  },
+  {
+    what: 'a heap within the limit',
+    spec: { runtime: { nodeFlags: ['--max-old-space-size=384'] } },
+    worker: { resources: { limits: { memory: '512Mi' } } },
+    found: [],
+  },
+  {
+    what: 'a short grace period',
+    pod: { terminationGracePeriodSeconds: 30 },
+    found: ['C008 info spec.template.spec.terminationGracePeriodSeconds'],
+  },
+  {
+    what: 'a balancer of Google',
+    surroundings: { services: [{ metadata: { name: 'a', annotations: { 'cloud.google.com/neg': '{}' } } }] },
+    found: ['C008 info metadata.annotations'],
+  },
+  {
+    what: 'a balancer that is answered',
+    spec: { keepAlive: { idleTimeout: '11m' } },
+    surroundings: { services: [{ metadata: { name: 'a', annotations: { 'cloud.google.com/neg': '{}' } } }] },
+    found: [],
+  },
+  {
+    what: 'an HPA of the Deployment inside',
+    surroundings: { autoscalers: [{ spec: target('Deployment') }] },
+    found: ['C009 error spec.scaleTargetRef'],
+  },
+  {
+    what: 'an HPA beside scaling',
+    spec: { scaling: { maxReplicas: 4 } },
+    surroundings: { autoscalers: [{ spec: target('RenderService') }] },
+    found: ['C009 error spec.scaleTargetRef'],
+  },
+  {
+    what: 'an HPA of whole pods',
+    surroundings: {
+      autoscalers: [
+        {
+          spec: {
+            ...target('RenderService'),
+            metrics: [{ type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization' } } }],
+          },
+        },
+      ],
+    },
+    found: ['C009 warning spec.metrics[0].resource'],
+  },
+  {
+    what: 'KEDA of the RenderService',
+    surroundings: { scaledObjects: [{ spec: { scaleTargetRef: { kind: 'RenderService', name: 'shop' } } }] },
+    found: [],
+  },
+  {
+    what: 'a VPA',
+    surroundings: { verticalAutoscalers: [{ spec: { targetRef: { kind: 'RenderService', name: 'shop' } } }] },
+    found: ['C009 decide spec.updatePolicy.updateMode'],
+  },
+  {
+    what: 'a VPA of somebody else',
+    surroundings: { verticalAutoscalers: [{ spec: { targetRef: { kind: 'Deployment', name: 'other' } } }] },
+    found: [],
+  },
+  {
+    what: 'sticky sessions',
+    surroundings: ingress({ 'nginx.ingress.kubernetes.io/affinity': 'cookie' }),
+    found: ['C011 decide metadata.annotations[nginx.ingress.kubernetes.io/affinity]'],
+  },
+  {
+    what: 'WebSockets that are switched on',
+    spec: { webSockets: { enabled: true } },
+    surroundings: ingress({ 'nginx.org/websocket-services': 'a' }),
+    found: [],
+  },
+  {
+    what: 'uploads within the bound',
+    surroundings: ingress({ 'nginx.ingress.kubernetes.io/proxy-body-size': '8m' }),
+    found: [],
+  },
+  {
+    what: 'uploads of any size',
+    surroundings: ingress({ 'nginx.ingress.kubernetes.io/proxy-body-size': '0' }),
+    found: ['C011 decide metadata.annotations[nginx.ingress.kubernetes.io/proxy-body-size]'],
+  },
+  {
+    what: 'a claim for one node',
+    pod: { volumes: [{ name: 'a', persistentVolumeClaim: { claimName: 'a' } }] },
+    surroundings: { claims: [{ metadata: { name: 'a' }, spec: { accessModes: ['ReadWriteOnce'] } }] },
+    found: ['C012 error spec.template.spec.volumes[0].persistentVolumeClaim'],
+  },
+  {
+    what: 'a claim for all',
+    pod: { volumes: [{ name: 'a', persistentVolumeClaim: { claimName: 'a' } }] },
+    surroundings: { claims: [{ metadata: { name: 'a' }, spec: { accessModes: ['ReadWriteMany'] } }] },
+    found: [],
+  },
+  { what: 'Node.js 16', worker: { image: 'node:16-alpine' }, found: [`C013 error ${worker}.image`] },
+  {
+    what: 'Node.js 18.18',
+    worker: { image: 'registry:5000/library/node:18.18.2' },
+    found: [`C013 error ${worker}.image`],
+  },
+  { what: 'Node.js 18 of some kind', worker: { image: 'node:18' }, found: [] },
+  { what: 'nginx', worker: { image: 'nginx:1.27' }, found: [`C013 error ${worker}.image`] },
+  { what: 'nodemon', worker: { command: ['nodemon', 'server.js'] }, found: [`C013 warning ${worker}.command`] },
+  { what: 'Bun', worker: { command: ['bun', 'run', 'server.ts'] }, found: [`C013 info ${worker}.command`] },
+  { what: 'npm', worker: { command: ['npm', 'start'] }, found: [`C013 info ${worker}.command`] },
+  { what: 'an image without Node.js, maybe', surroundings: image({ env: [] }), found: [`C013 info ${worker}.image`] },
+  {
+    what: 'a tag that has moved',
+    surroundings: { runningImages: ['sha256:a', 'sha256:b'] },
+    found: [`C013 warning ${worker}.image`],
+  },
+  {
+    what: 'no runtime, as the operator has found',
+    surroundings: { runtimeAbsent: 'absent' },
+    found: [`C013 info ${worker}.image`],
+  },
+  {
+    what: 'a LimitRange with a default',
+    surroundings: { limitRanges: [{ spec: { limits: [{ type: 'Container', default: { cpu: '1' } } as never] } }] },
+    found: ['C014 warning spec.limits[0].default.cpu'],
+  },
+  {
+    what: 'a LimitRange with a maximum only',
+    surroundings: { limitRanges: [{ spec: { limits: [{ type: 'Container', max: { cpu: '4' } }] } }] },
+    found: ['C014 warning spec.limits[0].max.cpu'],
+  },
+  {
+    what: 'a LimitRange of memory',
+    surroundings: { limitRanges: [{ spec: { limits: [{ type: 'Container', max: { memory: '4Gi' } }] } }] },
+    found: [],
+  },
+  { what: 'a probe', worker: { livenessProbe: {} }, found: ['C001 error spec.template.spec.containers'] },
+  { what: 'the network of the node', pod: { hostNetwork: true }, found: ['C012 error spec.template.spec.hostNetwork'] },
+  { what: 'a queue of text', spec: { queue: { maxLength: 'x' } }, found: ['C019 error spec.queue.maxLength'] },
+  { what: 'a field that is not there', spec: { worker: 3 }, found: ['C019 error spec'] },
+  { what: 'a list that is none', worker: { env: 'A=1' }, found: ['C019 error spec.template.spec.containers.0.env'] },
+  {
+    what: 'null everywhere',
+    worker: { env: null, ports: null, resources: { requests: null }, command: null },
+    pod: { volumes: null },
+    spec: { queue: null },
+    found: [],
+  },
+];
+
+/** The resource and the surroundings of a case. */
+export function checkCase({ spec = {}, worker: fields = {}, pod = {}, surroundings = {} }: CheckCase) {
+  const template = { spec: { containers: [{ name: 'app', image: 'app:1', ...fields }], ...pod } };
+  const resource = {
+    apiVersion: 'corelane.dev/v1alpha1',
+    kind: 'RenderService',
+    metadata: { name: 'shop', namespace: 'shop', uid: '', generation: 1, resourceVersion: '1' },
+    spec: { workersPerPod: 1, ...spec, template },
+  };
+  return { resource, surroundings: { ...unknownSurroundings(), ...surroundings } };
+}
