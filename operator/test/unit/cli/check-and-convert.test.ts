@@ -1,0 +1,223 @@
+/** `corelane convert` and `corelane check`, as a user calls them. */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { jest } from '@jest/globals';
+
+/** Each starts a process, and some load the Kubernetes client: 1 s of CPU, which a busy machine may not have at once. */
+jest.setTimeout(60_000);
+
+const root = fileURLToPath(new URL('../../../..', import.meta.url));
+const golden = (file: string) => join(root, 'operator/test/unit/convert/golden', file);
+let folder: string;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'corelane-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Outcome {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Without a container engine on the PATH: what an image of this machine says would be found, too. */
+function corelane(args: string[], { input = '', env = {} }: { input?: string; env?: object } = {}): Promise<Outcome> {
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  const child = execFile(
+    process.execPath,
+    [join(root, 'operator/bin/corelane.mjs'), ...args],
+    { env: { PATH: folder, HOME: folder, ...env } },
+    (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+  );
+  child.stdin?.end(input);
+  return promise;
+}
+
+/** A port on which nobody listens. */
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+test('convert writes the YAML to standard output and all else to standard error', async () => {
+  const { code, stdout, stderr } = await corelane([
+    'convert',
+    '-f',
+    golden('npm-start.in.yaml'),
+    '--name',
+    'blog-render',
+  ]);
+  // The line with the options is a comment of the user's here.
+  const written = stdout.replace(/^# corelane convert .*\n/, '');
+  expect({ code, written }).toEqual({ code: 0, written: readFileSync(golden('npm-start.out.yaml'), 'utf8') });
+  expect(stderr).toMatch(
+    /^C001 info {4}\S+npm-start\.in\.yaml:\d+ spec\.template\.spec\.containers\[0\]\.ports: removed/m,
+  );
+  expect(stderr).toMatch(/kubectl patch service SERVICE/);
+  expect(stderr.trim().split('\n').at(-1)).toBe('convert: 4 infos (docs/check.md has the codes)');
+});
+
+test('convert reads standard input, and what it writes can be checked', async () => {
+  const input = readFileSync(golden('list.in.yaml'), 'utf8');
+  const args = ['convert', '-f', '-', 'deployment/front', '--name', 'front-render', '-n', 'shop'];
+  const converted = await corelane(args, { input });
+  expect(converted).toMatchObject({ code: 0, stderr: expect.stringContaining('stdin:17 ') });
+  const checked = await corelane(['check', '-f', '-', '--node-cpu', '4'], { input: converted.stdout });
+  expect(checked).toMatchObject({
+    code: 0,
+    stderr: '',
+    stdout: expect.stringMatching(/^RenderService\/front-render \(stdin\)\n {2}ok {7}C001/),
+  });
+});
+
+test.each([
+  ['something is to be decided', ['small-cpu'], 2],
+  ['only infos', ['npm-start', '--name', 'x'], 0],
+  ['a warning', ['left-over', '--name', 'x'], 0],
+  ['a warning with --strict', ['left-over', '--name', 'x', '--strict'], 2],
+  ['a kind that cannot be converted', ['stateful-set'], 2],
+  ['what the API server would refuse', ['reserved-port'], 2],
+])('convert with %s', async (_what, [name, ...args], code) => {
+  expect((await corelane(['convert', '-f', golden(`${name}.in.yaml`), ...args])).code).toBe(code);
+});
+
+test('what would be refused is not written', async () => {
+  const { stdout, stderr } = await corelane(['convert', '-f', golden('reserved-port.in.yaml')]);
+  expect(stdout).toBe('');
+  expect(stderr).toContain('Nothing is written: the API server would refuse it.');
+});
+
+test('findings as JSON', async () => {
+  const convert = await corelane(['convert', '-f', golden('small-cpu.in.yaml'), '-o', 'json', '--name', 'x']);
+  const { written, findings, plan } = JSON.parse(convert.stderr);
+  expect({ written, plan }).toEqual({
+    written: true,
+    plan: expect.arrayContaining([expect.stringMatching(/^kubectl apply/)]),
+  });
+  expect(findings).toContainEqual({
+    code: 'C015',
+    level: 'warning',
+    object: 'Deployment/storefront',
+    path: 'spec.scaling',
+    place: expect.stringMatching(/small-cpu\.in\.yaml:\d+$/),
+    what: '20 % of 0.25 CPU is 50m',
+    why: expect.any(String),
+    wayOut: expect.any(String),
+  });
+  const check = await corelane(['check', '-f', golden('small-cpu.in.yaml'), '-o', 'json']);
+  expect(JSON.parse(check.stdout)).toMatchObject([{ object: 'Deployment/storefront', findings: expect.any(Array) }]);
+});
+
+test('an image of this machine tells what it sets and starts', async () => {
+  const bin = mkdtempSync(join(folder, 'bin-'));
+  const config = {
+    Env: ['NODE_VERSION=16.20.0', 'NODE_OPTIONS=--trace-gc'],
+    Cmd: ['pm2-runtime', '-i', 'max', 'a.js'],
+  };
+  const docker = `#!${process.execPath}\nconsole.log(process.argv.at(-1) === 'app:1' ? '${JSON.stringify(config)}' : '?')\n`;
+  writeFileSync(join(bin, 'docker'), docker, { mode: 0o755 });
+  const file = join(folder, 'image.yaml');
+  const text = readFileSync(join(root, 'examples/minimal.yaml'), 'utf8');
+  writeFileSync(file, text.replace('corelane.local/storefront:dev', 'app:1'));
+  const { stdout } = await corelane(['check', '-f', file, '-o', 'json'], { env: { PATH: bin } });
+  const [{ findings }] = JSON.parse(stdout);
+  const found = findings.map(({ code, level }: { code: string; level: string }) => `${code} ${level}`);
+  expect(found).toEqual(expect.arrayContaining(['C005 error', 'C006 decide', 'C013 error']));
+});
+
+test('check is a checklist that fits a terminal', async () => {
+  const file = join(folder, 'shop.yaml');
+  const text = readFileSync(join(root, 'examples/scaling.yaml'), 'utf8');
+  writeFileSync(file, text.replace('cpu: "1"', 'cpu: 100m').replace('workersPerPod: 2', 'workersPerPod: 64'));
+  const { code, stdout } = await corelane(['check', '-f', file, '--node-cpu', '4']);
+  expect(code).toBe(2);
+  const lines = stdout.split('\n');
+  expect(lines.filter((line) => line.length > 100 && !line.includes(folder))).toEqual([]);
+  expect(stdout).toMatch(/^ {2}error {4}C003 {2}the pod fits a node$/m);
+  expect(stdout).toMatch(/^ {2}warning {2}C015 {2}percent of a small request$/m);
+  expect(stdout).toMatch(/^ {2}skipped {2}C014 {2}LimitRanges leave the proxies alone\n +give the LimitRange/m);
+  expect(lines.at(-2)).toMatch(/^check: 1 error, 1 warning, \d infos, \d could not be looked at \(docs/);
+});
+
+test.each([
+  ['error', 0],
+  ['decide', 0],
+  ['warning', 2],
+  ['Info', 2],
+])('--failure-threshold %s', async (threshold, code) => {
+  const file = join(folder, 'limit.yaml');
+  const text = readFileSync(join(root, 'examples/storefront.yaml'), 'utf8');
+  writeFileSync(file, text.replace('memory: 512Mi', 'memory: 512Mi, cpu: 500m'));
+  expect((await corelane(['check', '-f', file, '--failure-threshold', threshold])).code).toBe(code);
+});
+
+test.each<[args: string[], message: string]>([
+  [['convert'], '-f FILE or deployment/NAME is needed'],
+  [['convert', '-f', '/nonexistent.yaml'], 'there is no file /nonexistent.yaml'],
+  [['convert', '-f', '/'], '-f takes files, no folders'],
+  [['convert', '-f', 'README.md'], 'README.md is no YAML'],
+  [['convert', '-f', 'examples/minimal.yaml'], 'no Deployment in examples/minimal.yaml'],
+  [['convert', '-f', golden('list.in.yaml')], 'there are 2 Deployments; name one of: deployment/back deployment/front'],
+  [
+    ['convert', '-f', golden('list.in.yaml'), 'deployment/side'],
+    'there is no Deployment side; there are deployment/back',
+  ],
+  [
+    ['convert', '-f', golden('sidecars.in.yaml'), '--container', 'x'],
+    'has no container x; it has istio-proxy, cart, cloud',
+  ],
+  [['convert', 'pod/a'], '"pod/a" must be deployment/NAME'],
+  [['convert', '-f', 'a', '--workers-per-pod', '0'], '--workers-per-pod must be a number from 1 to 64'],
+  [
+    ['check', '-f', 'a', '--failure-threshold', 'bad'],
+    '--failure-threshold must be one of info, warning, decide, error',
+  ],
+  [['check', '-f', golden('kustomize.in.yaml'), 'rsvc/a'], 'no RenderService or Deployment a in'],
+  [['check', '-f', 'examples/minimal.yaml', '-o', 'yaml'], '-o must be json'],
+  [['check', '-f', 'examples/minimal.yaml', '--node-cpu', 'many'], '--node-cpu must be a number'],
+])('%j is refused with a sentence', async (args, message) => {
+  const files = args.map((arg) => (arg.startsWith('examples/') || arg === 'README.md' ? join(root, arg) : arg));
+  const { code, stdout, stderr } = await corelane(files);
+  expect({ code, stdout, stderr: stderr.replaceAll(root, '') }).toEqual({
+    code: 64,
+    stdout: '',
+    stderr: expect.stringContaining(message),
+  });
+});
+
+test.each(['check', 'convert'])('%s without a cluster says so', async (name) => {
+  const args = name === 'check' ? ['check'] : ['convert', 'deployment/shop'];
+  const none = await corelane(args);
+  expect(none).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: 'corelane: there is no kubeconfig: set KUBECONFIG, or make ~/.kube/config\n',
+  });
+  const file = join(folder, 'kubeconfig');
+  const cluster = { name: 'a', cluster: { server: `https://127.0.0.1:${await closedPort()}` } };
+  const context = { name: 'a', context: { cluster: 'a', user: 'a' } };
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [cluster],
+    contexts: [context],
+    users: [{ name: 'a', user: {} }],
+  };
+  writeFileSync(file, JSON.stringify({ ...config, 'current-context': 'a' }));
+  const away = await corelane(args, { env: { KUBECONFIG: file } });
+  expect(away).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringMatching(/^corelane: .* cannot be (read|listed): .*ECONNREFUSED/),
+  });
+});
