@@ -160,6 +160,14 @@ export const CODES = {
     meaning: 'The rules of the RenderService itself, in the words of `kubectl apply` (docs/bad-resources.md).',
     wayOut: 'The message names it.',
   },
+  C020: {
+    title: 'what the operator says',
+    levels: ['warning', 'error'],
+    needs: 'a cluster',
+    meaning:
+      'The conditions of a RenderService that runs: `Stalled` (an object of its name belongs to somebody else, a rollout came to nothing), `WorkersHealthy` (a worker ends again and again), `Ready`, `CapacityAvailable`, `ObjectsInSync`.',
+    wayOut: 'The message has it (docs/why-no-pods.md, docs/bad-resources.md).',
+  },
 } as const satisfies Record<string, CodeEntry>;
 
 export type Code = keyof typeof CODES;

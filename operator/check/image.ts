@@ -63,7 +63,7 @@ function* onImage(workload: Workload): Generator<Finding> {
       wayOut: 'Look with: docker run --rm --entrypoint node IMAGE --version.',
     };
   }
-  const { runningImages = [], runtimeAbsent } = workload.surroundings;
+  const { runningImages = [], conditions } = workload.surroundings;
   if (runningImages.length > 1) {
     yield {
       ...at,
@@ -73,11 +73,12 @@ function* onImage(workload: Workload): Generator<Finding> {
       wayOut: 'Name images by a tag that never moves, or by digest.',
     };
   }
-  if (runtimeAbsent !== undefined) {
+  const absent = conditions?.find(({ reason }) => reason === 'RuntimeAbsent');
+  if (absent) {
     yield {
       ...at,
       level: 'info',
-      what: runtimeAbsent,
+      what: absent.message.split(';')[0] ?? '',
       why: 'The operator has found it so (condition WorkersHealthy)',
       wayOut: 'See docs/runtime.md.',
     };

@@ -3,6 +3,7 @@ import { KIND } from '../src/api/names.ts';
 import { parseRenderService, type RenderServiceResource } from '../src/api/resource.ts';
 import { autoscalersRule } from './autoscalers.ts';
 import type { Code } from './codes.ts';
+import { conditionsRule } from './conditions.ts';
 import { cpuRules } from './cpu.ts';
 import type { Finding } from './finding.ts';
 import { imageRule } from './image.ts';
@@ -32,8 +33,11 @@ const RULES: Rule[] = [
   limitRangesRule,
 ];
 
-/** Codes that a RenderService can be checked for; the others are about conversions. */
-const CODES_OF_A_RENDER_SERVICE: Code[] = ['C001', 'C019', ...RULES.flatMap(({ codes }) => codes)];
+/** Only of what runs. */
+const RUNNING_RULES: Rule[] = [conditionsRule];
+
+/** What the API server refuses is found before any rule. */
+const REFUSALS: Code[] = ['C001', 'C019'];
 
 export interface Report {
   findings: Finding[];
@@ -45,12 +49,13 @@ export interface Report {
 
 /** All rules on a workload. */
 export function checkWorkload(workload: Workload): Report {
-  const skipped = RULES.flatMap(({ codes, skipped: whyNot }) => {
+  const rules = workload.origin === KIND ? [...RULES, ...RUNNING_RULES] : RULES;
+  const skipped = rules.flatMap(({ codes, skipped: whyNot }) => {
     const why = whyNot?.(workload);
     return why === undefined ? [] : codes.map((code) => ({ code, why }));
   });
-  const findings = RULES.flatMap((rule) => rule.find(workload));
-  return { findings, looked: [...new Set(CODES_OF_A_RENDER_SERVICE)].sort(), skipped };
+  const findings = rules.flatMap((rule) => rule.find(workload));
+  return { findings, looked: [...new Set([...REFUSALS, ...rules.flatMap(({ codes }) => codes)])].sort(), skipped };
 }
 
 /** A RenderService as it comes from a file or the API server. One that is refused is not looked at further. */

@@ -21,7 +21,7 @@ const env = z.looseObject({
 const source = z.looseObject({ name: text.nullish() }).nullish();
 const container = z.looseObject({
   name: text,
-  image: text.nullish(),
+  image: text,
   command: texts,
   args: texts,
   env: z.array(env).nullish(),
@@ -51,7 +51,8 @@ const podTemplate = z.looseObject({
   metadata: z.looseObject({ labels, annotations: labels }).nullish(),
   spec: z.looseObject({
     containers: z.array(container).min(1),
-    initContainers: z.array(container).nullish(),
+    // Its image the API server asks for only when the pods are made.
+    initContainers: z.array(container.extend({ image: text.nullish() })).nullish(),
     volumes: z
       .array(z.looseObject({ name: text, persistentVolumeClaim: z.looseObject({ claimName: text }).nullish() }))
       .nullish(),

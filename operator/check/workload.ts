@@ -8,6 +8,7 @@ import type {
   V1Service,
   V2HorizontalPodAutoscaler,
 } from '@kubernetes/client-node';
+import type { Condition } from '../src/api/conditions.ts';
 import type { RenderServiceSpec } from '../src/api/spec.ts';
 import { workerTemplate } from '../src/api/worker-template.ts';
 import type { Code } from './codes.ts';
@@ -57,8 +58,8 @@ export interface Surroundings {
   images: Record<string, ImageConfig>;
   /** Images that pods of the RenderService run in their workers, by id; several where a tag has moved. */
   runningImages?: string[];
-  /** Whether the operator has found the worker runtime absent (condition WorkersHealthy). */
-  runtimeAbsent?: string;
+  /** Conditions of a RenderService that runs. */
+  conditions?: Pick<Condition, 'type' | 'status' | 'reason' | 'message'>[];
 }
 
 /** Surroundings of which nothing is known. */

@@ -1,5 +1,5 @@
 /** What `check` and `convert` read from a cluster: objects as they are, as far as the user's rights go. */
-import type { V1Node, V1Pod } from '@kubernetes/client-node';
+import type { V1Node, V1Pod, V1PodTemplateSpec } from '@kubernetes/client-node';
 import type { Surroundings } from '../check/workload.ts';
 import { isRecord, type Manifest, manifestOf } from '../convert/manifests.ts';
 import { API_VERSION, isWorkerName, KIND, LABEL_RENDER_SERVICE, PLURAL } from '../src/api/names.ts';
@@ -77,6 +77,18 @@ class Cluster {
     return { manifests: lists.flatMap((list) => list ?? []), hasLimitRanges: lists[limitRanges] !== undefined };
   }
 
+  /** ConfigMaps that containers of a pod template get variables from. */
+  async configMapsOf(workload: Manifest): Promise<Manifest[]> {
+    const { template } = (workload.value.spec ?? {}) as { template?: V1PodTemplateSpec };
+    const names = (template?.spec?.containers ?? []).flatMap(({ envFrom }) =>
+      (envFrom ?? []).flatMap(({ configMapRef }) => configMapRef?.name ?? []),
+    );
+    const found = await Promise.all(
+      [...new Set(names)].map((name) => this.get('v1', 'ConfigMap', 'configmaps', name).catch(() => undefined)),
+    );
+    return found.filter((one) => one !== undefined);
+  }
+
   /** The nodes' allocatable CPUs; undefined where they may not be listed. */
   async nodes(): Promise<Surroundings['nodes']> {
     const options = { query: { limit: ITEMS_MAX }, bytesMax: BYTES_MAX };
@@ -110,8 +122,9 @@ export async function readDeployment(name: string, namespace: string | undefined
   try {
     const deployment = await cluster.get('apps/v1', 'Deployment', 'deployments', name);
     const { manifests } = await cluster.around();
+    const configMaps = await cluster.configMapsOf(deployment);
     const nodes = await cluster.nodes();
-    return { manifests: [deployment, ...manifests], deployment, nodes, namespace: cluster.namespace };
+    return { manifests: [deployment, ...manifests, ...configMaps], deployment, nodes, namespace: cluster.namespace };
   } finally {
     await cluster.close();
   }
@@ -130,7 +143,7 @@ export async function readSubjects(
     return await Promise.all(
       found.map(async (manifest) => ({
         manifest,
-        others: manifests,
+        others: [...manifests, ...(await cluster.configMapsOf(manifest))],
         known: {
           nodes,
           ...(hasLimitRanges && { limitRanges: valuesOf(manifests, 'LimitRange') }),
@@ -155,7 +168,7 @@ async function subjectsOf(cluster: Cluster, wanted: { kind?: string; name: strin
   return all;
 }
 
-/** What only running pods tell: images by id, and whether the worker runtime is there. */
+/** What only a running one tells: images of its workers by id, and what the operator says of it. */
 async function running(cluster: Cluster, { kind, name, value }: Manifest): Promise<Partial<Surroundings>> {
   if (kind !== KIND) return {};
   const labelSelector = `${LABEL_RENDER_SERVICE}=${name}`;
@@ -169,12 +182,9 @@ async function running(cluster: Cluster, { kind, name, value }: Manifest): Promi
   const names = new Set(images.map(({ image }) => image));
   const ids = new Set(images.map(({ imageID }) => imageID));
   const conditions = isRecord(value.status) ? value.status.conditions : undefined;
-  const absent = (Array.isArray(conditions) ? conditions : []).find(
-    (condition) => condition?.type === 'WorkersHealthy' && condition.reason === 'RuntimeAbsent',
-  );
   return {
     ...(names.size === 1 && { runningImages: [...ids] }),
-    ...(typeof absent?.message === 'string' && { runtimeAbsent: absent.message.split(';')[0] }),
+    ...(Array.isArray(conditions) && { conditions }),
   };
 }
 

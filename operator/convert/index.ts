@@ -70,7 +70,7 @@ export function convert(deployment: Manifest, others: Manifest[], options: Conve
   metadataFields(draft);
   specFields(draft, value, options.isFromCluster === true);
   const replaced = template(draft, value, related, { ...options, name });
-  const plan = trafficPlan({ draft, related, name, isChosen: options.name !== undefined, namespace, replaced });
+  const plan = trafficPlan({ draft, related, others, name, isChosen: options.name !== undefined, namespace, replaced });
   return finish(draft, related, plan, options);
 }
 

@@ -2,11 +2,14 @@
 import { KIND, LABEL_RENDER_SERVICE } from '../src/api/names.ts';
 import { pagePort } from './around.ts';
 import type { Draft } from './draft.ts';
+import type { Manifest } from './manifests.ts';
 import type { Related } from './related.ts';
 
 export interface Move {
   draft: Draft;
   related: Related;
+  /** All other objects that were read. */
+  others: Manifest[];
   /** Name of the RenderService. */
   name: string;
   /** Whether the user has chosen it. */
@@ -18,10 +21,11 @@ export interface Move {
 
 /** Says what the name means, and gives the steps; each is a comment or a command. */
 export function trafficPlan(move: Move): string[] {
-  const { draft, related, name, isChosen } = move;
+  const { draft, related, others, name, isChosen } = move;
   const services = related.services.map(({ manifest }) => manifest.name);
   const budgets = related.budgets.map(({ manifest }) => manifest.name);
   const isClash = [draft.source.name, ...services, ...budgets].includes(name);
+  if (!isClash) sayTaken(draft, others, name);
   const balanced = related.services.find(({ value }) => ['LoadBalancer', 'NodePort'].includes(value.spec?.type ?? ''));
   draft.say('metadata.name', {
     code: 'C010',
@@ -45,6 +49,22 @@ export function trafficPlan(move: Move): string[] {
     });
   }
   return isClash ? inPlace(move) : sideBySide(move);
+}
+
+/** Kinds of which a RenderService makes an object of its own name. */
+const MADE = ['Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy'];
+
+/** An object of somebody else that has the name already. */
+function sayTaken(draft: Draft, others: Manifest[], name: string): void {
+  for (const { kind } of others.filter((one) => MADE.includes(one.kind) && one.name === name)) {
+    draft.say('metadata.name', {
+      code: 'C010',
+      level: 'decide',
+      what: `there is a ${kind} ${name} already`,
+      why: `A ${KIND} touches nothing that it does not own, and waits (Stalled) until that is gone`,
+      wayOut: 'Choose another name with --name.',
+    });
+  }
 }
 
 function flags({ namespace }: Move): string {

@@ -26,7 +26,35 @@ const image = (fields: object) => ({
 const target = (kind: string) => ({ scaleTargetRef: { kind, name: 'shop' }, maxReplicas: 5 });
 const ingress = (annotations: Record<string, string>) => ({ ingresses: [{ metadata: { name: 'web', annotations } }] });
 
+const condition = (
+  type: 'WorkersHealthy' | 'Stalled' | 'Ready' | 'CapacityAvailable',
+  status: 'True' | 'False',
+  reason: string,
+) => ({
+  type,
+  status,
+  reason,
+  message: `${reason} it is`,
+});
+
 export const CASES: CheckCase[] = [
+  {
+    what: 'a stalled one says it once',
+    surroundings: { conditions: [condition('Stalled', 'True', 'NotOwned'), condition('Ready', 'False', 'NotOwned')] },
+    found: ['C020 error status.conditions[Stalled]'],
+  },
+  {
+    what: 'a full fleet',
+    surroundings: {
+      conditions: [condition('CapacityAvailable', 'False', 'FleetFull'), condition('Ready', 'True', 'AllPodsReady')],
+    },
+    found: ['C020 warning status.conditions[CapacityAvailable]'],
+  },
+  {
+    what: 'a container without an image',
+    worker: { image: null },
+    found: ['C019 error spec.template.spec.containers.0.image'],
+  },
   { what: 'one worker with one CPU', worker: cpu('1'), found: [] },
   { what: 'no request is one CPU', surroundings: node(2.2), spec: { workersPerPod: 2 }, found: [] },
   { what: 'a share of a CPU', worker: cpu('250m'), found: [`C002 info ${worker}.resources.requests.cpu`] },
@@ -289,7 +317,7 @@ export const CASES: CheckCase[] = [
   },
   {
     what: 'no runtime, as the operator has found',
-    surroundings: { runtimeAbsent: 'absent' },
+    surroundings: { conditions: [condition('WorkersHealthy', 'True', 'RuntimeAbsent')] },
     found: [`C013 info ${worker}.image`],
   },
   {
