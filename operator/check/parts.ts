@@ -56,6 +56,8 @@ const podTemplate = z.looseObject({
     volumes: z
       .array(z.looseObject({ name: text, persistentVolumeClaim: z.looseObject({ claimName: text }).nullish() }))
       .nullish(),
+    imagePullSecrets: z.array(z.looseObject({ name: text })).nullish(),
+    hostAliases: z.array(z.looseObject({ ip: text, hostnames: texts })).nullish(),
     terminationGracePeriodSeconds: z.int().nullish(),
     serviceAccountName: text.nullish(),
   }),
