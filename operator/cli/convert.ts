@@ -69,7 +69,7 @@ export const command: Command = {
     const input = await inputOf(values.file, wanted, values.namespace);
     const nodes = values['node-cpu'] === undefined ? input.nodes : nodesOf(values['node-cpu']);
     const { deployment } = input;
-    if (!deployment) return sayRefused(input.refused, input.manifests);
+    if (!deployment) return sayRefused(input.refused, input.manifests, values.output === 'json');
     const others = input.manifests.filter((manifest) => manifest !== deployment);
     const images = await imageConfigs(imagesOf(deployment));
     const { name, container } = values;
@@ -116,8 +116,9 @@ async function inputOf(files: string[], wanted: string | undefined, namespace: s
   return { manifests, deployment: found[0], refused, isFromCluster: false };
 }
 
-function sayRefused(refused: Finding[], manifests: Manifest[]): number {
-  for (const finding of refused) console.error(findingLine(finding, manifests, ''));
+function sayRefused(findings: Finding[], manifests: Manifest[], isJson: boolean): number {
+  if (isJson) console.error(asJson({ findings, plan: [], looked: [], skipped: [] }, manifests));
+  else for (const finding of findings) console.error(findingLine(finding, manifests, ''));
   return EXIT_OPEN;
 }
 

@@ -1,5 +1,5 @@
 /** C010: which name the RenderService gets, and the commands that move traffic to it. */
-import { KIND, LABEL_RENDER_SERVICE } from '../src/api/names.ts';
+import { KIND, LABEL_RENDER_SERVICE, PORTS } from '../src/api/names.ts';
 import { pagePort } from './around.ts';
 import type { Draft } from './draft.ts';
 import type { Manifest } from './manifests.ts';
@@ -90,7 +90,7 @@ function sideBySide(move: Move): string[] {
   const port = service && (service.value.spec?.ports ?? []).indexOf(pagePort(service.value) as never);
   const patch = JSON.stringify([
     { op: 'replace', path: '/spec/selector', value: { [LABEL_RENDER_SERVICE]: name } },
-    { op: 'replace', path: `/spec/ports/${Math.max(0, port ?? 0)}/targetPort`, value: 'http' },
+    { op: 'replace', path: `/spec/ports/${Math.max(0, port ?? 0)}/targetPort`, value: PORTS.http },
   ]);
   return [
     '# 1. The new pods, beside the old ones. Nothing leads to them yet.',

@@ -161,7 +161,7 @@ spec:
     const { spec } = await world.get('Service', 'shop');
     expect(spec).toMatchObject({
       selector: { 'corelane.dev/renderservice': 'shop-render' },
-      ports: [{ port: 8080, targetPort: 'http' }],
+      ports: [{ port: 8080, targetPort: 9000 }],
     });
   });
 
