@@ -16,7 +16,8 @@ export function service(renderService: RenderService): PlannedObject {
       spec: {
         type,
         selector: selectorLabels(renderService),
-        ports: [{ name: 'http', port, protocol: 'TCP', targetPort: 'http', ...(appProtocol && { appProtocol }) }],
+        // By number: of several ports named "http" in a pod the first wins, and other containers stand before nginx.
+        ports: [{ name: 'http', port, protocol: 'TCP', targetPort: PORTS.http, ...(appProtocol && { appProtocol }) }],
         // externalTrafficPolicy and its like have the same names and values there.
         ...policies,
       },

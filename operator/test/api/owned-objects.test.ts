@@ -104,7 +104,7 @@ describe('an owned object', () => {
       kind: 'Service',
       name: 'kept',
       patch: { spec: { ports: [{ name: 'http', port: 81, targetPort: 1234 }] } },
-      repaired: { spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 'http' }] } },
+      repaired: { spec: { ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 9000 }] } },
     },
     {
       what: 'selector of the Service',
@@ -204,7 +204,7 @@ describe('an owned object', () => {
       patch: {
         spec: {
           ports: [
-            { name: 'http', port: 80, targetPort: 'http' },
+            { name: 'http', port: 80, targetPort: 9000 },
             { name: 'extra', port: 81 },
           ],
         },
