@@ -199,6 +199,18 @@ const DEFAULTS: [key: RegExp, value: unknown][] = [
   [/^scheme$/, 'HTTP'],
 ];
 
+/** Pull policies that follow from the tag: Always for "latest", IfNotPresent for all others. */
+function pullPolicies(draft: Draft): Path[] {
+  const spec = draft.template().spec;
+  return (['containers', 'initContainers'] as const).flatMap((list) =>
+    (spec?.[list] ?? []).flatMap(({ image = '', imagePullPolicy }, index) => {
+      const isLatest = /(^|\/)[^:@/]+(:latest)?$/.test(image);
+      const isUsual = imagePullPolicy === (isLatest ? 'Always' : 'IfNotPresent');
+      return isUsual ? [[...TEMPLATE, 'spec', list, index, 'imagePullPolicy']] : [];
+    }),
+  );
+}
+
 /** Takes out what an API server has added, for an object that comes from one. */
 export function removeDefaults(draft: Draft): void {
   const all = [...leaves(draft.template(), TEMPLATE)].filter(({ path, value }) => {
@@ -207,7 +219,7 @@ export function removeDefaults(draft: Draft): void {
     const isFieldRef = key === 'apiVersion' && path.at(-2) === 'fieldRef' && value === 'v1';
     return isFieldRef || (!isSidecar && DEFAULTS.some(([name, usual]) => name.test(key) && value === usual));
   });
-  const paths = all.map(({ path }) => path);
+  const paths = [...all.map(({ path }) => path), ...pullPolicies(draft)];
   const { serviceAccount, serviceAccountName } = draft.template().spec ?? {};
   if (serviceAccount !== undefined && serviceAccount === serviceAccountName)
     paths.push([...TEMPLATE, 'spec', 'serviceAccount']);
