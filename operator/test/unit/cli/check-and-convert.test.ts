@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
 
-/** Each starts a process, and some load the Kubernetes client: a busy machine may not have the second of CPU at once. */
+/** Each starts a process, and some load the Kubernetes client: a busy machine may lack the second of CPU for that. */
 jest.setTimeout(60_000);
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
