@@ -1,7 +1,6 @@
 /** What a Service and a PodDisruptionBudget of the Deployment become. */
 import type { V1PodDisruptionBudget, V1Service } from '@kubernetes/client-node';
 import type { Draft, Said } from './draft.ts';
-import { isRecord } from './manifests.ts';
 import type { Found } from './related.ts';
 
 type Port = NonNullable<NonNullable<V1Service['spec']>['ports']>[number];
@@ -13,7 +12,15 @@ export function pagePort(service: V1Service | undefined): Port | undefined {
 }
 
 /** Fields of a Service that the cluster fills in, or that follow from others. */
-const FILLED_IN = ['selector', 'clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy', 'internalTrafficPolicy'];
+const FILLED_IN = ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'];
+/** Fields that go over as they are, with what they are unless given. */
+const POLICIES: Record<string, unknown> = {
+  externalTrafficPolicy: 'Cluster',
+  internalTrafficPolicy: 'Cluster',
+  trafficDistribution: undefined,
+  loadBalancerClass: undefined,
+  loadBalancerSourceRanges: undefined,
+};
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer'];
 
 const left = (level: 'info' | 'warning', why: string): Said => ({
@@ -47,18 +54,31 @@ export function writeService(draft: Draft, services: Found<V1Service>[]): void {
   for (const [key, value] of Object.entries(spec ?? {})) sayField(draft, object, key, value);
   for (const other of (spec?.ports ?? []).filter((one) => one !== port))
     sayPort(draft, object, other, spec?.ports ?? []);
-  if (metadata?.labels) draft.say('metadata.labels', { ...left('info', 'The Service has labels of its own'), object });
+  if (metadata?.labels && !service.labels)
+    draft.say('metadata.labels', { ...left('info', 'The tool that made it has written them for itself'), object });
 }
 
 /** What of a Service differs from what a RenderService makes by itself. */
 function serviceOf({ spec, metadata }: V1Service, port: Port | undefined) {
-  const annotations = annotationsOf(metadata?.annotations);
+  const annotations = withoutTools(metadata?.annotations);
+  const labels = withoutTools(metadata?.labels);
   const type = TYPES.find((one) => one === spec?.type && one !== 'ClusterIP');
   return {
     ...(type && { type }),
     ...(port && port.port !== 80 && { port: port.port }),
+    ...(port?.appProtocol && { appProtocol: port.appProtocol }),
+    ...(Object.keys(labels).length > 0 && { labels }),
     ...(Object.keys(annotations).length > 0 && { annotations }),
+    ...Object.fromEntries(Object.entries(spec ?? {}).filter(([key, value]) => isPolicy(key, value))),
   };
+}
+
+function isPolicy(key: string, value: unknown): boolean {
+  return Object.hasOwn(POLICIES, key) && value !== POLICIES[key] && !isNothing(value);
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
 function sayPort(draft: Draft, object: string, port: Port, all: Port[]): void {
@@ -72,29 +92,31 @@ function sayPort(draft: Draft, object: string, port: Port, all: Port[]): void {
   });
 }
 
-/** Annotations that go over: not those of tools. */
-function annotationsOf(all: Record<string, string> | undefined): Record<string, string> {
-  const entries = Object.entries(all ?? {}).filter(
-    ([key, value]) =>
-      typeof value === 'string' && !/^(kubectl\.kubernetes\.io|meta\.helm\.sh|argocd\.argoproj\.io)\//.test(key),
-  );
+/** Prefixes and names of labels and annotations that tools write for themselves. */
+const OF_TOOLS =
+  /^(kubectl\.kubernetes\.io|meta\.helm\.sh|helm\.sh|argocd\.argoproj\.io|corelane\.dev)\/|^app\.kubernetes\.io\/(name|instance|managed-by|version)$/;
+
+/** Labels or annotations that go over. Corelane sets the recommended labels itself. */
+function withoutTools(all: Record<string, string> | undefined): Record<string, string> {
+  const entries = Object.entries(all ?? {}).filter(([key, value]) => typeof value === 'string' && !OF_TOOLS.test(key));
   return Object.fromEntries(entries);
 }
 
 function sayField(draft: Draft, object: string, key: string, value: unknown): void {
-  if (['ports', 'selector', 'sessionAffinity'].includes(key)) return;
+  if (['ports', 'selector', 'sessionAffinity'].includes(key) || isPolicy(key, value)) return;
   if (key === 'type' && TYPES.includes(String(value))) return;
   if (key === 'clusterIP' && value === 'None') {
     draft.say(`spec.${key}`, { ...left('warning', 'The Service has an address, and is not headless'), object });
     return;
   }
-  const isList = Array.isArray(value) && value.length === 0;
-  const isQuiet =
-    value === null || isList || FILLED_IN.includes(key) || (isRecord(value) && Object.keys(value).length === 0);
-  draft.say(`spec.${key}`, {
-    ...left(isQuiet ? 'info' : 'warning', isQuiet ? 'The cluster fills it in' : 'A RenderService has no such field'),
-    object,
-  });
+  const isQuiet = isNothing(value) || FILLED_IN.includes(key);
+  const isDefault = Object.hasOwn(POLICIES, key);
+  const why = isQuiet
+    ? 'The cluster fills it in'
+    : isDefault
+      ? 'It is that unless given'
+      : 'A RenderService has no such field';
+  draft.say(`spec.${key}`, { ...left(isQuiet || isDefault ? 'info' : 'warning', why), object });
 }
 
 /** `disruptionBudget` of the first budget. */
