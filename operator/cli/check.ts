@@ -98,7 +98,7 @@ function ofFiles(files: string[], wanted: Wanted | undefined): { subjects: Subje
     throw new UsageError(`no RenderService or Deployment${wanted ? ` ${wanted.name}` : ''} in ${files.join(', ')}`);
   const subjects = found.map((manifest) => {
     const others = manifests.filter((one) => one !== manifest && !isDeployment(one) && !isRenderService(one));
-    return { manifest, others, known: {}, isFromCluster: false };
+    return { manifest, others, known: {} };
   });
   return { subjects, refused };
 }
@@ -109,12 +109,12 @@ async function ofCluster(wanted: Wanted | undefined, namespace: string | undefin
   return { subjects: await readSubjects(wanted, namespace), refused: [] };
 }
 
-function reportOn({ manifest, others, known, isFromCluster }: Subject, given: Partial<Surroundings>): Report {
+function reportOn({ manifest, others, known }: Subject, given: Partial<Surroundings>): Report {
   const about = { ...known, ...given };
   if (isDeployment(manifest)) {
     const { nodes, images } = about;
     // As if it had a name of its own: what to call it is asked when it is converted.
-    return convert(manifest, others, { name: manifest.name, nodes, images, isFromCluster });
+    return convert(manifest, others, { name: manifest.name, nodes, images });
   }
   const surroundings = { ...surroundingsOf(manifest, others), ...about };
   return checkRenderService(manifest.value as unknown as RenderServiceResource, surroundings);

@@ -149,7 +149,6 @@ export async function readSubjects(
           ...(hasLimitRanges && { limitRanges: valuesOf(manifests, 'LimitRange') }),
           ...(await running(cluster, manifest)),
         },
-        isFromCluster: true,
       })),
     );
   } finally {

@@ -74,7 +74,7 @@ export const command: Command = {
     const images = await imageConfigs(imagesOf(deployment));
     const { name, container } = values;
     const namespace = values.namespace ?? input.namespace;
-    const options = { name, namespace, container, workersPerPod, nodes, images, isFromCluster: input.isFromCluster };
+    const options = { name, namespace, container, workersPerPod, nodes, images };
     const conversion = asUsageError(() => convert(deployment, others, options));
     if (values.output === 'json') console.error(asJson(conversion, input.manifests));
     else console.error(asText(conversion, input.manifests, `Deployment/${deployment.name}`));
@@ -95,14 +95,13 @@ interface Input {
   refused: Finding[];
   nodes?: Surroundings['nodes'];
   namespace?: string;
-  isFromCluster: boolean;
 }
 
 async function inputOf(files: string[], wanted: string | undefined, namespace: string | undefined): Promise<Input> {
   if (files.length === 0) {
     // Loaded only where it is needed: it brings the Kubernetes client along (0.6 s).
     const { readDeployment } = await import('./cluster.ts');
-    return { ...(await readDeployment(wanted as string, namespace)), refused: [], isFromCluster: true };
+    return { ...(await readDeployment(wanted as string, namespace)), refused: [] };
   }
   const manifests = readManifests(files);
   const deployments = manifests.filter((manifest) => isDeployment(manifest));
@@ -113,7 +112,7 @@ async function inputOf(files: string[], wanted: string | undefined, namespace: s
     throw new UsageError(`there is no Deployment ${wanted}${names === '' ? '' : `; there are ${names}`}`);
   const refused = manifests.flatMap((manifest) => refusedKind(manifest) ?? []);
   if (found.length === 0 && refused.length === 0) throw new UsageError(`no Deployment in ${files.join(', ')}`);
-  return { manifests, deployment: found[0], refused, isFromCluster: false };
+  return { manifests, deployment: found[0], refused };
 }
 
 function sayRefused(findings: Finding[], manifests: Manifest[], isJson: boolean): number {

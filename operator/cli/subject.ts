@@ -13,7 +13,6 @@ export interface Subject {
   others: Manifest[];
   /** What no manifest tells. */
   known: Partial<Surroundings>;
-  isFromCluster: boolean;
 }
 
 /** A node by its vCPUs. */

@@ -38,8 +38,6 @@ export interface ConvertOptions {
   /** Sizes of the nodes, where they are known. */
   nodes?: Surroundings['nodes'];
   images?: Record<string, ImageConfig>;
-  /** Whether the objects come from an API server, which has added its defaults. */
-  isFromCluster?: boolean;
 }
 
 export interface Conversion {
@@ -68,10 +66,15 @@ export function convert(deployment: Manifest, others: Manifest[], options: Conve
   if (name !== deployment.name) draft.replace(['metadata', 'name'], name);
   const namespace = options.namespace ?? value.metadata?.namespace;
   metadataFields(draft);
-  specFields(draft, value, options.isFromCluster === true);
+  specFields(draft, value, isFromServer(value));
   const replaced = template(draft, value, related, { ...options, name });
   const plan = trafficPlan({ draft, related, others, name, isChosen: options.name !== undefined, namespace, replaced });
   return finish(draft, related, plan, options);
+}
+
+/** Whether an API server has had the object, and has added its defaults: also `kubectl get -o yaml`. */
+function isFromServer({ metadata }: V1Deployment): boolean {
+  return metadata?.uid !== undefined;
 }
 
 /** Every step on the pod template, and what is reckoned from it. @returns the autoscaler that is replaced */
@@ -82,7 +85,7 @@ function template(
   options: ConvertOptions & { name: string },
 ): string | undefined {
   removeNothing(draft);
-  if (options.isFromCluster) removeDefaults(draft);
+  if (isFromServer(value)) removeDefaults(draft);
   quoteFractions(draft);
   removeDuplicates(draft);
   removeOldMetadata(draft);

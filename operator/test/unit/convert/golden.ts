@@ -29,7 +29,6 @@ function optionsOf(text: string): { wanted?: string; options: ConvertOptions } {
       name: { type: 'string' },
       'workers-per-pod': { type: 'string' },
       'node-cpu': { type: 'string' },
-      'from-cluster': { type: 'boolean' },
     },
   });
   const workers = values['workers-per-pod'];
@@ -40,7 +39,6 @@ function optionsOf(text: string): { wanted?: string; options: ConvertOptions } {
     options: {
       name: values.name,
       workersPerPod: workers === undefined || workers === 'auto' ? workers : Number(workers),
-      isFromCluster: values['from-cluster'],
       ...(nodes && { nodes }),
     },
   };

@@ -69,11 +69,13 @@ interface Outcome {
 
 function outcome(seed: number): Outcome {
   const before = new DeploymentGenerator(seed).deployment();
+  // Of every second one an API server has added its defaults.
+  if (seed % 2 === 0) before.metadata = { name: 'shop', uid: 'a' };
   const text = stringify(before, { schema: 'yaml-1.1', ...(seed % 3 === 0 && { collectionStyle: 'flow' as const }) });
   const [manifest] = parseManifests(text, 'deployment.yaml');
   if (!manifest) throw new Error('no manifest');
   const workersPerPod = ([undefined, 'auto', 3] as const)[seed % 3];
-  const conversion = convert(manifest, [], { workersPerPod, isFromCluster: seed % 2 === 0 });
+  const conversion = convert(manifest, [], { workersPerPod });
   const [written] = conversion.text === undefined ? [] : parseManifests(conversion.text, 'renderservice.yaml');
   return { before, after: written?.value, conversion };
 }
