@@ -7,7 +7,7 @@ folder=$1
 [[ $(native_arch) == amd64 ]] || die "images for $(native_arch) are built by images.sh native here, those for amd64 on an amd64 machine"
 use_engine
 apt_install qemu-user-static
-PATH=$("$CLUSTER_DIR/tools.sh" crane):$PATH
+use_crane
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

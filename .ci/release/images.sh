@@ -57,7 +57,7 @@ index_of() { # NAME FOLDER OUTPUT
 
 make_index() {
   local folder=$1 output=$2 name
-  PATH=$("$CLUSTER_DIR/tools.sh" crane):$PATH
+  use_crane
   work=$(mktemp -d)
   registry_up "$work/registry"
   trap 'kill "$registry_pid"; rm -rf "$work"' EXIT

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034
 # Shared by the scripts beside it: versions, names, a registry on loopback. Source it; it is not a command.
 source "$(dirname "${BASH_SOURCE[0]}")/../../e2e/cluster/lib.sh"
+source "$CLUSTER_DIR/gobuild.sh"
 cd "$CLONE_DIR"
 
 RELEASE_DIR=$CLONE_DIR/.ci/release
@@ -22,6 +23,19 @@ native_arch() {
 # Archives of the same files are the same: sorted, without owners, dated as the commit.
 reproducible_tar() {
   tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct)}" "$@"
+}
+
+# crane on PATH: a registry for tests, and what joins images of several architectures. Built once.
+use_crane() {
+  local folder=$CACHE_DIR/crane-$CRANE_VERSION module=github.com/google/go-containerregistry
+  if [[ ! -x $folder/crane ]]; then
+    lock tool-crane
+    [[ -x $BIN_DIR/crane-$CRANE_VERSION ]] || step "Building crane $CRANE_VERSION (about 10 s), once" build-crane \
+      go_binary crane "$CRANE_VERSION" $module $module/cmd/crane "-X $module/cmd/crane/cmd.Version=$CRANE_VERSION"
+    mkdir -p "$folder"
+    ln -sfn "$BIN_DIR/crane-$CRANE_VERSION" "$folder/crane"
+  fi
+  PATH=$folder:$PATH
 }
 
 # registry_up FOLDER: an image registry on loopback that keeps its blobs there; sets $registry and $registry_pid. The

@@ -50,7 +50,8 @@ log_in() {
 
 notes() { awk -v version="$VERSION" '$1 == "##" { inside = $2 == version } inside' CHANGELOG.md; }
 
-PATH=$("$CLUSTER_DIR/tools.sh" helm crane):$PATH
+PATH=$("$CLUSTER_DIR/tools.sh" helm):$PATH
+use_crane
 case ${1:-} in
   registry) into_registry "$2" ;;
   all)

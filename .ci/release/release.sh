@@ -6,7 +6,8 @@
 #   CORELANE_RELEASE=1  is for what is published: stand-ins for base images are errors, and CHANGELOG.md has the version
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 use_engine
-PATH=$("$CLUSTER_DIR/tools.sh" helm crane):$PATH
+PATH=$("$CLUSTER_DIR/tools.sh" helm):$PATH
+use_crane
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -6,7 +6,8 @@ export CORELANE_CLUSTER=corelane-release
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 [[ -e $DIST/SHA256SUMS ]] || die "there is no release in dist/: make release"
 use_engine
-PATH=$("$CLUSTER_DIR/tools.sh" kind kubectl helm crane):$PATH
+PATH=$("$CLUSTER_DIR/tools.sh" kind kubectl helm):$PATH
+use_crane
 NAMESPACE=release-test
 
 work=$(mktemp -d)

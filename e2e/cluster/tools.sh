@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools.sh [kind|kubectl|helm|kubeconform|crane]...: makes these programs available
-# (default: all but crane) and prints the directory that holds them:
+# tools.sh [kind|kubectl|helm|kubeconform]...: makes these programs available
+# (default: all) and prints the directory that holds them:
 #
 #   PATH=$(e2e/cluster/tools.sh):$PATH
 #
@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 
-dir=$CACHE_DIR/tools-$(hash_of "$KIND_VERSION" "$KUBERNETES_VERSION" "$HELM_VERSION" "$KUBECONFORM_VERSION" "$CRANE_VERSION")
+dir=$CACHE_DIR/tools-$(hash_of "$KIND_VERSION" "$KUBERNETES_VERSION" "$HELM_VERSION" "$KUBECONFORM_VERSION")
 
 minor() { sed -E 's/^v?([0-9]+)\.([0-9]+).*/\1.\2/' <<<"$1"; }
 
@@ -19,7 +19,6 @@ installed_version() {
     kubectl) kubectl version --client -o json | sed -n 's/.*"gitVersion": "\([^"]*\)".*/\1/p' ;;
     helm) helm version --template '{{.Version}}' ;;
     kubeconform) kubeconform -v ;;
-    crane) crane version ;;
   esac 2>/dev/null || true
 }
 
@@ -33,7 +32,6 @@ suits() {
     kubectl) [[ $version == 1.* && ${version#1.} -ge 33 ]] ;;
     helm) [[ $version == "$(minor "$HELM_VERSION")" || $version == 3.1[5-9] ]] ;;
     kubeconform) [[ $version == "$(minor "$KUBECONFORM_VERSION")" ]] ;;
-    crane) [[ $version == "$(minor "$CRANE_VERSION")" ]] ;;
   esac
 }
 
@@ -50,11 +48,6 @@ build() {
       step "Building kubeconform $KUBECONFORM_VERSION (about 5 s on 2 cores), once" build-kubeconform \
         go_binary kubeconform "$KUBECONFORM_VERSION" github.com/yannh/kubeconform github.com/yannh/kubeconform/cmd/kubeconform \
         "-X main.version=$KUBECONFORM_VERSION" ;;
-    crane)
-      local version=github.com/google/go-containerregistry/cmd/crane/cmd.Version
-      step "Building crane $CRANE_VERSION (about 10 s on 2 cores), once" build-crane \
-        go_binary crane "$CRANE_VERSION" github.com/google/go-containerregistry \
-        github.com/google/go-containerregistry/cmd/crane "-X $version=$CRANE_VERSION" ;;
     kubectl) "$CLUSTER_DIR/k8s-binaries.sh" kubectl ;;
   esac
 }
@@ -66,7 +59,6 @@ provide() {
     kubectl) version=$KUBERNETES_VERSION ;;
     helm) version=$HELM_VERSION ;;
     kubeconform) version=$KUBECONFORM_VERSION ;;
-    crane) version=$CRANE_VERSION ;;
     *) die "tools.sh: no tool $tool" ;;
   esac
   [[ ! -x $dir/$tool ]] || return 0
