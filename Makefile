@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build images sbom cluster generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
+.PHONY: help setup run build images sbom cluster generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -23,6 +23,9 @@ node_modules/.package-lock.json: package.json package-lock.json
 examples/storefront/node_modules/.package-lock.json: examples/storefront/package.json examples/storefront/package-lock.json
 	@cd examples/storefront && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
 	@touch $@
+
+run: ## a page on http://localhost:8080, without a cluster; APP=FILE.yaml or a folder, OPTIONS='--pods 3 --chaos'
+	@e2e/run.sh $(APP) $(OPTIONS)
 
 build: setup operator/dist/main.mjs ## bundle the operator into one file
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# images.sh [--load|--release]: builds the project's images into the engine and prints their
-# names, one NAME=IMAGE per line. --load also puts them into the cluster's nodes.
+# images.sh [--load|--release] [operator|sidecar|storefront|node]...: builds these images
+# of the project (all of them) into the engine and prints their names and those of their
+# base images, one NAME=IMAGE per line. --load also puts them into the cluster's nodes.
 # --release takes the official base images by digest, or fails.
 #
 # The tag is a hash of all that goes into the image: an unchanged image is not built
@@ -28,28 +29,39 @@ build() {
   fi
 }
 
-[[ ${1:-} != --release ]] || export CORELANE_RELEASE=1
+load=
+while [[ ${1:-} == --* ]]; do
+  case $1 in
+    --load) load=1 ;;
+    --release) export CORELANE_RELEASE=1 ;;
+    *) die "images.sh: no option $1" ;;
+  esac
+  shift
+done
+(($#)) || set -- operator sidecar storefront
+
 base_images=$("$CLUSTER_DIR/base-images.sh" debian node)
 base_args=()
 for pair in $base_images; do base_args+=(--build-arg "$pair"); done
 bases=$(hash_of "$base_images")
 
-operator_tag=$(content_tag Dockerfile operator/dist)
-sidecar_tag=$(content_tag Dockerfile sidecar)
-storefront_tag=dev # examples/storefront.yaml names it
-
-build operator "$operator_tag-${bases:0:4}" --target operator .
-build sidecar "$sidecar_tag-${bases:0:4}" --target sidecar .
-# Docker's own cache decides about the example: its tag is fixed.
-step "Building image $STANDIN/storefront:$storefront_tag (about 20 s, then cached)" image-storefront \
-  docker build --network=host "${base_args[@]}" -t "$STANDIN/storefront:$storefront_tag" examples/storefront
-
-images=(
-  "OPERATOR_IMAGE=$STANDIN/operator:$operator_tag-${bases:0:4}"
-  "SIDECAR_IMAGE=$STANDIN/sidecar:$sidecar_tag-${bases:0:4}"
-  "STOREFRONT_IMAGE=$STANDIN/storefront:$storefront_tag"
-)
-if [[ ${1:-} == --load ]]; then
-  "$CLUSTER_DIR/load-image.sh" "${images[@]#*=}" >&2
-fi
+images=()
+for name in "$@"; do
+  case $name in
+    operator) tag=$(content_tag Dockerfile operator/dist)-${bases:0:4} ;;
+    sidecar) tag=$(content_tag Dockerfile sidecar)-${bases:0:4} ;;
+    storefront) tag=dev ;; # examples/storefront.yaml names it
+    node) continue ;; # a base image
+    *) die "images.sh: no image $name" ;;
+  esac
+  if [[ $name == storefront ]]; then
+    # Docker's own cache decides about the example: its tag is fixed.
+    step "Building image $STANDIN/$name:$tag (about 20 s, then cached)" image-storefront \
+      docker build --network=host "${base_args[@]}" -t "$STANDIN/$name:$tag" examples/storefront
+  else
+    build "$name" "$tag" --target "$name" .
+  fi
+  images+=("${name^^}_IMAGE=$STANDIN/$name:$tag")
+done
+if [[ -n $load ]]; then "$CLUSTER_DIR/load-image.sh" "${images[@]#*=}" >&2; fi
 printf '%s\n' "${images[@]}" "$base_images"

@@ -10,6 +10,7 @@ const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {
   plan: () => import('./plan.ts'),
   check: () => import('./check.ts'),
   convert: () => import('./convert.ts'),
+  run: () => import('./run.ts'),
 };
 
 /** Exit codes for arguments that cannot be used and for what may work later, as in sysexits.h. */

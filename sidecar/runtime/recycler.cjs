@@ -38,6 +38,17 @@ async function checkRecycling() {
   return recycle(reason, { ...facts, residentBytes: recycling.residentBytes(server.pid) });
 }
 
+/**
+ * Replaces the worker because somebody asks for it: its files have changed, say.
+ * @returns whether it has been told to end; false if another worker is being replaced, too few would be left, or it has
+ * met with something else meanwhile
+ */
+async function recycleAsked() {
+  const server = renderer();
+  if (phase() !== 'up' || !server || state.isTaking()) return false;
+  return recycle('asked', { pid: server.pid, residentBytes: recycling.residentBytes(server.pid) });
+}
+
 async function recycle(reason, facts) {
   if (!(await takeTurn())) return false;
   const isRecycled = await recycleInTurn(reason, facts);
@@ -58,4 +69,4 @@ async function recycleInTurn(reason, facts) {
   return true;
 }
 
-module.exports = { watchRecycling };
+module.exports = { recycleAsked, watchRecycling };

@@ -20,10 +20,10 @@ const HEAP_MS = 300_000;
 const DRAIN_MS = 120_000;
 const PROFILE_ANSWER_MS = 30_000;
 /**
- * They cost the worker time and memory, and tell what it has in memory, or cost a promise. The others change nothing,
- * and tell less than a log.
+ * They cost the worker time and memory, and tell what it has in memory, or cost a promise, or its process. The others
+ * change nothing, and tell less than a log.
  */
-const NEEDS_HEADER = ['profile', 'heap', 'begun'];
+const NEEDS_HEADER = ['profile', 'heap', 'begun', 'recycle'];
 
 /** What has become of a request that never got its response: the answer that HAProxy gives to its client instead. */
 function why(requestId) {
@@ -69,6 +69,8 @@ function routesOf(worker) {
         return profile(Number(searchParams.get('seconds') ?? 10), socket);
       case 'heap':
         return heapSnapshot(socket);
+      case 'recycle':
+        return recycle();
       case 'healthz':
         return healthz();
       default:
@@ -115,6 +117,13 @@ function routesOf(worker) {
         resolve({ status: 500, body: `${answer?.error ?? 'the worker has no watchdog thread, or has ended'}\n` }),
       );
     });
+  }
+
+  /** Answered when the worker has ended what it had and has been told to end. */
+  async function recycle() {
+    if (await worker.recycle()) return { status: 200, body: 'recycled\n' };
+    const why = `the worker is ${worker.state()}, another one is being replaced, or too few would be left`;
+    return { status: 409, body: `not now: ${why}\n` };
   }
 
   function profile(seconds, socket) {

@@ -17,7 +17,7 @@ const { log } = require('./log.cjs');
 const { routesOf } = require('./routes.cjs');
 const questions = require('./questions.cjs');
 const { isUp, lookWhetherReady, warmUp } = require('./readiness.cjs');
-const { watchRecycling } = require('./recycler.cjs');
+const { recycleAsked, watchRecycling } = require('./recycler.cjs');
 const recycling = require('./recycling.cjs');
 const servers = require('./servers.cjs');
 const { supervisor } = require('./settings.cjs');
@@ -68,6 +68,7 @@ const pages = routesOf({
   refuse: servers.refuse,
   drain,
   undrain,
+  recycle: recycleAsked,
   status: () => ({
     restarts: state.life.restarts,
     limit: state.limit,

@@ -194,6 +194,19 @@ test('recycling: a worker that is due waits for its turn, and for the half of th
   await until('it is replaced', async () => (await recycles()) > before);
 });
 
+test('recycling that somebody asks for: at the end of what the worker has, and one worker at a time', async () => {
+  const held = pod.get('/?hold=1&id=held');
+  const { worker } = await pod.begun('held');
+  const answer = page(worker, '/recycle');
+  const isAtIt = async () => (await pod.supervisorLog(worker)).some(({ reason }) => reason === 'asked');
+  await until('it is its turn', isAtIt);
+  await expect(page(1 - worker, '/recycle')).resolves.toMatch(/^409 not now: the worker is up, another one is being/);
+  pod.release('held');
+  expect((await held).status).toBe(200);
+  expect(await answer).toBe('200 recycled');
+  await until('it is up again', async () => (await pod.supervisorLog(worker)).at(-1)?.event === 'up');
+});
+
 test('recycling: under load, one worker after the other, nothing is lost', async () => {
   const agent = new http.Agent({ keepAlive: true });
   const recycled = async () =>

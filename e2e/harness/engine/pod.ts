@@ -1,44 +1,17 @@
-/**
- * A pod on a plain container engine: a holder of the network, both proxies as kubelet would start them, and one
- * container per worker.
- */
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import http from 'node:http';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+/** A pod of operator/local with what tests and benches want of it: notes of worker.mjs, metrics, logs, processes. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, PORTS } from '../../../operator/src/api/names.ts';
-import { quantityOf } from '../../../operator/src/api/scalars.ts';
+import { type Answer, type Call, until } from '../../../operator/local/http.ts';
+import { LocalPod, PEERS_HOST } from '../../../operator/local/pod.ts';
+import { PORTS } from '../../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../../operator/src/api/spec.ts';
 import { renderServiceSpec } from '../../../operator/src/api/validated-spec.ts';
-import { runtimeContainers } from '../../../operator/src/plan/runtime.ts';
-import { workerContainers } from '../../../operator/src/plan/workers.ts';
-import { renderConfig } from '../../../operator/src/render/index.ts';
-import { docker, logs, NODE_IMAGE, prepare, RESTRICTED, runSidecar, SIDECAR_IMAGE, start, together } from './docker.ts';
+import { docker, engine, logs, NODE_IMAGE, prepare, SIDECAR_IMAGE } from './docker.ts';
+
+export { type Answer, type Call, PEERS_HOST, until };
 
 const APPS = fileURLToPath(new URL('../../../sidecar/test/apps', import.meta.url));
-const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats, PORTS.peers];
-/** Generous: other work may keep the machine busy. */
-const WAIT_MS = 30_000;
-/** No request takes as long, so that what hangs fails instead. */
-const ANSWER_MS = 60_000;
-
-export interface Answer {
-  status: number;
-  headers: http.IncomingHttpHeaders;
-  body: string;
-  elapsedMs: number;
-}
-
 /** What runs in a worker container. */
 export interface WorkerOptions {
   image?: string;
@@ -76,8 +49,8 @@ export const KEEPS_LONG: PodOptions = {
 /** The key of a fleet, as the operator would make it. */
 export const FLEET_KEY = Buffer.alloc(32, 'fleet').toString('base64');
 
-/** Stands for the DNS name of the headless Service. */
-export const PEERS_HOST = 'peers.corelane.test';
+/** A pod ends by itself should nobody be left to remove it. */
+const SECONDS_MAX = 1800;
 
 const WORKER: Required<WorkerOptions> = {
   image: NODE_IMAGE,
@@ -102,72 +75,30 @@ export interface WorkerEvent {
   port?: number;
 }
 
-export interface Call {
-  port?: number;
-  method?: string;
-  headers?: Record<string, string>;
-  body?: string | Buffer;
-  agent?: http.Agent;
-  signal?: AbortSignal;
-}
-
-/** Waits until `condition` gives something true, and gives that. */
-export async function until<T>(
-  what: string,
-  condition: () => T | Promise<T>,
-  limitMs = WAIT_MS,
-): Promise<NonNullable<T>> {
-  const end = Date.now() + limitMs;
-  for (;;) {
-    const value = await condition();
-    if (value) return value as NonNullable<T>;
-    if (Date.now() > end) throw new Error(`Waited ${limitMs} ms in vain: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-export class Pod {
+export class Pod extends LocalPod {
   /** Changes the files of every pod: how deliberate breakages get in. */
   static editAll: (file: string, text: string) => string = (_file, text) => text;
 
-  readonly spec;
-  readonly run: string;
-  haproxy = '';
-  nginx = '';
-  readonly workers: string[] = [];
-  #holder = '';
-  /** Mounts of the workers. */
-  #runtime: string[] = [];
-  readonly #options: PodOptions;
-  readonly #folder: string;
-  readonly #ports = new Map<number, number>();
-
-  private constructor(input: Partial<RenderServiceSpecInput>, options: PodOptions) {
-    this.#options = options;
-    const template = { spec: { containers: [{ name: 'worker', image: NODE_IMAGE }] } };
-    this.spec = renderServiceSpec.parse({ template, ...input });
-    this.#folder = mkdtempSync(join(tmpdir(), 'corelane-pod-'));
-    chmodSync(this.#folder, 0o755);
-    this.run = this.#open('run');
-  }
-
   /**
    * Starts a pod; `workers: false` leaves out the workers, for `startWorkers` later. With a `network` of Docker its
-   * peers are the pods of the same network: all have the name that stands for the headless Service.
+   * peers are the pods of the same network.
    */
   static async start(
     input: Partial<RenderServiceSpecInput> = {},
-    { workers = true, network, revision, key, edit, files, ...worker }: WorkerOptions & PodOptions = {},
+    { workers = true, key = FLEET_KEY, edit = (_file, text) => text, ...options }: WorkerOptions & PodOptions = {},
   ): Promise<Pod> {
     await prepare();
-    const pod = new Pod(input, { network, revision, key, edit, files });
+    const { network, revision, files, ...worker } = options;
+    const template = { spec: { containers: [{ name: 'worker', image: NODE_IMAGE }] } };
+    const pod = new Pod(engine, renderServiceSpec.parse({ template, ...input }), {
+      ...{ sidecarImage: SIDECAR_IMAGE, network, revision, key, files, secondsMax: SECONDS_MAX },
+      edit: (file, text) => Pod.editAll(file, edit(file, text)),
+    });
     try {
-      await together([pod.#startProxies(), pod.#copyRuntime()]);
-      // Docker accepts connections before a proxy listens.
-      await until('HAProxy serves', () => pod.get('/livez', { port: PORTS.health }).catch(() => false));
+      await pod.startProxies();
       if (workers) await pod.startWorkers(worker);
-      if (workers) await until('ready', async () => (await pod.get('/readyz', { port: PORTS.health })).status === 200);
-      await until('nginx serves', () => pod.get(pod.spec.ping.path).catch(() => false));
+      if (workers) await until('ready', () => pod.isReady());
+      await pod.untilServing();
     } catch (error) {
       await pod.stop();
       throw error;
@@ -175,43 +106,19 @@ export class Pod {
     return pod;
   }
 
-  /** Removes everything. */
-  async stop(): Promise<void> {
-    const containers = [...this.workers, this.nginx, this.haproxy, this.#holder].filter(Boolean);
-    if (containers.length > 0) await docker('rm', '--force', '--volumes', ...containers);
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
-
   /** Starts all workers as the plan has them. */
   async startWorkers(options: WorkerOptions = {}): Promise<void> {
     const { image, folder, command, env, options: further } = { ...WORKER, ...options };
-    const events = this.#open('events');
     const own = Object.entries({ EVENTS: '/events/lines', ...env }).map(([name, value]) => ({ name, value }));
-    const [entrypoint = '', ...args] = command;
-    const containers = workerContainers(this.spec, { name: 'worker', image, env: own });
-    const starts = containers.map(async (container, index) => {
-      this.workers[index] = await start(
-        ...['--network', this.network, '--volume', `${events}:/events`, '--volume', `${folder}:/app:ro`],
-        ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...this.#runtime, ...further],
-        ...(container.env ?? []).flatMap(({ name, value }) => ['--env', `${name}=${value}`]),
-        ...['--entrypoint', entrypoint, image, ...args],
-      );
-    });
-    await together(starts);
-  }
-
-  /** Runs the init container of the plan. */
-  async #copyRuntime(): Promise<void> {
-    const [init] = runtimeContainers(this.spec, { image: SIDECAR_IMAGE });
-    if (!init) return;
-    const folder = this.#open('runtime');
-    await runSidecar(['--volume', `${folder}:/corelane`], ...(init.args ?? []));
-    this.#runtime = ['--volume', `${folder}:/corelane:ro`];
+    await this.startWorkerContainers({ name: 'worker', image, command, env: own }, [
+      ...['--volume', `${this.open('events')}:/events`, '--volume', `${folder}:/app:ro`],
+      ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...further],
+    ]);
   }
 
   /** Where the workers write their notes. */
   get notesFile(): string {
-    return join(this.#folder, 'events', 'lines');
+    return join(this.run, '../events/lines');
   }
 
   /** Everything that the workers have noted so far, in order. */
@@ -256,60 +163,6 @@ export class Pod {
     for (const id of ids) writeFileSync(`${this.notesFile}.${id}`, '');
   }
 
-  /** The container that holds the pod's network. */
-  get holder(): string {
-    return this.#holder;
-  }
-
-  /** The pod's network, for another container that is to be in it. */
-  get network(): string {
-    return `container:${this.#holder}`;
-  }
-
-  /** Address of the pod in its network. */
-  address(): Promise<string> {
-    return docker('inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', this.#holder);
-  }
-
-  /** IPv6 address of the pod in its network, where that has such addresses. */
-  addressIpv6(): Promise<string> {
-    const format = '{{range .NetworkSettings.Networks}}{{.GlobalIPv6Address}}{{end}}';
-    return docker('inspect', '--format', format, this.#holder);
-  }
-
-  /** Local port that leads to `port` of the pod. */
-  port(port: number): number {
-    return this.#ports.get(port) ?? 0;
-  }
-
-  /** One request, on a connection of its own unless there is an agent. */
-  get(
-    path: string,
-    { port = PORTS.http, body, agent, signal = AbortSignal.timeout(ANSWER_MS), ...options }: Call = {},
-  ): Promise<Answer> {
-    const began = performance.now();
-    return new Promise((resolve, reject) => {
-      const request = http.request(
-        { host: '127.0.0.1', port: this.port(port), path, agent: agent ?? false, signal, ...options },
-        (response) => {
-          const chunks: Buffer[] = [];
-          response.on('data', (chunk) => chunks.push(chunk));
-          response.on('error', reject);
-          response.on('end', () =>
-            resolve({
-              status: response.statusCode ?? 0,
-              headers: response.headers,
-              body: Buffer.concat(chunks).toString(),
-              elapsedMs: performance.now() - began,
-            }),
-          );
-        },
-      );
-      request.on('error', reject);
-      request.end(body);
-    });
-  }
-
   /** Asks for a page until its requests come over connections that are kept, from nginx to the workers. */
   async keptConnections(page = '/?id=kept'): Promise<void> {
     await until('connections are kept', async () => {
@@ -335,29 +188,11 @@ export class Pod {
     return docker('exec', this.haproxy, 'perl', '-MIO::Socket::UNIX', '-e', talk, name, hex);
   }
 
-  /** Lines of one metric of HAProxy. The whole page has thousands, and tests look every few milliseconds. */
-  async metricLines(name: string): Promise<string[]> {
-    const { body } = await this.get(`/metrics?metrics=${name}`, { port: PORTS.stats });
-    return body.split('\n').filter((line) => line.startsWith(name));
-  }
-
-  /** Value of a metric of HAProxy, by its name and labels as /metrics writes them. */
-  async metric(line: string): Promise<number> {
-    const lines = await this.metricLines(line.split('{')[0] ?? '');
-    const found = lines.find((text) => text.startsWith(`${line} `));
-    return Number(found?.split(' ')[1] ?? Number.NaN);
-  }
-
   /** Requests that peers have taken from this pod. */
   async handedOver(): Promise<number> {
     const lines = await this.metricLines('haproxy_server_sessions_total');
     const borrowed = lines.filter((line) => line.includes('{proxy="line",server="borrowed-'));
     return borrowed.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0);
-  }
-
-  /** Whether HAProxy gives requests to a worker. */
-  async isUp(worker: number): Promise<boolean> {
-    return (await this.metric(`haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`)) === 1;
   }
 
   /** Value of a metric of a worker's supervisor. */
@@ -382,22 +217,6 @@ export class Pod {
     return last.pid;
   }
 
-  /** Sends a signal to a process of a worker container, by its number in there. */
-  async kill(worker: number, pid: number, signal: string): Promise<void> {
-    await docker('exec', '--env', 'NODE_OPTIONS=', this.workers[worker] ?? '', 'sh', '-c', `kill -s ${signal} ${pid}`);
-  }
-
-  /**
-   * Kills the oldest process of that name in a proxy's container, which for nginx is the master process.
-   * @param options.withChildren the others, too
-   */
-  async killProxy(container: string, name: string, { withChildren = false } = {}): Promise<void> {
-    const find = `for pid in $(ls /proc | grep -E '^[0-9]+$' | sort -n); do
-      [ "$(cat /proc/$pid/comm 2>/dev/null)" != ${name} ] || { kill -s KILL $pid; ${withChildren ? 'killed=1' : 'exit'}; }
-    done; [ -n "$killed" ]`;
-    await docker('exec', container, 'sh', '-c', find);
-  }
-
   /**
    * All processes of a worker container but the one that looks: `docker top` needs a `ps` that a bare machine lacks.
    */
@@ -411,8 +230,7 @@ export class Pod {
           console.log(JSON.stringify({ state, args }));
         } catch {} // it has ended meanwhile
       }`;
-    const container = this.workers[worker] ?? '';
-    const text = await docker('exec', '--env', 'NODE_OPTIONS=', container, 'node', '-e', look);
+    const text = await this.inWorker(worker, look);
     return text
       .split('\n')
       .filter(Boolean)
@@ -439,63 +257,8 @@ export class Pod {
     return lines.map((line) => JSON.parse(line));
   }
 
-  /** State of a container: `{ Running, ExitCode }`. */
-  async state(container: string): Promise<{ Running: boolean; ExitCode: number }> {
-    return JSON.parse(await docker('inspect', '--format', '{{json .State}}', container));
-  }
-
-  #open(name: string): string {
-    const folder = join(this.#folder, name);
-    mkdirSync(folder, { recursive: true });
-    chmodSync(folder, 0o777); // as an emptyDir
-    return folder;
-  }
-
-  /** The memory limit of the plan. */
-  #memory(proxy: 'nginx' | 'haproxy'): string[] {
-    const bytes = String(quantityOf(this.spec.sidecar[proxy].memoryLimit));
-    return ['--memory', bytes, '--memory-swap', bytes];
-  }
-
-  /** Puts a key in place of the one that the peers have; null: no file. */
-  writeKey(key: string | null): void {
-    const file = join(this.#open('key'), PEERS_KEY);
-    rmSync(file, { force: true });
-    if (key === null) return;
-    writeFileSync(`${file}.new`, key);
-    renameSync(`${file}.new`, file); // in one step, as kubelet does it
-  }
-
-  async #startProxies(): Promise<void> {
-    const config = this.#open('config');
-    const { network, revision = 'r1', key = FLEET_KEY, edit = (_file, text) => text, files } = this.#options;
-    for (const [file, rendered] of Object.entries({ ...renderConfig(this.spec), ...files })) {
-      const text = edit(file, rendered);
-      mkdirSync(dirname(join(config, file)), { recursive: true });
-      writeFileSync(join(config, file), Pod.editAll(file, text));
-    }
-    this.writeKey(key);
-    const publish = PUBLISHED.flatMap((port) => ['--publish', `127.0.0.1::${port}`]);
-    // Ends by itself should nobody be left to remove it.
-    const joined = network ? ['--network', network, '--network-alias', PEERS_HOST] : [];
-    this.#holder = await start(...publish, ...joined, '--init', '--entrypoint', 'sleep', SIDECAR_IMAGE, '1800');
-    for (const line of (await docker('port', this.#holder)).split('\n')) {
-      const [, inside, outside] = /^([0-9]+)\/tcp -> 127\.0\.0\.1:([0-9]+)$/.exec(line) ?? [];
-      if (inside) this.#ports.set(Number(inside), Number(outside));
-    }
-    const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
-    const options = ['--network', this.network, ...RESTRICTED, ...shared];
-    const keyMount = ['--volume', `${join(this.#folder, 'key')}:${PEERS_KEY_MOUNT_PATH}:ro`];
-    const addresses = [await this.address(), await this.addressIpv6()].filter(Boolean);
-    const env = { CORELANE_PEERS: PEERS_HOST, CORELANE_REVISION: revision, CORELANE_POD_IPS: addresses.join(',') };
-    const peers = [...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]), ...keyMount];
-    const haproxy = async () => {
-      this.haproxy = await start(...options, ...peers, ...this.#memory('haproxy'), SIDECAR_IMAGE, 'haproxy');
-    };
-    const nginx = async () => {
-      const disk = ['--volume', `${this.#open('tmp')}:/tmp`];
-      this.nginx = await start(...options, ...disk, ...this.#memory('nginx'), SIDECAR_IMAGE, 'nginx');
-    };
-    await together([haproxy(), nginx()]);
+  /** Sends a signal to a process of a worker container, by its number in there. */
+  async kill(worker: number, pid: number, signal: string): Promise<void> {
+    await docker('exec', '--env', 'NODE_OPTIONS=', this.workers[worker] ?? '', 'sh', '-c', `kill -s ${signal} ${pid}`);
   }
 }

@@ -14,14 +14,14 @@ export const runtimePort: Mutant[] = [
     breaks: 'runtime',
     file: 'head.cjs',
     edits: [[/ && HOST\.test\(host\[0\]\)/g, REMOVED]],
-    caughtBy: 'runtime-port: no heap snapshot, profile or promise for the name',
+    caughtBy: 'runtime-port: no heap snapshot, profile, promise or new process for the name',
   },
   {
     name: 'a URL with line breaks makes headers',
     breaks: 'runtime',
     file: 'head.cjs',
     edits: [[/!END_OF_REQUEST_LINE\.test\(header\[2\]\)/g, 'true']],
-    caughtBy: 'runtime-port: no heap snapshot, profile or promise for line breaks',
+    caughtBy: 'runtime-port: no heap snapshot, profile, promise or new process for line breaks',
   },
   {
     name: 'a worker is given back while V8 still works on its heap',

@@ -416,6 +416,20 @@ export const runtime: Mutant[] = [
     caughtBy: 'runtime: recycling: a worker that is due',
   },
   {
+    name: 'whoever can make the program fetch a URL has its worker replaced',
+    breaks: 'runtime',
+    file: 'routes.cjs',
+    edits: [[/, 'recycle'\]/g, ']']],
+    caughtBy: 'runtime-port: no heap snapshot, profile, promise or new process',
+  },
+  {
+    name: 'workers that somebody asks for are replaced at the same time',
+    breaks: 'runtime',
+    file: 'recycler.cjs',
+    edits: [[/if \(!\(await takeTurn\(\)\)\) return false;/g, 'await takeTurn();']],
+    caughtBy: 'runtime: recycling that somebody asks for',
+  },
+  {
     name: 'recycling does not look at the other workers',
     breaks: 'runtime',
     file: 'recycling.cjs',

@@ -1,0 +1,67 @@
+/** One request to a port of this machine, and waiting for what comes true. */
+import http from 'node:http';
+
+/** Generous: other work may keep the machine busy. */
+const WAIT_MS = 30_000;
+/** No request takes as long, so that what hangs fails instead. */
+const ANSWER_MS = 60_000;
+
+export interface Answer {
+  status: number;
+  headers: http.IncomingHttpHeaders;
+  body: string;
+  elapsedMs: number;
+}
+
+export interface Call {
+  port?: number;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | Buffer;
+  agent?: http.Agent;
+  signal?: AbortSignal;
+}
+
+/** One request, on a connection of its own unless there is an agent. */
+export function request(
+  port: number,
+  path: string,
+  { body, agent, signal = AbortSignal.timeout(ANSWER_MS), ...options }: Omit<Call, 'port'> = {},
+): Promise<Answer> {
+  const began = performance.now();
+  return new Promise((resolve, reject) => {
+    const sent = http.request(
+      { host: '127.0.0.1', port, path, agent: agent ?? false, signal, ...options },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            body: Buffer.concat(chunks).toString(),
+            elapsedMs: performance.now() - began,
+          }),
+        );
+      },
+    );
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+/** Waits until `condition` gives something true, and gives that. */
+export async function until<T>(
+  what: string,
+  condition: () => T | Promise<T>,
+  limitMs = WAIT_MS,
+): Promise<NonNullable<T>> {
+  const end = Date.now() + limitMs;
+  for (;;) {
+    const value = await condition();
+    if (value) return value as NonNullable<T>;
+    if (Date.now() > end) throw new Error(`Waited ${limitMs} ms in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * A pod on a plain container engine: a holder of the network, both proxies as kubelet would start them, and one
+ * container per worker.
+ */
+import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { V1Container } from '@kubernetes/client-node';
+import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, PORTS } from '../src/api/names.ts';
+import type { RenderServiceSpec } from '../src/api/spec.ts';
+import { runtimeContainers } from '../src/plan/runtime.ts';
+import { workerContainers } from '../src/plan/workers.ts';
+import { renderConfig } from '../src/render/index.ts';
+import { containerArguments, memoryOptions } from './container.ts';
+import { type Engine, RESTRICTED, together } from './engine.ts';
+import { type Answer, type Call, request, until } from './http.ts';
+
+const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats, PORTS.peers];
+/** Stands for the DNS name of the headless Service. */
+export const PEERS_HOST = 'peers.corelane.test';
+
+export interface LocalPodOptions {
+  sidecarImage: string;
+  /** Network of the fleet: the pods in it are peers, all have the name that stands for the headless Service. */
+  network?: string;
+  /** Revision of the pod template. */
+  revision?: string;
+  /** What the key file of the peers has in it; null: there is no file. */
+  key: string | null;
+  /** Changes a file of the proxies' configuration. */
+  edit?: (file: string, text: string) => string;
+  /** More files beside the configuration, in /etc/corelane, by name. */
+  files?: Record<string, string>;
+  /** After so long the pod's network ends by itself, should nobody be left to remove it. */
+  secondsMax?: number;
+}
+
+export class LocalPod {
+  readonly engine: Engine;
+  readonly spec: RenderServiceSpec;
+  /** What the proxies share: their sockets and the mark of a drain. */
+  readonly run: string;
+  haproxy = '';
+  nginx = '';
+  readonly workers: string[] = [];
+  #holder = '';
+  /** Mounts of the workers. */
+  #runtime: string[] = [];
+  readonly #options: LocalPodOptions;
+  readonly #folder: string;
+  readonly #ports = new Map<number, number>();
+
+  constructor(engine: Engine, spec: RenderServiceSpec, options: LocalPodOptions) {
+    this.engine = engine;
+    this.spec = spec;
+    this.#options = options;
+    this.#folder = engine.folder();
+    this.run = this.open('run');
+  }
+
+  /** Starts the proxies and copies the worker runtime; serves, without workers, when it returns. */
+  async startProxies(): Promise<void> {
+    await together([this.#startContainers(), this.#copyRuntime()]);
+    // The engine accepts connections before a proxy listens.
+    await until('HAProxy serves', () => this.get('/livez', { port: PORTS.health }).catch(() => false));
+  }
+
+  /** Waits until the entrance answers. */
+  async untilServing(): Promise<void> {
+    await until('nginx serves', () => this.get(this.spec.ping.path).catch(() => false));
+  }
+
+  /** Whether the pod would get new connections from a Service. */
+  async isReady(): Promise<boolean> {
+    return (await this.get('/readyz', { port: PORTS.health })).status === 200;
+  }
+
+  /**
+   * Starts all workers as the plan has them.
+   * @param template the container that becomes the workers
+   * @param options further options of the engine
+   */
+  async startWorkerContainers(template: V1Container, options: string[] = []): Promise<void> {
+    const starts = workerContainers(this.spec, template).map(async (container, index) => {
+      const shared = ['--network', this.network, ...this.#runtime, ...options];
+      this.workers[index] = await this.engine.start(...shared, ...containerArguments(container));
+    });
+    await together(starts);
+  }
+
+  /** Removes everything. */
+  async stop(): Promise<void> {
+    const containers = [...this.workers, this.nginx, this.haproxy, this.#holder].filter(Boolean);
+    if (containers.length > 0) await this.engine.run('rm', '--force', '--volumes', ...containers);
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** A folder of this pod that every user may write to, as an emptyDir. */
+  protected open(name: string): string {
+    const folder = join(this.#folder, name);
+    mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o777);
+    return folder;
+  }
+
+  /** Runs the init container of the plan. */
+  async #copyRuntime(): Promise<void> {
+    const image = this.#options.sidecarImage;
+    const [init] = runtimeContainers(this.spec, { image });
+    if (!init) return;
+    const folder = this.open('runtime');
+    await this.engine.runSidecar(image, ['--volume', `${folder}:/corelane`], ...(init.args ?? []));
+    this.#runtime = ['--volume', `${folder}:/corelane:ro`];
+  }
+
+  /** The container that holds the pod's network. */
+  get holder(): string {
+    return this.#holder;
+  }
+
+  /** The pod's network, for another container that is to be in it. */
+  get network(): string {
+    return `container:${this.#holder}`;
+  }
+
+  /** Address of the pod in its network. */
+  address(): Promise<string> {
+    return this.engine.run(
+      ...['inspect', '--format', '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}', this.#holder],
+    );
+  }
+
+  /** IPv6 address of the pod in its network, where that has such addresses. */
+  addressIpv6(): Promise<string> {
+    const format = '{{range .NetworkSettings.Networks}}{{.GlobalIPv6Address}}{{end}}';
+    return this.engine.run('inspect', '--format', format, this.#holder);
+  }
+
+  /** Local port that leads to `port` of the pod. */
+  port(port: number): number {
+    return this.#ports.get(port) ?? 0;
+  }
+
+  /** One request, on a connection of its own unless there is an agent. */
+  get(path: string, { port = PORTS.http, ...call }: Call = {}): Promise<Answer> {
+    return request(this.port(port), path, call);
+  }
+
+  /** Lines of one metric of HAProxy. The whole page has thousands, and some look every few milliseconds. */
+  async metricLines(name: string): Promise<string[]> {
+    const { body } = await this.get(`/metrics?metrics=${name}`, { port: PORTS.stats });
+    return body.split('\n').filter((line) => line.startsWith(name));
+  }
+
+  /** Value of a metric of HAProxy, by its name and labels as /metrics writes them. */
+  async metric(line: string): Promise<number> {
+    const lines = await this.metricLines(line.split('{')[0] ?? '');
+    const found = lines.find((text) => text.startsWith(`${line} `));
+    return Number(found?.split(' ')[1] ?? Number.NaN);
+  }
+
+  /** Whether HAProxy gives requests to a worker. */
+  async isUp(worker: number): Promise<boolean> {
+    return (await this.metric(`haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`)) === 1;
+  }
+
+  /** Addresses that the pod has from DNS, its own among them. */
+  async knownPeers(): Promise<number> {
+    const lines = await this.metricLines('haproxy_server_status');
+    return lines.filter((line) => /\{proxy="peers",.*state="UP"\} 1$/.test(line)).length;
+  }
+
+  /**
+   * Kills the oldest process of that name in a proxy's container, which for nginx is the master process.
+   * @param options.withChildren the others, too
+   */
+  async killProxy(container: string, name: string, { withChildren = false } = {}): Promise<void> {
+    const find = `for pid in $(ls /proc | grep -E '^[0-9]+$' | sort -n); do
+      [ "$(cat /proc/$pid/comm 2>/dev/null)" != ${name} ] || { kill -s KILL $pid; ${withChildren ? 'killed=1' : 'exit'}; }
+    done; [ -n "$killed" ]`;
+    await this.engine.run('exec', container, 'sh', '-c', find);
+  }
+
+  /** Runs a script with the Node.js of a worker's container, beside the program; gives what it prints. */
+  inWorker(worker: number, script: string, ...args: string[]): Promise<string> {
+    return this.#nodeOf(worker, ['-e', script, '--', ...args]);
+  }
+
+  /** Whether a worker's container has a Node.js that can be found. */
+  async hasNode(worker: number): Promise<boolean> {
+    const version = await this.#nodeOf(worker, ['--version']).catch(() => '');
+    return /^v[0-9]+\./.test(version);
+  }
+
+  #nodeOf(worker: number, args: string[]): Promise<string> {
+    const exec = ['exec', '--env', 'NODE_OPTIONS=', this.workers[worker] ?? ''];
+    return this.engine.run(...exec, 'node', ...args).catch((error) => {
+      if (!/executable file not found|no such file/i.test(error.message)) throw error;
+      return this.engine.run(...exec, '/proc/1/exe', ...args); // an image without PATH, such as distroless
+    });
+  }
+
+  /** State of a container: `{ Running, ExitCode }`. */
+  async state(container: string): Promise<{ Running: boolean; ExitCode: number }> {
+    return JSON.parse(await this.engine.run('inspect', '--format', '{{json .State}}', container));
+  }
+
+  /** Puts a key in place of the one that the peers have; null: no file. */
+  writeKey(key: string | null): void {
+    const file = join(this.open('key'), PEERS_KEY);
+    rmSync(file, { force: true });
+    if (key === null) return;
+    writeFileSync(`${file}.new`, key);
+    renameSync(`${file}.new`, file); // in one step, as kubelet does it
+  }
+
+  #writeConfig(): string {
+    const config = this.open('config');
+    const { edit = (_file: string, text: string) => text, files } = this.#options;
+    for (const [file, rendered] of Object.entries({ ...renderConfig(this.spec), ...files })) {
+      mkdirSync(dirname(join(config, file)), { recursive: true });
+      writeFileSync(join(config, file), edit(file, rendered));
+    }
+    return config;
+  }
+
+  async #startHolder(): Promise<void> {
+    const { network, sidecarImage, secondsMax } = this.#options;
+    const publish = PUBLISHED.flatMap((port) => ['--publish', `127.0.0.1::${port}`]);
+    const joined = network ? ['--network', network, '--network-alias', PEERS_HOST] : [];
+    const sleep = ['--init', '--entrypoint', 'sleep', sidecarImage, String(secondsMax ?? 'infinity')];
+    this.#holder = await this.engine.start(...publish, ...joined, ...sleep);
+    for (const line of (await this.engine.run('port', this.#holder)).split('\n')) {
+      const [, inside, outside] = /^([0-9]+)\/tcp -> 127\.0\.0\.1:([0-9]+)$/.exec(line) ?? [];
+      if (inside) this.#ports.set(Number(inside), Number(outside));
+    }
+  }
+
+  async #startContainers(): Promise<void> {
+    const config = this.#writeConfig();
+    const { revision = 'r1', key, sidecarImage } = this.#options;
+    this.writeKey(key);
+    await this.#startHolder();
+    const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
+    const options = ['--network', this.network, ...RESTRICTED, ...shared];
+    const keyMount = ['--volume', `${join(this.#folder, 'key')}:${PEERS_KEY_MOUNT_PATH}:ro`];
+    const addresses = [await this.address(), await this.addressIpv6()].filter(Boolean);
+    const env = { CORELANE_PEERS: PEERS_HOST, CORELANE_REVISION: revision, CORELANE_POD_IPS: addresses.join(',') };
+    const peers = [...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]), ...keyMount];
+    const { sidecar } = this.spec;
+    const haproxy = async () => {
+      const memory = memoryOptions(sidecar.haproxy.memoryLimit);
+      this.haproxy = await this.engine.start(...options, ...peers, ...memory, sidecarImage, 'haproxy');
+    };
+    const nginx = async () => {
+      const memory = memoryOptions(sidecar.nginx.memoryLimit);
+      const disk = ['--volume', `${this.open('tmp')}:/tmp`];
+      this.nginx = await this.engine.start(...options, ...disk, ...memory, sidecarImage, 'nginx');
+    };
+    await together([haproxy(), nginx()]);
+  }
+}

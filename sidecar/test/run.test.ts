@@ -1,0 +1,218 @@
+/** `corelane run` with real containers: what it serves, what a change and each fault cost, what it leaves behind. */
+import net from 'node:net';
+import { docker, SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
+import { until } from '../../e2e/harness/engine/pod.ts';
+import { App, RunProcess, textOf } from '../../e2e/harness/engine/run-process.ts';
+import { freePorts } from './program.ts';
+
+const SERVER = `
+  import http from 'node:http';
+  import { text } from './text.mjs';
+  const page = () => JSON.stringify({ text, worker: process.env.WORKER_INDEX, level: process.env.LEVEL });
+  http.createServer((request, response) => setTimeout(() => response.end(page()), 5)).listen(process.env.PORT);
+`;
+const TEXT = (text: string) => `export const text = '${text}';\n`;
+const FILES = { 'server.mjs': SERVER, 'text.mjs': TEXT('one') };
+/** The shortest that there is makes the test short. */
+const QUICK = `
+apiVersion: v1
+kind: ConfigMap
+metadata: { name: settings }
+data: { LEVEL: high }
+---
+apiVersion: corelane.dev/v1alpha1
+kind: RenderService
+metadata: { name: shop }
+spec:
+  workersPerPod: 2
+  watchdog: { stallTimeout: 1s }
+  drain: { delay: 1s }
+  template:
+    spec:
+      containers:
+        - name: worker
+          image: replaced
+          envFrom: [{ configMapRef: { name: settings } }]
+`;
+
+let app: App | undefined;
+afterEach(async () => {
+  await RunProcess.endAll();
+  app?.remove();
+  app = undefined;
+});
+
+const port = async () => String((await freePorts())[0]);
+
+test('a RenderService and its image', async () => {
+  const run = new RunProcess(['examples/storefront.yaml', '--port', await port(), '--env', 'PRODUCTS=3']);
+  const url = await run.url();
+  expect(await textOf(url)).toMatch(/^200 <!DOCTYPE html>/i);
+  expect(run.output).toContain('a cluster would run 3 pods (spec.replicas), here it is 1 (--pods)');
+  await run.says(/^storefront-1\/worker-1 \| storefront: listening on http:\/\/127\.0\.0\.1:9003$/m);
+  expect(await run.leftovers()).not.toEqual([]);
+  expect(await run.end('SIGINT')).toBe(0);
+  expect(await run.leftovers()).toEqual([]);
+});
+
+test('a folder: each fault costs its own request at most, and nobody else anything', async () => {
+  app = new App({ ...FILES, 'renderservice.yaml': QUICK });
+  const run = new RunProcess([app.folder, '--pods', '2', '--port', await port(), '--load', '20', '--chaos']);
+  expect(JSON.parse((await textOf(await run.url())).slice(4))).toMatchObject({ text: 'one', level: 'high' });
+  await run.says(/^drain shop-\d, a new pod comes .*$/m);
+  await run.end('SIGTERM');
+  const cost = (fault: string) => {
+    const [, own, othersLost] = new RegExp(`^${fault} {2,}(\\S.*?) {2,}(\\d+) +[0-9.]+ s$`, 'm').exec(run.output) ?? [];
+    return `${own}; others lost: ${othersLost}`;
+  };
+  const worker = 'worker-\\d of shop-\\d';
+  expect({
+    kill: cost(`kill -9 ${worker}`),
+    exit: cost(`exit 0 in ${worker}`),
+    loop: cost(`endless loop in ${worker}`),
+    freeze: cost(`freeze ${worker}`),
+    haproxy: cost('kill -9 HAProxy of shop-\\d'),
+    nginx: cost('kill -9 nginx of shop-\\d'),
+    drain: cost('drain shop-\\d, a new pod comes'),
+  }).toEqual({
+    kill: 'its page; others lost: 0',
+    exit: 'its page; others lost: 0',
+    loop: '502 worker-stuck; others lost: 0',
+    freeze: 'its page; others lost: 0', // not begun
+    haproxy: 'its page; others lost: 0',
+    nginx: expect.stringMatching(/^(ECONNRESET.*|its page); others lost: 0$/), // whose connection it had
+    drain: 'its page; others lost: 0',
+  });
+  expect(run.output).toMatch(/stuck in endlessLoop \/corelane-run\/faults\.cjs:6$/m);
+  expect(await run.leftovers()).toEqual([]);
+});
+
+test('a change replaces one worker after the other, and no request is lost; a broken one leaves the others', async () => {
+  app = new App(FILES);
+  const run = new RunProcess([app.folder, '--port', await port(), '--load', '40', '--watch']);
+  const url = await run.url();
+  const pages = async () => {
+    const texts = await Promise.all(Array.from({ length: 20 }, () => textOf(url)));
+    return new Set(texts.map((text) => `${text.slice(0, 3)} ${JSON.parse(text.slice(4)).text}`));
+  };
+  // Both, so that there is a worker to take over.
+  for (const worker of [0, 1]) await run.says(new RegExp(`/worker-${worker} \\* up$`, 'm'));
+  app.write('text.mjs', TEXT('two'));
+  await run.says(/^all workers run the change/m);
+  expect(await pages()).toEqual(new Set(['200 two']));
+
+  app.write('text.mjs', "export const text = 'three");
+  await run.says(
+    /^corelane: replacing the workers: worker-0 of \S+ does not start with the change:\n(.*\n)+? +SyntaxError/m,
+  );
+  expect(run.output).toContain('    file:///app/text.mjs:1\n');
+  expect(await pages()).toEqual(new Set(['200 two']));
+
+  const before = run.output.length;
+  app.write('text.mjs', TEXT('four'));
+  await until('the change is everywhere', () => run.output.slice(before).includes('all workers run the change'));
+  expect(await pages()).toEqual(new Set(['200 four']));
+  expect(await run.end('SIGINT')).toBe(0);
+  expect(run.output).toMatch(/^load 40\/s: ok [1-9]\d+ failed 0 /m);
+});
+
+test('two at once on one port: the second takes the next; what a killed one has left the next one removes', async () => {
+  app = new App(FILES);
+  const wanted = await port();
+  const first = new RunProcess([app.folder, '--port', wanted]);
+  await first.url();
+  const second = new RunProcess([app.folder, '--port', wanted]);
+  const url = await second.url();
+  expect(second.output).toContain(`port ${wanted} is taken by another program; it is ${new URL(url).port} instead`);
+  expect(await textOf(`http://localhost:${wanted}`)).toMatch(/^200 /);
+  expect(await textOf(url)).toMatch(/^200 /);
+
+  await first.end('SIGKILL');
+  expect(await first.leftovers()).not.toEqual([]);
+  const third = new RunProcess([app.folder, '--port', wanted]);
+  await third.url();
+  expect(await first.leftovers()).toEqual([]);
+  expect(await textOf(url)).toMatch(/^200 /);
+  expect(await Promise.all([second.end('SIGTERM'), third.end('SIGHUP')])).toEqual([0, 0]);
+  expect([...(await second.leftovers()), ...(await third.leftovers())]).toEqual([]);
+});
+
+test('stopped while it starts: nothing is left', async () => {
+  app = new App(FILES);
+  const run = new RunProcess([app.folder, '--pods', '3', '--port', await port()]);
+  await until('the first container', async () => (await run.leftovers()).length > 3);
+  expect([await run.end('SIGINT'), run.output]).toEqual([0, expect.anything()]);
+  expect(await run.leftovers()).toEqual([]);
+});
+
+describe('what keeps it from starting is said, and nothing is left', () => {
+  const failure = async (args: string[], env: Record<string, string | undefined> = {}) => {
+    const run = new RunProcess([...args, '--port', await port(), '--quiet-logs'], env);
+    expect(await run.end()).toBe(1);
+    expect(await run.leftovers()).toEqual([]);
+    return run.output.slice(run.output.indexOf('corelane: '));
+  };
+
+  test('a program that ends again and again', async () => {
+    app = new App({
+      'package.json': '{ "name": "shop" }',
+      'server.js': "console.log('hello');\nthrow new Error('no database');",
+    });
+    const said = await failure([app.folder]);
+    expect(said).toMatch(
+      /^corelane: the program ends again and again before it listens on PORT; the last that worker-0 of shop-1 said:\n/,
+    );
+    expect(said).toContain('\n    hello\n');
+    expect(said).toContain('\n    Error: no database\n');
+    expect(said).not.toContain('node:internal');
+  });
+
+  test('a program that listens elsewhere', async () => {
+    app = new App({
+      'server.js': "require('node:http').createServer(() => {}).listen(3000 + Number(process.env.WORKER_INDEX));",
+    });
+    expect(await failure([app.folder])).toMatch(
+      /^corelane: the workers do not come up: nothing listens on PORT=900\d, but a server listens on 300\d; let it use process\.env\.PORT\n/,
+    );
+  });
+
+  test('an image without Node.js', async () => {
+    const resource = QUICK.replace('image: replaced', `image: ${SIDECAR_IMAGE}\n          command: [sleep, infinity]`);
+    app = new App({ 'shop.yaml': resource });
+    expect(await failure([`${app.folder}/shop.yaml`])).toMatch(
+      /^corelane: the image has no Node\.js that could be found/,
+    );
+  });
+
+  test('an image that is not there', async () => {
+    app = new App({ 'shop.yaml': QUICK.replace('replaced', 'localhost:1/nowhere:none') });
+    expect(await failure([`${app.folder}/shop.yaml`])).toContain('localhost:1/nowhere:none');
+  });
+
+  test('no engine', async () => {
+    const nowhere = { DOCKER_HOST: 'unix:///nowhere/docker.sock', CORELANE_RUN_DIR: '/nowhere' };
+    const said = await failure(['examples/storefront.yaml', '--engine', 'docker'], nowhere);
+    expect(said).toMatch(
+      /^corelane: no container engine answers; corelane run needs docker\n {2}docker: .*\nStart it, or install it /,
+    );
+  });
+
+  test('a file that cannot be used, before anything is started', async () => {
+    app = new App({ 'shop.yaml': QUICK.replace('workersPerPod: 2', 'workersPerPod: 0') });
+    expect(await failure([`${app.folder}/shop.yaml`])).toMatch(/cannot be used\n {2}spec\.workersPerPod: /);
+  });
+});
+
+test('the port is for this machine only', async () => {
+  app = new App(FILES);
+  const run = new RunProcess([app.folder, '--port', await port()]);
+  const { port: own } = new URL(await run.url());
+  const [address = ''] = (
+    await docker('network', 'inspect', 'bridge', '--format', '{{range .IPAM.Config}}{{.Gateway}} {{end}}')
+  ).split(' ');
+  const refused = await new Promise((resolve) => {
+    const socket = net.connect(Number(own), address, () => resolve('accepted'));
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+  });
+  expect(refused).toBe('ECONNREFUSED');
+});
