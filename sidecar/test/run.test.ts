@@ -100,6 +100,7 @@ test('a change replaces one worker after the other, and no request is lost; a br
   app.write('text.mjs', TEXT('two'));
   await run.says(/^all workers run the change/m);
   expect(await pages()).toEqual(new Set(['200 two']));
+  expect(run.output.match(/the program has ended .*/g)).toEqual(Array(2).fill(expect.stringContaining('(recycled,')));
 
   app.write('text.mjs', "export const text = 'three");
   await run.says(
