@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup run build images sbom cluster generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
+.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -56,6 +56,16 @@ verify: setup ## generated files, types, lint, chart: nothing may differ or comp
 
 format: setup ## format and fix what can be fixed by machine
 	@node_modules/.bin/biome check --write .
+
+docs/site/node_modules/.package-lock.json: docs/site/package.json docs/site/package-lock.json
+	@cd docs/site && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2
+	@touch $@
+
+docs: setup docs/site/node_modules/.package-lock.json ## the documentation as a site in docs/site/dist; a dead link fails (15 s)
+	@.ci/docs.sh
+
+docs-serve: setup docs/site/node_modules/.package-lock.json ## the documentation on http://localhost:5173, as you write it
+	@$(NODE) docs/site/node_modules/vitepress/bin/vitepress.js dev docs/site --host 127.0.0.1 --port 5173
 
 test: build ## all tests that need no cluster: unit, API server, sidecar image
 	@.ci/test.sh unit api sidecar
@@ -128,4 +138,4 @@ down: ## remove the cluster and test containers, stop the engine; keep what was 
 
 clean: ## remove all that the other targets created, caches included
 	@e2e/cluster/clean.sh
-	@rm -rf node_modules operator/dist dist examples/storefront/node_modules bench/peers/node_modules
+	@rm -rf node_modules operator/dist dist examples/storefront/node_modules bench/peers/node_modules docs/site/node_modules docs/site/dist

@@ -1,5 +1,6 @@
 /**
- * Writes all that is made from the schema, the RBAC table and the lifecycle of workers:
+ * Writes all that is made from the schema, the RBAC table, the lifecycle of workers, the simulator and the benches'
+ * figures:
  *   node operator/gen/generate.ts           writes
  *   node operator/gen/generate.ts --check   writes nothing, names what differs, exit 1
  */
@@ -8,10 +9,14 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { rules } from '../src/kube/rbac.ts';
+import { withBlock } from './block.ts';
 import { checkPage } from './check-page.ts';
 import { customResourceDefinition } from './crd.ts';
+import { besidePeers, type Faults, type Fleet, overLoad } from './figures.ts';
 import { withPicture } from './lifecycle.ts';
 import { referencePage } from './reference.ts';
+import { requestsOfPod, whatNginxAdmits } from './sizes.ts';
+import { waitingPicture } from './waiting.ts';
 
 const NOTE = 'Made by "make generate" from operator/src; do not edit.';
 
@@ -19,9 +24,20 @@ function yaml(value: unknown): string {
   return `# ${NOTE}\n${stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 })}`;
 }
 
+/** What a bench has written. */
+function measured<T>(name: string): T {
+  return JSON.parse(readFileSync(`docs/benchmarks/${name}.json`, 'utf8')) as T;
+}
+
+/** A page with a part of it made anew. */
+function page(file: string, block: string, content: string): Record<string, string> {
+  return { [file]: withBlock(readFileSync(file, 'utf8'), block, content) };
+}
+
 /** Content of every generated file by its path in the repository. */
 function generatedFiles(): Record<string, string> {
   const crd = yaml(customResourceDefinition());
+  const fleet = measured<Fleet>('fleet');
   return {
     'crds/corelane.dev_renderservices.yaml': crd,
     'charts/corelane/crds/corelane.dev_renderservices.yaml': crd,
@@ -30,6 +46,16 @@ function generatedFiles(): Record<string, string> {
     'docs/reference.md': referencePage(),
     'docs/check.md': checkPage(),
     'docs/runtime.md': withPicture(readFileSync('docs/runtime.md', 'utf8')),
+    ...page('docs/edge.md', 'budget', whatNginxAdmits()),
+    ...page('docs/sizing.md', 'requests', requestsOfPod()),
+    ...page('docs/how-to/p99-is-high-at-60-percent-cpu.md', 'fleet', overLoad(fleet)),
+    ...page(
+      'README.md',
+      'figures',
+      besidePeers(measured<Faults>('faults'), fleet, measured<{ summary: string }>('drain')),
+    ),
+    'docs/waiting.svg': waitingPicture(true),
+    'docs/waiting-still.svg': waitingPicture(false),
   };
 }
 

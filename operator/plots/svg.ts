@@ -68,8 +68,11 @@ export function legend(names: string[], color: ColorOf): Part {
   return { height: Math.ceil(names.length / LEGEND_COLUMNS) * 18, svg: items.join('') };
 }
 
-/** The picture: its parts below each other. */
-export function picture(parts: Part[]): string {
+/**
+ * The picture: its parts below each other.
+ * @param title what it shows, for who cannot see it
+ */
+export function picture(parts: Part[], title?: string): string {
   let y = 10;
   const body = parts.map(({ height, svg }) => {
     const placed = `<g transform="translate(0 ${y})">${svg}</g>`;
@@ -77,7 +80,7 @@ export function picture(parts: Part[]): string {
     return placed;
   });
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y}" width="${WIDTH}" height="${y}">
-${STYLE}
+${title === undefined ? '' : `<title>${escapeXml(title)}</title>\n`}${STYLE}
 ${body.join('\n')}
 </svg>
 `;

@@ -6,7 +6,7 @@ import { type Json, StatusError } from '../support/api-client.ts';
 import { repository } from '../support/api-server.ts';
 import { sharedServer } from '../support/world.ts';
 
-const examples = globSync('examples/*.yaml', { cwd: repository }).sort();
+const examples = globSync('examples/{*,autoscaling/hpa}.yaml', { cwd: repository }).sort();
 
 /** Makes the namespaces that a file has or presumes: a dry run makes none for the objects after it. */
 async function createNamespaces(file: string): Promise<void> {
