@@ -138,7 +138,7 @@ test('an image of this machine tells what it sets and starts', async () => {
 test('check is a checklist that fits a terminal', async () => {
   const file = join(folder, 'shop.yaml');
   const text = readFileSync(join(root, 'examples/scaling.yaml'), 'utf8');
-  writeFileSync(file, text.replace('cpu: "1"', 'cpu: 100m').replace('workersPerPod: 2', 'workersPerPod: 64'));
+  writeFileSync(file, text.replace('cpu: "1"', 'cpu: 100m').replace('workersPerPod: 1', 'workersPerPod: 64'));
   const { code, stdout } = await corelane(['check', '-f', file, '--node-cpu', '4']);
   expect(code).toBe(2);
   const lines = stdout.split('\n');
