@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-faults bench-fleet bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
+.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-faults bench-fleet bench-first-hour bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -110,10 +110,11 @@ bench-runtime: build ## every fault on every major of Node.js, and what the work
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/runtime.ts
 
-demo: build cluster ## a React page on three nodes: 1,000 renders, and a table
-	@$(ENGINE); $(TOOLS); \
-	 images=$$(e2e/images.sh --load); export $$images; \
-	 $(NODE) e2e/demo.ts
+bench-first-hour: setup ## run, demo and test where nothing is cached, in an engine and folders of their own (30 min, root); PARTS=demo_cold for a part
+	@$(NODE) bench/first-hour.ts
+
+demo: ## a React page on three nodes: 1,000 renders, and a table
+	@e2e/demo.sh
 
 release: build ## every file of a release into dist/, nothing published (needs Linux; the first time it builds syft, some minutes)
 	@e2e/cluster/engine.sh up

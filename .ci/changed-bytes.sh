@@ -83,6 +83,12 @@ tiny_binary() { # CACHE
   GOMODCACHE=$work/$1 go_binary tiny v1.0.0 example.com/tiny example.com/tiny
 }
 
+# The way of most programs: one module for all of them, which stands in the repository.
+tiny_program() { # CACHE
+  program() { version=v1.0.0 package=example.com/tiny; }
+  GOMODCACHE=$work/$1 go_programs tiny
+}
+
 go_case() {
   BIN_DIR=$work
   if ! have go; then
@@ -95,6 +101,10 @@ go_case() {
   export GOPROXY=file://$work/proxy GOSUMDB=off GONOSUMDB=
   GO_SUM=/dev/null
   refused 'missing go.sum entry' tiny_binary cache-1
+  GO_MODULE_DIR=$work/module
+  mkdir "$GO_MODULE_DIR"
+  printf 'module example.com/all\n\ngo 1.22\n\nrequire example.com/tiny v1.0.0\n' >"$GO_MODULE_DIR/go.mod"
+  refused 'missing go.sum entry' tiny_program cache-1
   GO_SUM=$work/go.sum
   (
     GO_SUM=/dev/null GOMODCACHE=$work/cache-2
@@ -102,10 +112,15 @@ go_case() {
     # shellcheck disable=SC2016
     go_module_build example.com/tiny v1.0.0 bash -c 'GOFLAGS=-mod=mod go list -deps example.com/tiny && cp go.sum "$0"' "$work/go.sum"
   ) >/dev/null
+  cp "$work/go.sum" "$GO_MODULE_DIR/go.sum"
   taken tiny_binary cache-3
+  rm "$work/tiny-v1.0.0"
+  taken tiny_program cache-3
+  [[ -x $work/tiny-v1.0.0 ]] || die 'nothing was built'
   rm "$work/tiny-v1.0.0"
   go_proxy wrong
   refused 'checksum mismatch' tiny_binary cache-4
+  refused 'checksum mismatch' tiny_program cache-5
   [[ ! -e $work/tiny-v1.0.0 ]] || die 'a program was built from changed source'
 }
 
@@ -125,10 +140,10 @@ release() { # writes and signs what describes the archive in $mirror
 }
 hash() { sha256sum "$1" | cut -d' ' -f1; }
 
-# bootstrap: only up to the downloads, which is all that a mirror has a say in.
+# bootstrap: only up to the unpacking, which is all that a mirror has a say in.
 bootstrap() {
   rm -rf "$work/root"
-  debootstrap_checked sid "$work/root" "file://$mirror" --variant=minbase --download-only
+  mmdebstrap_checked sid "$work/root" --variant=extract --include=apt --format=directory <<<"copy://$mirror sid main"
 }
 
 # altered FILE WORD MESSAGE: the mirror serves WORD instead of what it is; then all is as before.
@@ -146,7 +161,7 @@ debian_case() {
     say 'stand-ins are made by root on Debian only: nothing is downloaded here'
     return
   fi
-  apt_install debootstrap debian-archive-keyring gpgv gpg gpg-agent
+  apt_install mmdebstrap debian-archive-keyring gpgv gpg gpg-agent
   mirror=$work/mirror
   arch=$(dpkg --print-architecture)
   export GNUPGHOME=$work/gpg
@@ -163,14 +178,14 @@ debian_case() {
   DEBIAN_KEYRING=$work/none.gpg
   refused 'no keyring of the Debian archive' bootstrap
   DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
-  refused 'signed by unknown key' bootstrap
+  refused 'NO_PUBKEY' bootstrap
   DEBIAN_KEYRING=$work/tiny.gpg
   taken bootstrap
-  altered dists/sid/InRelease 's/^Description: tiny/Description: tinx/' 'Invalid Release signature'
-  altered "dists/sid/main/binary-$arch/Packages" 's/^Version: 1/Version: 2/' "Couldn't download .*Packages"
-  altered pool/apt.deb 's/debian-binary/debian-binarx/' "Couldn't download packages: apt"
+  altered dists/sid/InRelease 's/^Description: tiny/Description: tinx/' 'BADSIG|invalid'
+  altered "dists/sid/main/binary-$arch/Packages" 's/^Version: 1/Version: 2/' 'Hash Sum mismatch|unexpected size'
+  altered pool/apt.deb 's/debian-binary/debian-binarx/' 'Hash Sum mismatch|unexpected size'
   rm "$mirror/dists/sid/InRelease"
-  refused 'Release' bootstrap
+  refused 'does not have a Release file' bootstrap
   gpgconf --kill all
 }
 

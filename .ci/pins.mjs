@@ -37,16 +37,34 @@ for (const version of NODE_VERSIONS) {
 expect(sums.has(`npm@${env.NPM_VERSION}`), `npm.sums: npm@${env.NPM_VERSION} is missing`);
 
 // Go: the modules of the programs; Go itself refuses to build if one of their dependencies is missing.
-const modules = new Set(
-  read('e2e/cluster/go.sum')
+const hashed = (path) =>
+  new Set(
+    read(path)
+      .split('\n')
+      .map((line) => line.split(' h1:')[0]),
+  );
+const script = read('e2e/cluster/pin-go.sh');
+const own = hashed('e2e/cluster/go.sum');
+for (const [, module, variable] of script.matchAll(/pin "\$\w+" (\S+) "\$(\w+)"/g)) {
+  const name = module.startsWith('$') ? script.match(`${module.slice(1)}=(\\S+)`)[1] : module;
+  expect(own.has(`${name} ${env[variable]}`), `go.sum: ${name} ${env[variable]} is missing; run e2e/cluster/pin-go.sh`);
+}
+// One module for most: what it requires is what versions.env says.
+const required = new Set(
+  read('e2e/cluster/build/go.mod')
     .split('\n')
-    .map((line) => line.split(' h1:')[0]),
+    .map((line) => line.trim().replace(/^require /, '')),
 );
-for (const [, module, variable] of read('e2e/cluster/pin-go.sh').matchAll(/pin "\$\w+" (\S+) "\$(\w+)"/g)) {
-  const name = module.startsWith('$') ? read('e2e/cluster/pin-go.sh').match(`${module.slice(1)}=(\\S+)`)[1] : module;
+const shared = hashed('e2e/cluster/build/go.sum');
+for (const [, name, variable] of script.matchAll(/-require "([^@"]+)@\$(\w+)"/g)) {
+  const id = `${name} ${env[variable]}`;
+  expect(required.has(id), `build/go.mod: does not require ${id}; run e2e/cluster/pin-go.sh`);
+  expect(shared.has(id), `build/go.sum: ${id} is missing; run e2e/cluster/pin-go.sh`);
+}
+for (const [, version] of read('e2e/cluster/build/go.mod').matchAll(/=> k8s\.io\/\S+ (\S+)/g)) {
   expect(
-    modules.has(`${name} ${env[variable]}`),
-    `go.sum: ${name} ${env[variable]} is missing; run e2e/cluster/pin-go.sh`,
+    version === env.KUBERNETES_STAGING_VERSION,
+    `build/go.mod: replaces with ${version}; run e2e/cluster/pin-go.sh`,
   );
 }
 

@@ -12,24 +12,32 @@ set -- "${projects[@]}"
 results=$STATE_DIR/results
 mkdir -p "$results"
 
-e2e/cluster/engine.sh up
-eval "$(e2e/cluster/engine.sh env)"
-tools=$(e2e/cluster/tools.sh)
-export PATH=$tools:$PATH
-load=
-[[ " $* " != *' e2e '* ]] || load=--load
-images=$(e2e/images.sh $load)
-# shellcheck disable=SC2046,SC2086
-export $images
-export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
+# prepare: what the projects need, but for those that only compute. Where nothing is cached, programs are compiled while
+# images are made.
+prepare() {
+  local load='' tools=(kubectl helm kubeconform) compiled
+  e2e/cluster/engine.sh up
+  use_engine
+  if [[ " $* " == *' e2e '* ]]; then
+    load=--load
+    tools+=(kind)
+  fi
+  compile "${tools[@]}" &
+  compiled=$!
+  e2e/images.sh $load >"$results/images"
+  wait "$compiled"
+}
+compile() {
+  [[ " ${projects[*]} " != *' api '* ]] || e2e/cluster/component-images.sh etcd kube-apiserver kube-controller-manager >/dev/null
+  e2e/cluster/tools.sh "$@" >"$results/tools"
+}
 
-failed=0
-for project in "$@"; do
+run_project() {
+  local project=$1 workers=
   say "Running the $project tests"
   # One file after the other where files share a cluster. Those of the api project only share a server, with a namespace
   # each, those of the sidecar project an engine; they wait most of their time: for leases, windows, back-offs,
   # containers.
-  workers=
   [[ $project == unit ]] || workers=--runInBand
   [[ $project != api ]] || workers=--maxWorkers=3
   [[ $project != sidecar ]] || workers=--maxWorkers=2
@@ -38,7 +46,28 @@ for project in "$@"; do
   # Run even after a failure: one run should show all that is broken.
   node_modules/.bin/node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js \
     --selectProjects "$project" $workers "${jest_options[@]}" --ci --json --outputFile="$results/$project.json" || failed=1
-done
+}
+
+failed=0
+if [[ $* == unit ]]; then
+  run_project unit
+else
+  CORELANE_LINES=1 prepare "$@" &
+  prepared=$!
+  trap 'kill_tree "$prepared"' EXIT
+  # It wants nothing of what is being prepared.
+  [[ " $* " != *' unit '* ]] || run_project unit
+  wait "$prepared"
+  trap - EXIT
+  use_engine
+  PATH=$(cat "$results/tools"):$PATH
+  # shellcheck disable=SC2046
+  export PATH $(cat "$results/images")
+  export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
+  for project in "$@"; do
+    [[ $project == unit ]] || run_project "$project"
+  done
+fi
 prefix=
 [[ $* != e2e ]] || prefix='e2e: '
 node_modules/.bin/node .ci/summary.mjs "$prefix" "$@" || failed=1

@@ -18,13 +18,13 @@ content_tag() {
 
 # build NAME TAG ARG...: unless the engine has it.
 build() {
-  local image=$STANDIN/$1:$2
+  local name=$1 image=$STANDIN/$1:$2
   shift 2
   if image_exists "$image"; then
     cached "Building image $image"
   else
     # The host's network: a bare machine's bridge may not reach the package mirror.
-    step "Building image $image (about 30 s)" "image-${image##*/}" \
+    step "Building image $image (about 30 s)" "image-$name" \
       docker build --network=host "${base_args[@]}" -t "$image" "$@"
   fi
 }

@@ -6,7 +6,7 @@
 #   NODE_IMAGE=node:24-trixie-slim      or   NODE_IMAGE=corelane.local/node:24-trixie-slim
 #
 # for `docker build --build-arg DEBIAN_IMAGE=...`. Pulled where a registry can be
-# reached; else stand-ins made by debootstrap from this machine's Debian mirror.
+# reached; else stand-ins made by mmdebstrap from this machine's Debian mirror.
 # Stand-ins are for tests on this machine only: they carry its trust store.
 # With CORELANE_RELEASE=1 there is none: the official images, by digest, or an error.
 # Default: debian node. kind-node is the Debian release that node-image.sh needs.
@@ -28,58 +28,61 @@ updates_suite() { # the machine's own, if it has one
 }
 
 debian_stand_in() { # SUITE TAG
-  local suite=$1 tag=$2 root main security
+  local suite=$1 tag=$2 work main security
   # apt knows a repository's label only after an update.
   main=$(mirror Debian)
   [[ -n $main ]] || { apt-get update; main=$(mirror Debian); }
   [[ -n $main ]] || { echo "no Debian mirror in this machine's apt sources"; return 1; }
   security=$(mirror Debian-Security)
-
-  root=$(mktemp -d)
+  work=$(mktemp -d)
   # shellcheck disable=SC2064
-  trap "rm -rf --one-file-system '$root'" EXIT
-  debootstrap_checked "$suite" "$root" "$main" --variant=minbase
+  trap "rm -rf '$work'" EXIT
+  {
+    echo "$main $suite main"
+    [[ -z $(updates_suite) ]] || echo "$main $suite-updates main"
+    [[ -z $security ]] || echo "$security $suite-security main"
+  } >"$work/sources"
 
   # What the slim images leave out, now and in later installs.
-  cat >"$root/etc/dpkg/dpkg.cfg.d/slim" <<'DPKG'
-path-exclude /usr/share/doc/*
-path-include /usr/share/doc/*/copyright
-path-exclude /usr/share/man/*
-path-exclude /usr/share/info/*
-path-exclude /usr/share/lintian/*
-path-exclude /usr/share/locale/*
+  cat >"$work/slim" <<'DPKG'
+path-exclude=/usr/share/doc/*
+path-include=/usr/share/doc/*/copyright
+path-exclude=/usr/share/man/*
+path-exclude=/usr/share/info/*
+path-exclude=/usr/share/lintian/*
+path-exclude=/usr/share/locale/*
 DPKG
-  find "$root/usr/share/doc" -type f ! -name copyright -delete
-  find "$root/usr/share/doc" -mindepth 1 -type d -empty -delete
-  rm -rf "$root"/usr/share/{man,info,lintian,locale}/* "$root"/var/cache/apt/* \
-    "$root"/var/lib/apt/lists/* "$root"/var/log/*.log "$root"/var/cache/debconf/*-old
-
-  rm -f "$root/etc/apt/sources.list"
-  {
-    echo "deb $main $suite main"
-    [[ -z $(updates_suite) ]] || echo "deb $main $suite-updates main"
-    [[ -z $security ]] || echo "deb $security $suite-security main"
-  } >"$root/etc/apt/sources.list"
   # The same three habits as the official image: no service starts, no package
   # archive stays, no translations are fetched.
-  printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
-  chmod 755 "$root/usr/sbin/policy-rc.d"
-  cat >"$root/etc/apt/apt.conf.d/slim" <<'APT'
+  cat >"$work/apt" <<'APT'
 DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true"; };
 Dir::Cache::pkgcache "";
 Dir::Cache::srcpkgcache "";
 Acquire::Languages "none";
 Acquire::GzipIndexes "true";
 APT
+  printf '#!/bin/sh\nexit 101\n' >"$work/policy-rc.d"
+  sed 's/^/deb /' "$work/sources" >"$work/sources.list"
 
   # Machines without a registry often trust a certificate authority of their own
   # (a filtering proxy). Without it `npm ci` in a build fails: unknown issuer.
-  install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root$TRUST_FILE"
-  install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/ca-certificates.crt"
-
-  tar -C "$root" --numeric-owner --exclude='./dev/*' --exclude='./proc/*' --exclude='./sys/*' -c . |
-    docker import --change "ENV NODE_EXTRA_CA_CERTS=$TRUST_FILE SSL_CERT_FILE=$TRUST_FILE" \
-      --change 'CMD ["bash"]' --message "debootstrap stand-in, not for release" - "$tag"
+  cat >"$work/hook" <<'HOOK'
+#!/bin/sh
+set -e
+cd "$(dirname "$0")"
+install -D -m 644 slim "$1/etc/dpkg/dpkg.cfg.d/slim"
+install -D -m 644 apt "$1/etc/apt/apt.conf.d/slim"
+install -D -m 644 sources.list "$1/etc/apt/sources.list"
+install -D -m 755 policy-rc.d "$1/usr/sbin/policy-rc.d"
+install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$1$TRUST_FILE"
+install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$1/etc/ssl/certs/ca-certificates.crt"
+rm -rf "$1"/var/log/*.log "$1"/var/cache/debconf/*-old
+HOOK
+  chmod 755 "$work/hook"
+  TRUST_FILE=$TRUST_FILE mmdebstrap_checked "$suite" "$work/root.tar" --variant=minbase \
+    --dpkgopt="$work/slim" --aptopt='Acquire::Languages "none"' --customize-hook="$work/hook" <"$work/sources"
+  docker import --change "ENV NODE_EXTRA_CA_CERTS=$TRUST_FILE SSL_CERT_FILE=$TRUST_FILE" \
+    --change 'CMD ["bash"]' --message "mmdebstrap stand-in, not for release" "$work/root.tar" "$tag"
 }
 
 # The official Node image is Debian plus Node, npm and a user `node` (1000). Here
@@ -133,8 +136,13 @@ resolve_debian() { # SUITE-slim IMAGE -> sets resolved
   if ! image_exists "$tag" && pull "$image"; then resolved=$pulled; return; fi
   resolved=$tag
   if image_exists "$tag"; then return; fi
-  apt_install debootstrap debian-archive-keyring gpgv
-  step "Making a stand-in for $image by debootstrap (about 30 s), once" "base-$suite" debian_stand_in "$suite" "$tag"
+  # In a subshell, which gives the lock back: two of these are never held in two orders.
+  (
+    lock "base-$suite"
+    if image_exists "$tag"; then exit; fi
+    apt_install mmdebstrap debian-archive-keyring gpgv
+    step "Making a stand-in for $image by mmdebstrap (about 20 s), once" "base-$suite" debian_stand_in "$suite" "$tag"
+  )
 }
 
 resolve_node() {
@@ -143,7 +151,10 @@ resolve_node() {
   if ! image_exists "$tag"; then
     if pull "$NODE_BASE"; then resolved=$pulled; return; fi
     resolve_debian "$DEBIAN_BASE"
-    step "Making a stand-in for $NODE_BASE (about 15 s), once" base-node node_stand_in "$resolved" "$tag"
+    (
+      lock base-node
+      image_exists "$tag" || step "Making a stand-in for $NODE_BASE (about 15 s), once" base-node node_stand_in "$resolved" "$tag"
+    )
   fi
   resolved=$tag
 }
@@ -156,7 +167,6 @@ if release; then
   done
 fi
 use_engine
-lock base-images
 for image in "$@"; do
   case $image in
     debian) resolve_debian "$DEBIAN_BASE"; echo "DEBIAN_IMAGE=$resolved" ;;

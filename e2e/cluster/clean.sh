@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # clean.sh [--dry-run]: removes all that these scripts made on this machine, and
 # nothing else: cluster, test API servers, images named corelane.local/*, the
-# engine if it is ours, .state and the cache. The next start builds anew (about
-# half an hour where there is no registry). Not touched: Debian packages, Go's
+# engine if it is ours, .state and the cache. The next start builds anew (some
+# minutes where there is no registry). Not touched: Debian packages, Go's
 # own caches, kind's Docker network, and images that were pulled.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

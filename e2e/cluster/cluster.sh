@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# cluster.sh up      a kind cluster `corelane` of three nodes is up and healthy;
-#                    prints the path of its kubeconfig (.state/kubeconfig)
+# cluster.sh up [--quick]  a kind cluster `corelane` of three nodes is up and healthy;
+#                    prints the path of its kubeconfig (.state/kubeconfig).
+#                    --quick (the demo): without metrics-server and NetworkPolicy, with Debian's containerd, if there
+#                    is no cluster yet; docs/adr/0029-two-node-images.md
 # cluster.sh down    deletes it (images and other caches stay)
 # cluster.sh status  shows it; exit code 0 if it is healthy
 #
@@ -36,15 +38,17 @@ healthy() {
   ready=$(kubectl --request-timeout=4s get nodes \
     -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}') || return 1
   [[ $ready == $'True\nTrue\nTrue' ]] || return 1
-  ready=$(kubectl --request-timeout=4s -n kube-system get deployment coredns metrics-server \
-    -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Available")].status}{"\n"}{end}') || return 1
-  [[ $ready == $'True\nTrue' ]] || return 1
+  [[ $(available deployment coredns) == True ]] || return 1
+  [[ -z $quick ]] || return 0
+  [[ $(available deployment metrics-server) == True ]] || return 1
   # Only stand-in nodes have it: "desired ready".
   ready=$(kubectl --request-timeout=4s -n kube-system get daemonset kube-network-policies --ignore-not-found \
     -o jsonpath='{.status.desiredNumberScheduled} {.status.numberReady}') || return 1
   [[ -z $ready || $ready == '3 3' ]] || return 1
-  [[ $(kubectl --request-timeout=4s get apiservice v1beta1.metrics.k8s.io \
-    -o jsonpath='{.status.conditions[?(@.type=="Available")].status}') == True ]]
+  [[ $(available apiservice v1beta1.metrics.k8s.io) == True ]]
+}
+available() { # KIND NAME -> the status of its condition Available
+  kubectl --request-timeout=4s -n kube-system get "$@" -o jsonpath='{.status.conditions[?(@.type=="Available")].status}'
 }
 
 export_kubeconfig() {
@@ -140,17 +144,8 @@ create() {
 }
 
 finish() {
-  if is_stand_in "$image"; then
-    configure_network
-    sed "s/KUBE_NETWORK_POLICIES_VERSION/$KUBE_NETWORK_POLICIES_VERSION/" "$CLUSTER_DIR/kube-network-policies.yaml" |
-      kubectl apply --server-side -f -
-  fi
-  # kubeadm gives kube-proxy no share of the CPU, managed clusters do (100m). Without one it was up to 15 s late with a
-  # pod that had gone as soon as renders took all of a node (median 2 s).
-  kubectl -n kube-system set resources daemonset kube-proxy --requests=cpu=100m
-  # metrics-server ends, and waits 10 s, if Services do not work yet.
-  kubectl -n kube-system rollout status daemonset kube-proxy --timeout=60s
-  sed "s/METRICS_SERVER_VERSION/$METRICS_SERVER_VERSION/" "$CLUSTER_DIR/metrics-server.yaml" | kubectl apply --server-side -f -
+  if is_stand_in "$image"; then configure_network; fi
+  [[ -n $quick ]] || add_addons
   if ! wait_until 180 healthy; then
     kubectl get nodes,pods -A -o wide
     kubectl -n kube-system describe pods | tail -40
@@ -158,6 +153,20 @@ finish() {
   fi
   local node
   for node in $(node_containers running); do docker exec "$node" touch $finished; done
+}
+
+# What tests count on, and a demo does not.
+add_addons() {
+  # kubeadm gives kube-proxy no share of the CPU, managed clusters do (100m). Without one it was up to 15 s late with a
+  # pod that had gone as soon as renders took all of a node (median 2 s).
+  kubectl -n kube-system set resources daemonset kube-proxy --requests=cpu=100m
+  # metrics-server ends, and waits 10 s, if Services do not work yet.
+  kubectl -n kube-system rollout status daemonset kube-proxy --timeout=60s
+  if is_stand_in "$image"; then
+    sed "s/KUBE_NETWORK_POLICIES_VERSION/$KUBE_NETWORK_POLICIES_VERSION/" "$CLUSTER_DIR/kube-network-policies.yaml" |
+      kubectl apply --server-side -f -
+  fi
+  sed "s/METRICS_SERVER_VERSION/$METRICS_SERVER_VERSION/" "$CLUSTER_DIR/metrics-server.yaml" | kubectl apply --server-side -f -
 }
 
 delete() {
@@ -173,12 +182,14 @@ up() {
   use_engine
   lock cluster
   PATH=$("$CLUSTER_DIR/tools.sh" kind kubectl):$PATH
-  image=$("$CLUSTER_DIR/node-image.sh")
+  image=$("$CLUSTER_DIR/node-image.sh" ${quick:+--quick})
   existing=$(node_containers all)
   if [[ -n $existing ]]; then
     if [[ $(image_of_control_plane) != "$(docker image inspect -f '{{.Id}}' "$image")" ]]; then
       say "the cluster runs another node image than $image"
     elif nodes_up && export_kubeconfig; then
+      # A quick one of the same image (pulled) gets what it lacks.
+      [[ -n $quick || -n $(kubectl -n kube-system get deployment metrics-server --ignore-not-found -o name) ]] || add_addons
       if healthy; then return; fi
       # It may just be starting, or under somebody's load: do not take it away yet.
       say "the cluster is not healthy; giving it 60 s"
@@ -193,7 +204,7 @@ up() {
   # A cluster that came up half is of no use to anybody; the log tells why.
   trap 'kind delete cluster --name "$CLUSTER_NAME" --kubeconfig "$KUBECONFIG" >/dev/null 2>&1' EXIT
   step "Creating a kind cluster of 3 nodes (about 30 s)" cluster-create create
-  step "Waiting for nodes, CoreDNS and metrics-server (about 20 s)" cluster-finish finish
+  step "Waiting for nodes, CoreDNS$([[ -n $quick ]] || echo " and metrics-server") (about 20 s)" cluster-finish finish
   trap - EXIT
 }
 
@@ -212,12 +223,16 @@ status() {
   PATH=$("$CLUSTER_DIR/tools.sh" kind kubectl):$PATH
   docker ps -a --filter "label=io.x-k8s.kind.cluster=$CLUSTER_NAME" --format 'table {{.Names}}\t{{.Image}}\t{{.Status}}'
   nodes_up && export_kubeconfig && kubectl get nodes,pods -A -o wide
+  # A quick one is healthy, too.
+  [[ -n $(kubectl -n kube-system get deployment metrics-server --ignore-not-found -o name 2>/dev/null) ]] || quick=1
   if nodes_up && healthy; then echo "healthy"; else echo "not healthy"; return 1; fi
 }
 
+quick=
+[[ ${2:-} != --quick ]] || quick=1
 case ${1:-} in
   up) up; echo "$CLUSTER_KUBECONFIG" ;;
   down) down ;;
   status) status ;;
-  *) die "usage: cluster.sh up|down|status" ;;
+  *) die "usage: cluster.sh up [--quick]|down|status" ;;
 esac

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# component-images.sh NAME...: makes images of cluster components available in
+# component-images.sh NAME... [-- PROGRAM...]: makes images of cluster components available in
 # the engine and prints their names in the given order, one per line. NAME is one
 # of kube-apiserver, kube-controller-manager, kube-scheduler, kube-proxy, etcd,
 # coredns, metrics-server, kube-network-policies.
@@ -7,23 +7,29 @@
 # Pulled from registry.k8s.io where it can be reached, else built from source
 # (k8s-binaries.sh) as corelane.local/NAME:VERSION. Programs are at the paths
 # of the official images, so manifests and scripts need not know the difference.
+# PROGRAM is built along with theirs, which is quicker than one after the other.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+source "$CLUSTER_DIR/gobuild.sh"
 
-describe() { # NAME -> sets official version group programs path
+describe() { # NAME -> sets official version programs path
   local k8s=$KUBERNETES_VERSION
   path=/usr/local/bin programs=("$1")
   case $1 in
-    kube-apiserver | kube-controller-manager) official=registry.k8s.io/$1:$k8s version=$k8s group=apiserver ;;
-    kube-scheduler | kube-proxy) official=registry.k8s.io/$1:$k8s version=$k8s group=kubernetes ;;
-    etcd) official=registry.k8s.io/etcd:${ETCD_VERSION#v}-0 version=$ETCD_VERSION group=etcd programs=(etcd etcdctl) ;;
-    coredns) official=registry.k8s.io/coredns/coredns:$COREDNS_VERSION version=$COREDNS_VERSION group=addons path=/ ;;
+    kube-apiserver | kube-controller-manager | kube-scheduler | kube-proxy) official=registry.k8s.io/$1:$k8s version=$k8s ;;
+    etcd) official=registry.k8s.io/etcd:${ETCD_VERSION#v}-0 version=$ETCD_VERSION programs=(etcd etcdctl) ;;
+    coredns) official=registry.k8s.io/coredns/coredns:$COREDNS_VERSION path=/
+      version=$(binary coredns) version=${version##*/coredns-} ;;
     metrics-server) official=registry.k8s.io/metrics-server/metrics-server:$METRICS_SERVER_VERSION \
-      version=$METRICS_SERVER_VERSION group=addons path=/ ;;
+      version=$METRICS_SERVER_VERSION path=/ ;;
     # The official one hands packets over by nftables' "queue", which not every kernel has.
-    kube-network-policies) official= version=$KUBE_NETWORK_POLICIES_VERSION-$(hash_of "$CLUSTER_DIR/kube-network-policies/queue.go") \
-      group=network-policies path=/ ;;
+    kube-network-policies) official= path=/ \
+      version=$KUBE_NETWORK_POLICIES_VERSION-$(hash_of "$CLUSTER_DIR/kube-network-policies/queue.go") ;;
     *) die "component-images.sh: no component $1" ;;
   esac
+}
+
+program_file() { # PROGRAM
+  if [[ $1 == kube-network-policies ]]; then echo "$BIN_DIR/$1-$version"; else binary "$1"; fi
 }
 
 # Static Go programs need nothing around them. kube-proxy does: it calls iptables.
@@ -35,13 +41,11 @@ component_image() { # NAME TAG
   mkdir -p "$context/rootfs$path" "$context/rootfs/tmp"
   chmod 1777 "$context/rootfs/tmp"
   for program in "${programs[@]}"; do
-    cp "$BIN_DIR/$program-$version" "$context/rootfs$path/$program"
+    place "$(program_file "$program")" "$context/rootfs$path/$program"
   done
   {
     if [[ $name == kube-proxy ]]; then
-      echo "FROM $base"
-      echo "RUN apt-get update && apt-get install -y --no-install-recommends iptables nftables conntrack kmod \\"
-      echo " && rm -rf /var/lib/apt/lists/*"
+      echo "FROM $proxy_base"
     else
       echo "FROM scratch"
     fi
@@ -52,16 +56,48 @@ component_image() { # NAME TAG
   DOCKER_BUILDKIT=0 docker build --network=host --label corelane.local/component=1 -t "$tag" "$context"
 }
 
+# What kube-proxy's image is made on: it takes longer than all others, and needs no program.
+proxy_base=$STANDIN/kube-proxy-base:$(hash_of "$DEBIAN_BASE" "${BASH_SOURCE[0]}")
+make_proxy_base() {
+  local base
+  image_exists "$proxy_base" && return
+  base=$("$CLUSTER_DIR/base-images.sh" debian | sed -n 's/^DEBIAN_IMAGE=//p')
+  step "Preparing the image of kube-proxy" kube-proxy-base proxy_base_image "$base"
+}
+proxy_base_image() {
+  printf '%s\n' "FROM $1" 'RUN apt-get update \
+ && apt-get install -y --no-install-recommends iptables nftables conntrack kmod \
+ && rm -rf /var/lib/apt/lists/*' | DOCKER_BUILDKIT=0 docker build --network=host -t "$proxy_base" -
+}
+
 use_engine
 lock component-images
-for name in "$@"; do
+declare -A found=()
+names=() to_build=() needs=()
+while (($#)) && [[ $1 != -- ]]; do names+=("$1"); shift; done
+(($# == 0)) || { shift; needs=("$@"); }
+for name in "${names[@]}"; do
   describe "$name"
   tag=$STANDIN/$name:$version
-  if image_exists "$tag"; then echo "$tag"; continue; fi
-  if [[ -n $official ]] && pull "$official"; then echo "$pulled"; continue; fi
-  "$CLUSTER_DIR/k8s-binaries.sh" "$group"
-  base=
-  [[ $name != kube-proxy ]] || base=$("$CLUSTER_DIR/base-images.sh" debian | sed -n 's/^DEBIAN_IMAGE=//p')
-  step "Packing $name $version as an image" "image-$name" component_image "$name" "$tag"
-  echo "$tag"
+  if image_exists "$tag"; then
+    found[$name]=$tag
+  elif [[ -n $official ]] && pull "$official"; then
+    found[$name]=$pulled
+  else
+    to_build+=("$name")
+  fi
 done
+if ((${#to_build[@]} + ${#needs[@]})); then
+  export CORELANE_LINES=1
+  for name in "${to_build[@]}"; do describe "$name"; needs+=("${programs[@]}"); done
+  beside=
+  if [[ " ${to_build[*]} " == *' kube-proxy '* ]]; then make_proxy_base & beside=$!; fi
+  "$CLUSTER_DIR/k8s-binaries.sh" "${needs[@]}"
+  [[ -z $beside ]] || wait "$beside"
+  for name in "${to_build[@]}"; do
+    describe "$name"
+    found[$name]=$STANDIN/$name:$version
+    step "Packing $name $version as an image" "image-$name" component_image "$name" "${found[$name]}"
+  done
+fi
+for name in "${names[@]}"; do echo "${found[$name]}"; done

@@ -1,5 +1,137 @@
 # shellcheck shell=bash disable=SC2034
 # Builds Go programs of other projects into $BIN_DIR. Source it after lib.sh.
+#
+# Nearly all of them come from one module, build/go.mod: Kubernetes, etcd, containerd, helm and the others then share
+# what they have in common (client-go, grpc, ...), which is compiled once and not five times. The few that do not fit in
+# there are built in a throw-away module each (go_module_build).
+
+GO_MODULE_DIR=$CLUSTER_DIR/build
+
+# Another toolchain would be one more download, which no go.sum names. DWARF is of use to a debugger only, and takes a
+# sixth of the time. GOGC: a compiler is a short process, in which there is little to collect.
+export GOWORK=off GOTOOLCHAIN=local GOGC=${GOGC:-400}
+GO_FLAGS='-mod=readonly -trimpath -buildvcs=false'
+GO_COMPILER_FLAGS=-gcflags=all=-dwarf=false
+
+# Seconds that a hundred packages take on one core. Estimates are made of it.
+SECONDS_PER_100_PACKAGES=20
+
+GO_PROGRAMS=(
+  kube-apiserver kube-controller-manager kube-scheduler kube-proxy kubelet kubeadm kubectl etcd etcdctl coredns
+  metrics-server kind helm containerd containerd-shim-runc-v2 ctr crictl ptp loopback host-local portmap
+)
+
+# program NAME, of these: sets version and package.
+program() {
+  case $1 in
+    kube-apiserver | kube-controller-manager | kube-scheduler | kube-proxy | kubelet | kubeadm | kubectl)
+      version=$KUBERNETES_VERSION package=k8s.io/kubernetes/cmd/$1 ;;
+    etcd) version=$ETCD_VERSION package=go.etcd.io/etcd/server/v3 ;;
+    etcdctl) version=$ETCD_VERSION package=go.etcd.io/etcd/etcdctl/v3 ;;
+    kind) version=$KIND_VERSION package=sigs.k8s.io/kind ;;
+    helm) version=$HELM_VERSION package=helm.sh/helm/v3/cmd/helm ;;
+    # Not the whole of it: the plug-ins of kubeadm's Corefile.
+    coredns) version=$COREDNS_VERSION-$(hash_of "$GO_MODULE_DIR/coredns/main.go") package=./coredns ;;
+    metrics-server) version=$METRICS_SERVER_VERSION package=sigs.k8s.io/metrics-server/cmd/metrics-server ;;
+    containerd | containerd-shim-runc-v2 | ctr)
+      version=$CONTAINERD_VERSION package=github.com/containerd/containerd/v2/cmd/$1 ;;
+    ptp | loopback) version=$CNI_PLUGINS_VERSION package=github.com/containernetworking/plugins/plugins/main/$1 ;;
+    host-local) version=$CNI_PLUGINS_VERSION package=github.com/containernetworking/plugins/plugins/ipam/$1 ;;
+    portmap) version=$CNI_PLUGINS_VERSION package=github.com/containernetworking/plugins/plugins/meta/$1 ;;
+    crictl) version=$CRICTL_VERSION package=sigs.k8s.io/cri-tools/cmd/crictl ;;
+    *) die "gobuild.sh: no program $1 in build/go.mod" ;;
+  esac
+}
+
+# binary NAME: prints where it is, or will be.
+binary() {
+  local version package
+  program "$1"
+  echo "$BIN_DIR/$1-$version"
+}
+
+# Several read their version from here; kubeadm refuses to work without one. The linker passes over what a program has
+# not got.
+go_ldflags() {
+  local version=${KUBERNETES_VERSION#v} package
+  printf -- '-s -w '
+  for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    printf -- '-X %s.gitVersion=%s -X %s.gitMajor=%s -X %s.gitMinor=%s -X %s.gitTreeState=clean ' \
+      "$package" "$KUBERNETES_VERSION" "$package" "${version%%.*}" "$package" "$(cut -d. -f2 <<<"$version")" "$package"
+  done
+  printf -- '-X github.com/containerd/containerd/v2/version.Version=%s ' "$CONTAINERD_VERSION"
+  printf -- '-X sigs.k8s.io/cri-tools/pkg/version.Version=%s ' "$CRICTL_VERSION"
+  printf -- '-X helm.sh/helm/v3/internal/version.version=%s' "$HELM_VERSION"
+}
+
+# go_programs NAME...: builds those that are not there, all with one `go build`.
+go_programs() {
+  local name version package names=() packages=() count
+  for name in "$@"; do [[ -x $(binary "$name") ]] || names+=("$name"); done
+  ((${#names[@]})) || return 0
+  # Taken only if something is to be built, so that nobody with everything in the cache waits for a run that builds.
+  lock go-programs
+  for name in "${names[@]}"; do
+    program "$name"
+    [[ -x $BIN_DIR/$name-$version ]] || packages+=("$package")
+  done
+  ((${#packages[@]})) || return 0
+  have go || die "Go is needed to build ${names[*]} (no registry in reach to pull from)"
+  step 'Fetching Go modules' go-modules go_fetch "${packages[@]}"
+  count=$(wc -l <"$LOG_DIR/go-packages")
+  plan_note expect first go-build $(seconds_for "$count")
+  step "Compiling $(named "${names[@]}"): $count packages$(about_packages "$count"), once" go-build go_build "$count" "${packages[@]}"
+}
+
+named() { if (($# > 4)); then echo "$# programs ($1, $2, $3, ...)"; else (IFS=' '; echo "$*"); fi; }
+seconds_for() { echo $((5 + $1 * SECONDS_PER_100_PACKAGES / 100 / $(cores))); } # PACKAGES
+about_packages() { # COUNT
+  (($1 < 100)) || echo ", about $(about "$(seconds_for "$1")") on $(cores) cores"
+}
+cores() { nproc 2>/dev/null || sysctl -n hw.ncpu; }
+
+in_go_module() { # COMMAND...: CGO_ENABLED=0, for programs that run in any image
+  cd "$GO_MODULE_DIR"
+  GOFLAGS=$GO_FLAGS CGO_ENABLED=0 nice -n 10 "$@"
+}
+
+# Downloads what is missing, and notes which packages Go's cache has not got compiled.
+go_fetch() {
+  in_go_module go list -deps $GO_COMPILER_FLAGS -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' "$@" >"$LOG_DIR/go-packages"
+}
+
+go_build() { # COUNT PACKAGE...
+  local count=$1 out=$BIN_DIR/.go path name pid
+  shift
+  rm -rf "$out"
+  mkdir -p "$out"
+  in_go_module go build -v $GO_COMPILER_FLAGS -ldflags "$(go_ldflags)" -o "$out/" "$@" &
+  pid=$!
+  tell_share "$pid" "$count" "$LOG_DIR/go-build.log"
+  wait "$pid"
+  # Go names a program by the last part of its path; a build cut short leaves nothing that looks finished.
+  for path in "$out"/*; do
+    name=${path##*/}
+    [[ $name != server ]] || name=etcd
+    mv "$path" "$(binary "$name")"
+  done
+}
+
+# tell_share PID COUNT LOG: what a plan says of the build, every 20 s, until process PID ends.
+tell_share() {
+  local done_packages ticks=0
+  while kill -0 "$1" 2>/dev/null; do
+    sleep 0.5
+    ((++ticks % 40 == 0)) && [[ -n ${CORELANE_PLAN:-} ]] || continue
+    # A line per package.
+    done_packages=$(wc -l <"$3")
+    ((done_packages <= $2)) || done_packages=$2
+    plan_note share go-build $((100 * done_packages / ($2 + 1)))
+    say "  $done_packages of $2 packages are compiled" 2>&"$PROGRESS_FD"
+  done
+}
+
+# ---- Modules of their own ----------------------------------------------------
 
 # Hashes of all modules that go into these programs; pin-go.sh writes it.
 GO_SUM=$CLUSTER_DIR/go.sum
@@ -10,7 +142,7 @@ go_version() { go env GOVERSION | sed -E 's/^go([0-9.]+).*/\1/'; }
 
 # go_module_build MODULE VERSION COMMAND...: runs COMMAND in a throw-away module that
 # requires MODULE. Unlike `go install pkg@version` this also works for modules
-# with replace directives (Kubernetes, etcd), which go install refuses, and
+# with replace directives, which go install refuses, and
 # believes no hash but those in $GO_SUM: -mod=readonly adds none.
 go_module_build() {
   local module=$1 version=$2 dir
@@ -22,24 +154,8 @@ go_module_build() {
   cd "$dir" || return
   printf 'module corelane.local/build\n\ngo %s\n\nrequire %s %s\n' "$(go_version)" "$module" "$version" >go.mod
   cp "$GO_SUM" go.sum
-  # Another toolchain would be one more download, which go.sum does not name.
-  export GOFLAGS='-mod=readonly -trimpath -buildvcs=false' GOWORK=off GOTOOLCHAIN=local CGO_ENABLED=${CGO_ENABLED:-0}
-  [[ $module != k8s.io/kubernetes ]] || replace_staging_modules "$version"
+  export GOFLAGS=$GO_FLAGS CGO_ENABLED=${CGO_ENABLED:-0}
   "$@"
-}
-
-# Kubernetes' own go.mod points its staging modules (k8s.io/api, ...) at folders
-# that are not part of the published module; the same code is published as
-# k8s.io/X, of Kubernetes v1.N.P with the tag v0.N.P.
-replace_staging_modules() { # KUBERNETES_VERSION
-  local version=$1 gomod module
-  go mod download "k8s.io/kubernetes@$version"
-  gomod=$(go env GOMODCACHE)/cache/download/k8s.io/kubernetes/@v/$version.mod
-  # In a replace block, or required as v0.0.0.
-  for module in $(sed -nE -e 's#^[[:space:]]*(k8s\.io/[a-z0-9-]+) => \./staging.*#\1#p' \
-    -e 's#^[[:space:]]*(k8s\.io/[a-z0-9-]+) v0\.0\.0$#\1#p' "$gomod" | sort -u); do
-    go mod edit -replace "$module=$module@$KUBERNETES_STAGING_VERSION"
-  done
 }
 
 # go_binary NAME VERSION MODULE PACKAGE [LDFLAGS [TAGS]]: one program. Builds at
@@ -47,7 +163,7 @@ replace_staging_modules() { # KUBERNETES_VERSION
 go_binary() {
   local name=$1 version=$2 module=$3 package=$4 ldflags=${5:-} tags=${6:-}
   go_module_build "$module" "$version" \
-    nice -n 10 go build -ldflags "-s -w $ldflags" -tags "$tags" -o "$BIN_DIR/.$name-$version" "$package"
+    nice -n 10 go build $GO_COMPILER_FLAGS -ldflags "-s -w $ldflags" -tags "$tags" -o "$BIN_DIR/.$name-$version" "$package"
   # A build cut short must not leave something that looks finished.
   mv "$BIN_DIR/.$name-$version" "$BIN_DIR/$name-$version"
 }

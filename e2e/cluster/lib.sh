@@ -40,49 +40,8 @@ state_dir() {
   [[ -e $STATE_DIR/.gitignore ]] || echo '*' >"$STATE_DIR/.gitignore"
 }
 
-# ---- What a person sees ------------------------------------------------------
-
-# Logs get pasted into issues: no home directories, no clone paths.
-abbreviate() {
-  local text=$*
-  text=${text//"$CACHE_DIR"/'~/.cache/corelane'}
-  text=${text//"$CLONE_DIR/"/}
-  text=${text//"$HOME"/'~'}
-  printf '%s' "$text"
-}
-
-say() { printf '%s\n' "$(abbreviate "$*")" >&2; }
-die() { say "error: $*"; exit 1; }
-
-elapsed() { # SECONDS -> 7m12s
-  local s=$1
-  if ((s >= 60)); then printf '%dm%02ds' $((s / 60)) $((s % 60)); else printf '%ds' "$s"; fi
-}
-
-# step TITLE LOG COMMAND...: runs COMMAND (a function or a program) with its
-# output in $LOG_DIR/LOG.log and shows only TITLE and the time it took.
-# Not for use in a condition (if step ..., step ... || ...): bash would then
-# ignore set -e inside COMMAND.
-step() {
-  local title=$1 log=$LOG_DIR/$2.log rc start=$SECONDS
-  shift 2
-  printf '%s ... ' "$(abbreviate "$title")" >&2
-  set +e
-  (set -e; "$@") >"$log" 2>&1 </dev/null
-  rc=$?
-  set -e
-  if ((rc != 0)); then
-    printf 'FAILED after %s\n' "$(elapsed $((SECONDS - start)))" >&2
-    say "--- last 30 lines of $log"
-    tail -n 30 "$log" | while IFS= read -r line; do say "  $line"; done
-    say "--- the whole log: $log"
-    exit "$rc"
-  fi
-  printf 'done in %s\n' "$(elapsed $((SECONDS - start)))" >&2
-}
-
-# One line for a step that has nothing to do.
-cached() { say "$1 ... cached"; }
+# shellcheck source=progress.sh
+source "$CLUSTER_DIR/progress.sh"
 
 # wait_until SECONDS COMMAND...: polls five times a second; false after SECONDS.
 wait_until() {
@@ -111,7 +70,8 @@ lock() {
   exec {fd}>"$CACHE_DIR/lock/$1"
   held_locks[$1]=$fd
   if ! flock -n "$fd"; then
-    say "waiting for another run ($1) ..."
+    # Part of a plan is that its parts wait for each other.
+    [[ -n ${CORELANE_PLAN:-} ]] || say "waiting for another run ($1) ..."
     flock "$fd"
   fi
 }
@@ -133,6 +93,12 @@ detached() {
   disown
 }
 
+kill_tree() { # PID: and what it has started
+  local child
+  for child in $(pgrep -P "$1"); do kill_tree "$child"; done
+  kill "$1" 2>/dev/null || true
+}
+
 # ---- Debian packages ---------------------------------------------------------
 
 # apt_install PACKAGE...: installs what is missing. Services that a package
@@ -146,7 +112,8 @@ apt_install() {
   ((${#missing[@]})) || return 0
   have apt-get || die "needs the Debian packages: ${missing[*]}"
   [[ $(id -u) == 0 ]] || die "needs the Debian packages: ${missing[*]}. Install them, or run as root."
-  step "Installing Debian packages: ${missing[*]}" apt apt_install_now "${missing[@]}"
+  # In a subshell, which gives the lock back: who installs something may go on to call a script that does.
+  (lock apt; step "Installing Debian packages: ${missing[*]}" apt apt_install_now "${missing[@]}")
 }
 
 apt_install_now() {
@@ -215,7 +182,7 @@ pinned() {
 # ("Pulling from"), not on the download, which may be slow.
 # The engine asks, not this shell: it may have mirrors or a proxy of its own.
 pull() {
-  local log=$LOG_DIR/pull.log pid
+  local log=$LOG_DIR/pull-${1//[^a-z0-9.-]/-}.log pid
   pulled=$(pinned "$1") || pulled=$1
   image_exists "$pulled" && return 0
   registry_given_up && return 1
@@ -237,6 +204,9 @@ pull() {
   [[ $pulled == "$1" ]] || docker tag "$pulled" "$1"
 }
 pull_answered() { grep -q 'Pulling from' "$2" || ! kill -0 "$1"; }
+
+# place FILE PATH: a hard link where that can be; programs of a cluster are 500 MB.
+place() { ln -f "$1" "$2" 2>/dev/null || cp "$1" "$2"; }
 
 # The hash that names what is made from the given files and words.
 hash_of() {

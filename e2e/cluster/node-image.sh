@@ -1,39 +1,78 @@
 #!/usr/bin/env bash
-# node-image.sh: makes the image of the kind nodes available and prints its name: kindest/node where it can be pulled,
-# else corelane.local/kind-node:v1.N.P-HASH, built the way kind builds its own (images/base/Dockerfile and
+# node-image.sh [--quick]: makes the image of the kind nodes available and prints its name: kindest/node where it can be
+# pulled, else corelane.local/kind-node:..., built the way kind builds its own (images/base/Dockerfile and
 # pkg/build/nodeimage in kind's Go module, from which the static files come). The hash covers all inputs, so an old
 # image is never mistaken for a new one.
+#
+# With --quick (the demo) it has Debian's containerd, runc and CNI plug-ins, and no images of metrics-server and
+# kube-network-policies; docs/adr/0029-two-node-images.md. If the other one is there already, it is that one.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 
-image=$STANDIN/kind-node:$KUBERNETES_VERSION-$(hash_of "$KIND_VERSION $KIND_NODE_DEBIAN_SUITE" \
-  "$CONTAINERD_VERSION $RUNC_VERSION $CNI_PLUGINS_VERSION $CRICTL_VERSION" \
-  "$ETCD_VERSION $COREDNS_VERSION $METRICS_SERVER_VERSION $KUBE_NETWORK_POLICIES_VERSION" \
-  "$CLUSTER_DIR"/{node-image.sh,pause.go,kube-network-policies/queue.go})
+quick=
+[[ ${1:-} != --quick ]] || quick=1
+
+name_of() { # quick | full
+  local inputs=("$KIND_VERSION $KIND_NODE_DEBIAN_SUITE $ETCD_VERSION $COREDNS_VERSION"
+    "$CLUSTER_DIR"/{node-image.sh,pause.go} "$GO_MODULE_DIR"/{go.mod,coredns/main.go})
+  [[ $1 == quick ]] || inputs+=("$CONTAINERD_VERSION $RUNC_VERSION $CNI_PLUGINS_VERSION $CRICTL_VERSION"
+    "$METRICS_SERVER_VERSION $KUBE_NETWORK_POLICIES_VERSION" "$CLUSTER_DIR/kube-network-policies/queue.go")
+  echo "$STANDIN/kind-node:$KUBERNETES_VERSION-$1-$(hash_of "${inputs[@]}")"
+}
+
+debian_packages='systemd conntrack iptables nftables iproute2 ethtool util-linux mount kmod
+  libseccomp2 pigz bash ca-certificates curl jq procps'
+
+# What needs no program of ours: made while these are being compiled.
+system_dockerfile() {
+  echo "FROM $base"
+  # shellcheck disable=SC2086
+  echo RUN apt-get update '&&' DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+    $debian_packages ${quick:+containerd runc containernetworking-plugins} '&&' rm -rf '/var/lib/apt/lists/*'
+  # kind's files name these paths.
+  [[ -z $quick ]] || echo 'RUN ln -s /usr/bin/containerd* /usr/bin/ctr /usr/local/bin/ \
+ && ln -s /usr/sbin/runc /usr/local/sbin/ \
+ && mkdir -p /opt/cni && ln -s /usr/lib/cni /opt/cni/bin'
+  cat <<'DOCKERFILE'
+RUN find /lib/systemd/system/sysinit.target.wants/ -name systemd-tmpfiles-setup.service -delete \
+    && rm -f /lib/systemd/system/multi-user.target.wants/* /etc/systemd/system/*.wants/* \
+             /lib/systemd/system/local-fs.target.wants/* \
+             /lib/systemd/system/sockets.target.wants/*udev* /lib/systemd/system/sockets.target.wants/*initctl* \
+             /lib/systemd/system/basic.target.wants/* \
+    && echo ReadKMsg=no >>/etc/systemd/journald.conf \
+    && ln -sf /usr/lib/systemd/systemd /sbin/init
+DOCKERFILE
+}
+system_image=$STANDIN/kind-node-system:$KIND_NODE_DEBIAN_SUITE${quick:+-quick}-$(hash_of "${BASH_SOURCE[0]}")
+make_system_image() {
+  local base
+  image_exists "$system_image" && return
+  base=$("$CLUSTER_DIR/base-images.sh" kind-node | sed -n 's/^KIND_NODE_BASE_IMAGE=//p')
+  step "Installing Debian packages of the kind node" node-system system_image_build
+}
+system_image_build() { system_dockerfile | DOCKER_BUILDKIT=0 docker build --network=host -t "$system_image" -; }
 
 # The classic builder has neither COPY --chmod nor heredocs: modes are set here.
 fill_context() {
   local root=$context/rootfs source program
-  go mod download "sigs.k8s.io/kind@$KIND_VERSION"
-  source=$(go env GOMODCACHE)/sigs.k8s.io/kind@$KIND_VERSION/images/base/files
-  mkdir -p "$root"/{kind/manifests,LICENSES,usr/local/sbin,usr/bin,opt/cni/bin,etc/kubernetes/manifests}
+  in_go_module go mod download sigs.k8s.io/kind
+  source=$(in_go_module go list -m -f '{{.Dir}}' sigs.k8s.io/kind)/images/base/files
+  mkdir -p "$root"/{kind/manifests,LICENSES,usr/local/sbin,usr/bin,etc/kubernetes/manifests}
   cp -r "$source/." "$root/" # the module cache is read-only, copies must not be
   chmod -R u+w,go+rX "$root"
   find "$root" -type f -exec chmod 644 {} +
   chmod 755 "$root"/usr/local/bin/* "$root"/kind/bin/*
 
-  for program in containerd containerd-shim-runc-v2 ctr; do
-    cp "$BIN_DIR/$program-$CONTAINERD_VERSION" "$root/usr/local/bin/$program"
-  done
-  cp "$BIN_DIR/crictl-$CRICTL_VERSION" "$root/usr/local/bin/crictl"
-  cp "$BIN_DIR/runc-$RUNC_VERSION" "$root/usr/local/sbin/runc"
-  for program in ptp host-local portmap loopback; do
-    cp "$BIN_DIR/$program-$CNI_PLUGINS_VERSION" "$root/opt/cni/bin/$program"
-  done
   # Not /usr/local/bin: the kubelet's unit file names this path.
-  for program in kubeadm kubelet kubectl; do
-    cp "$BIN_DIR/$program-$KUBERNETES_VERSION" "$root/usr/bin/$program"
-  done
+  for program in kubeadm kubelet kubectl; do place "$(binary $program)" "$root/usr/bin/$program"; done
+  if [[ -z $quick ]]; then
+    for program in containerd containerd-shim-runc-v2 ctr crictl; do
+      place "$(binary $program)" "$root/usr/local/bin/$program"
+    done
+    place "$BIN_DIR/runc-$RUNC_VERSION" "$root/usr/local/sbin/runc"
+    mkdir -p "$root/opt/cni/bin"
+    for program in "${cni_plugins[@]}"; do place "$(binary "$program")" "$root/opt/cni/bin/$program"; done
+  fi
 
   # kind reads the version from here, and applies this manifest to every cluster.
   # Our tests need no volumes; a provisioner would be one more image to build.
@@ -48,18 +87,7 @@ volumeBindingMode: WaitForFirstConsumer
 MANIFEST
 
   cat >"$context/Dockerfile" <<DOCKERFILE
-FROM $base
-RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-      systemd conntrack iptables nftables iproute2 ethtool util-linux mount kmod \
-      libseccomp2 pigz bash ca-certificates curl jq procps \
-    && rm -rf /var/lib/apt/lists/* \
-    && find /lib/systemd/system/sysinit.target.wants/ -name systemd-tmpfiles-setup.service -delete \
-    && rm -f /lib/systemd/system/multi-user.target.wants/* /etc/systemd/system/*.wants/* \
-             /lib/systemd/system/local-fs.target.wants/* \
-             /lib/systemd/system/sockets.target.wants/*udev* /lib/systemd/system/sockets.target.wants/*initctl* \
-             /lib/systemd/system/basic.target.wants/* \
-    && echo ReadKMsg=no >>/etc/systemd/journald.conf \
-    && ln -sf /usr/lib/systemd/systemd /sbin/init
+FROM $system_image
 COPY rootfs/ /
 RUN systemctl enable kubelet.service containerd.service undo-mount-hacks.service \
     && systemctl mask systemd-binfmt.service \
@@ -79,7 +107,7 @@ component_tags() {
   wanted=$(sed -nE 's/^ *sandbox_image = "(.*)"/\1/p' "$context/rootfs/etc/containerd/config.toml")
   docker tag "$STANDIN/pause:latest" "$wanted"
   echo "$wanted" >"$context/tags"
-  for wanted in $("$BIN_DIR/kubeadm-$KUBERNETES_VERSION" config images list --kubernetes-version "$KUBERNETES_VERSION"); do
+  for wanted in $("$(binary kubeadm)" config images list --kubernetes-version "$KUBERNETES_VERSION"); do
     name=${wanted##*/}
     name=${name%%:*}
     [[ $name != pause ]] || continue
@@ -87,6 +115,7 @@ component_tags() {
     docker tag "$ours" "$wanted"
     echo "$wanted" >>"$context/tags"
   done
+  [[ -z $quick ]] || return 0
   # By the names that the manifests beside this script have.
   for wanted in metrics-server/metrics-server:$METRICS_SERVER_VERSION \
     networking/kube-network-policies:$KUBE_NETWORK_POLICIES_VERSION; do
@@ -139,15 +168,27 @@ build_image() {
 
 use_engine
 lock node-image
+full=$(name_of full)
+if image_exists "$full"; then echo "$full"; exit; fi
+image=$full
+[[ -z $quick ]] || image=$(name_of quick)
 if image_exists "$image"; then echo "$image"; exit; fi
 for official in $KIND_NODE_IMAGES; do
   if pull "$official"; then echo "$official"; exit; fi
 done
 
-"$CLUSTER_DIR/k8s-binaries.sh"
-base=$("$CLUSTER_DIR/base-images.sh" kind-node | sed -n 's/^KIND_NODE_BASE_IMAGE=//p')
-names=(kube-apiserver kube-controller-manager kube-scheduler kube-proxy etcd coredns metrics-server kube-network-policies)
-images=$("$CLUSTER_DIR/component-images.sh" "${names[@]}")
+export CORELANE_LINES=1
+cni_plugins=(ptp host-local portmap loopback)
+names=(kube-apiserver kube-controller-manager kube-scheduler kube-proxy etcd coredns)
+# And kind, which its caller will want: what is built at once is built sooner.
+programs=(kubelet kubeadm kubectl kind)
+if [[ -z $quick ]]; then
+  names+=(metrics-server kube-network-policies)
+  programs+=(containerd containerd-shim-runc-v2 ctr crictl runc "${cni_plugins[@]}")
+fi
+make_system_image & beside=$!
+images=$("$CLUSTER_DIR/component-images.sh" "${names[@]}" -- "${programs[@]}")
 components=$(paste -d= <(printf '%s\n' "${names[@]}") - <<<"$images")
-step "Building the kind node image (about 40 s), once" node-image build_image
+wait "$beside"
+step "Building the kind node image (about 30 s), once" node-image build_image
 echo "$image"

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# pin-go.sh: writes e2e/cluster/go.sum, the hashes of all Go modules that go into the programs we build from source.
-# Run it after a change of a Go program's version in versions.env (or with a new program in the table below), and
-# commit the result. It asks the module proxy, and believes what the checksum database of Go (GOSUMDB) confirms.
-# Later builds believe go.sum only: gobuild.sh builds with -mod=readonly, and Go refuses what is not there as it is.
+# pin-go.sh: writes the hashes of all Go modules that go into the programs we build from source: build/go.mod and
+# build/go.sum for those of one module, go.sum for the others. Run it after a change of a Go program's version in
+# versions.env (or with a new program in the tables below), and commit the result. It asks the module proxy, and
+# believes what the checksum database of Go (GOSUMDB) confirms. Later builds believe these files only: gobuild.sh builds
+# with -mod=readonly, and Go refuses what is not there as it is.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 
@@ -33,27 +34,51 @@ pin_packages() {
   cp go.sum "$result"
 }
 
-kubernetes=k8s.io/kubernetes/cmd
-pin "$LAPTOPS" k8s.io/kubernetes "$KUBERNETES_VERSION" $kubernetes/kubectl
-mv "$sums/k8s.io_kubernetes" "$sums/kubectl"
-pin "$NODES" k8s.io/kubernetes "$KUBERNETES_VERSION" \
-  $kubernetes/{kube-apiserver,kube-controller-manager,kube-scheduler,kube-proxy,kubelet,kubeadm}
-pin "$NODES" go.etcd.io/etcd/server/v3 "$ETCD_VERSION" go.etcd.io/etcd/server/v3
-pin "$NODES" go.etcd.io/etcd/etcdctl/v3 "$ETCD_VERSION" go.etcd.io/etcd/etcdctl/v3
-containerd=github.com/containerd/containerd/v2
-pin "$NODES" $containerd "$CONTAINERD_VERSION" $containerd/cmd/{containerd,containerd-shim-runc-v2,ctr}
+# ---- The one module ----
+
+# Kubernetes' own go.mod points its staging modules (k8s.io/api, ...) at folders that are not part of the published
+# module; the same code is published as k8s.io/X, of Kubernetes v1.N.P with the tag v0.N.P.
+staging_modules() {
+  go mod download "k8s.io/kubernetes@$KUBERNETES_VERSION"
+  # In a replace block, or required as v0.0.0.
+  sed -nE -e 's#^[[:space:]]*(k8s\.io/[a-z0-9-]+) => \./staging.*#\1#p' \
+    -e 's#^[[:space:]]*(k8s\.io/[a-z0-9-]+) v0\.0\.0$#\1#p' \
+    "$(go env GOMODCACHE)/cache/download/k8s.io/kubernetes/@v/$KUBERNETES_VERSION.mod" | sort -u
+}
+
+# What is required here is the least: other programs of the module may ask for a newer one of the libraries they share.
+pin_module() {
+  local module platform name version package packages=() tools=()
+  cd "$GO_MODULE_DIR"
+  export GOFLAGS=-mod=mod
+  for module in $(staging_modules); do
+    go mod edit -replace "$module=$module@$KUBERNETES_STAGING_VERSION"
+  done
+  go mod edit -require "k8s.io/kubernetes@$KUBERNETES_VERSION" -require "go.etcd.io/etcd/server/v3@$ETCD_VERSION" \
+    -require "go.etcd.io/etcd/etcdctl/v3@$ETCD_VERSION" -require "sigs.k8s.io/kind@$KIND_VERSION" \
+    -require "helm.sh/helm/v3@$HELM_VERSION" -require "github.com/coredns/coredns@$COREDNS_VERSION" \
+    -require "sigs.k8s.io/metrics-server@$METRICS_SERVER_VERSION" -require "sigs.k8s.io/cri-tools@$CRICTL_VERSION" \
+    -require "github.com/containerd/containerd/v2@$CONTAINERD_VERSION" \
+    -require "github.com/containernetworking/plugins@$CNI_PLUGINS_VERSION"
+  for name in "${GO_PROGRAMS[@]}"; do program "$name"; packages+=("$package"); done
+  for name in kind kubectl helm; do program "$name"; tools+=("$package"); done
+  rm -f go.sum
+  for platform in $LAPTOPS; do
+    [[ $platform == linux/* ]] || packages=("${tools[@]}")
+    GOOS=${platform%/*} GOARCH=${platform#*/} go list -deps "${packages[@]}" >/dev/null
+  done
+}
+say "the programs of build/go.mod"
+(pin_module)
+say "$(wc -l <"$GO_MODULE_DIR/go.sum") hashes in $GO_MODULE_DIR/go.sum"
+
+# ---- Those with a module of their own ----
+
 CGO_ENABLED=1 tags='seccomp,netgo,osusergo' pin "$NODES" github.com/opencontainers/runc "$RUNC_VERSION" github.com/opencontainers/runc
-plugins=github.com/containernetworking/plugins
-pin "$NODES" $plugins "$CNI_PLUGINS_VERSION" $plugins/plugins/{main/ptp,main/loopback,ipam/host-local,meta/portmap}
-pin "$NODES" sigs.k8s.io/cri-tools "$CRICTL_VERSION" sigs.k8s.io/cri-tools/cmd/crictl
-pin "$NODES" github.com/coredns/coredns "$COREDNS_VERSION" github.com/coredns/coredns
-pin "$NODES" sigs.k8s.io/metrics-server "$METRICS_SERVER_VERSION" sigs.k8s.io/metrics-server/cmd/metrics-server
 # The checksum database does not answer for two modules of it everywhere: those hashes are in a file beside it.
 policies=sigs.k8s.io/kube-network-policies
 known=$CLUSTER_DIR/kube-network-policies/go.sum \
   pin "$NODES" $policies "$KUBE_NETWORK_POLICIES_VERSION" $policies/cmd
-pin "$LAPTOPS" sigs.k8s.io/kind "$KIND_VERSION" sigs.k8s.io/kind
-pin "$LAPTOPS" helm.sh/helm/v3 "$HELM_VERSION" helm.sh/helm/v3/cmd/helm
 pin "$LAPTOPS" github.com/yannh/kubeconform "$KUBECONFORM_VERSION" github.com/yannh/kubeconform/cmd/kubeconform
 pin "$LAPTOPS" github.com/anchore/syft "$SYFT_VERSION" github.com/anchore/syft/cmd/syft
 registry=github.com/google/go-containerregistry

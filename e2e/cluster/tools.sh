@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools.sh [kind|kubectl|helm|kubeconform]...: makes these programs available
-# (default: all) and prints the directory that holds them:
+# tools.sh [kind|kubectl|helm|kubeconform|crane]...: makes these programs available
+# (default: all but crane) and prints the directory that holds them:
 #
 #   PATH=$(e2e/cluster/tools.sh):$PATH
 #
@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 
-dir=$CACHE_DIR/tools-$(hash_of "$KIND_VERSION" "$KUBERNETES_VERSION" "$HELM_VERSION" "$KUBECONFORM_VERSION")
+dir=$CACHE_DIR/tools-$(hash_of "$KIND_VERSION" "$KUBERNETES_VERSION" "$HELM_VERSION" "$KUBECONFORM_VERSION" "$CRANE_VERSION")
 
 minor() { sed -E 's/^v?([0-9]+)\.([0-9]+).*/\1.\2/' <<<"$1"; }
 
@@ -19,62 +19,61 @@ installed_version() {
     kubectl) kubectl version --client -o json | sed -n 's/.*"gitVersion": "\([^"]*\)".*/\1/p' ;;
     helm) helm version --template '{{.Version}}' ;;
     kubeconform) kubeconform -v ;;
+    crane) crane version ;;
   esac 2>/dev/null || true
 }
 
 # kind: its node images belong to the release. kubectl: 1.33 has all that our
-# scripts use. helm: 4 changed what the charts' tests look at.
+# scripts use. helm: 3.17 has --take-ownership, 4 changed what the charts' tests look at.
 suits() {
   local version
   version=$(minor "$(installed_version "$1")")
   case $1 in
     kind) [[ $version == "$(minor "$KIND_VERSION")" ]] ;;
     kubectl) [[ $version == 1.* && ${version#1.} -ge 33 ]] ;;
-    helm) [[ $version == "$(minor "$HELM_VERSION")" || $version == 3.1[5-9] ]] ;;
+    helm) [[ $version == 3.* && ${version#3.} -ge 17 ]] ;;
     kubeconform) [[ $version == "$(minor "$KUBECONFORM_VERSION")" ]] ;;
+    crane) [[ $version == "$(minor "$CRANE_VERSION")" ]] ;;
   esac
 }
 
 build() {
   case $1 in
-    kind)
-      step "Building kind $KIND_VERSION (about 15 s on 2 cores), once" build-kind \
-        go_binary kind "$KIND_VERSION" sigs.k8s.io/kind sigs.k8s.io/kind ;;
-    helm)
-      local version=helm.sh/helm/v3/internal/version
-      step "Building helm $HELM_VERSION (about 100 s on 2 cores), once" build-helm \
-        go_binary helm "$HELM_VERSION" helm.sh/helm/v3 helm.sh/helm/v3/cmd/helm "-X $version.version=$HELM_VERSION" ;;
     kubeconform)
-      step "Building kubeconform $KUBECONFORM_VERSION (about 5 s on 2 cores), once" build-kubeconform \
-        go_binary kubeconform "$KUBECONFORM_VERSION" github.com/yannh/kubeconform github.com/yannh/kubeconform/cmd/kubeconform \
-        "-X main.version=$KUBECONFORM_VERSION" ;;
-    kubectl) "$CLUSTER_DIR/k8s-binaries.sh" kubectl ;;
+      build_alone github.com/yannh/kubeconform github.com/yannh/kubeconform/cmd/kubeconform "-X main.version=$KUBECONFORM_VERSION" ;;
+    crane)
+      build_alone github.com/google/go-containerregistry github.com/google/go-containerregistry/cmd/crane \
+        "-X github.com/google/go-containerregistry/cmd/crane/cmd.Version=$CRANE_VERSION" ;;
+    *) to_build+=("$1") ;;
   esac
 }
+build_alone() { # MODULE PACKAGE LDFLAGS: $tool, which is not of the one module
+  lock "tool-$tool"
+  [[ -x $path ]] ||
+    step "Building $tool $version (about 10 s on 2 cores), once" "build-$tool" go_binary "$tool" "$version" "$@"
+}
 
+to_build=()
+# provide TOOL: a link to it in $dir; it may still have to be built.
 provide() {
-  local tool=$1 version source
+  local tool=$1 path version
   case $tool in
-    kind) version=$KIND_VERSION ;;
-    kubectl) version=$KUBERNETES_VERSION ;;
-    helm) version=$HELM_VERSION ;;
-    kubeconform) version=$KUBECONFORM_VERSION ;;
+    kind | kubectl | helm) path=$(binary "$tool") ;;
+    kubeconform) version=$KUBECONFORM_VERSION path=$BIN_DIR/$tool-$version ;;
+    crane) version=$CRANE_VERSION path=$BIN_DIR/$tool-$version ;;
     *) die "tools.sh: no tool $tool" ;;
   esac
   [[ ! -x $dir/$tool ]] || return 0
   if have "$tool" && suits "$tool"; then
-    source=$(command -v "$tool")
-  else
-    source=$BIN_DIR/$tool-$version
-    if [[ ! -x $source ]]; then
-      lock "tool-$tool"
-      [[ -x $source ]] || build "$tool"
-    fi
+    path=$(command -v "$tool")
+  elif [[ ! -x $path ]]; then
+    build "$tool"
   fi
   mkdir -p "$dir"
-  ln -sfn "$source" "$dir/$tool"
+  ln -sfn "$path" "$dir/$tool"
 }
 
 (($#)) || set -- kind kubectl helm kubeconform
 for tool in "$@"; do provide "$tool"; done
+go_programs "${to_build[@]}"
 echo "$dir"

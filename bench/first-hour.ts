@@ -1,0 +1,81 @@
+/**
+ * The first hour of somebody who has nothing but a bare machine: how long `make run`, `make demo` and `make test` take
+ * where nothing is cached, and `make demo` again. Writes docs/benchmarks/first-hour.{json,md,svg}. Last line:
+ * `first-hour: run_seconds=X demo_cold_seconds=Y demo_warm_seconds=Z test_cold_seconds=W`; `-` for what was not
+ * measured. PARTS=demo_cold,demo_warm for a part. Exit code 1 if something did not do what it should.
+ */
+import { readFileSync } from 'node:fs';
+import { cpus } from 'node:os';
+import { makePlace, type Place } from './first-hour/place.ts';
+import { type Part, type PartName, write } from './first-hour/report.ts';
+import { type LogLine, stepsOf } from './first-hour/steps.ts';
+
+const NAMES: PartName[] = ['run', 'demo_cold', 'demo_warm', 'test_cold'];
+/** How long the page of `make run` may take, in ms. */
+const PAGE_MS_MAX = 600_000;
+
+const wanted = process.env.PARTS?.split(',') ?? NAMES;
+const unknown = wanted.filter((name) => !NAMES.includes(name as PartName));
+if (unknown.length > 0) throw new Error(`PARTS=${unknown}: there are ${NAMES.join(', ')}`);
+const wants = (name: PartName) => wanted.includes(name);
+
+const parts: Part[] = [];
+let isBad = false;
+
+const show = ({ atS, text }: LogLine) => process.stderr.write(`  ${String(Math.round(atS)).padStart(4)} s  ${text}\n`);
+
+/** Runs a target in a place, and notes it if its last line fits. */
+async function measure(place: Place, name: PartName | 'demo_running', target: string, lastLine: RegExp): Promise<void> {
+  process.stderr.write(`${name}: make ${target}\n`);
+  const { code, seconds, lines } = await place.run(['make', '-s', target], show);
+  const last = lines.findLast(({ text }) => lastLine.test(text))?.text;
+  if (code !== 0 || last === undefined) {
+    isBad = true;
+    process.stderr.write(`${name}: make ${target} failed (exit code ${code})\n`);
+  }
+  parts.push({ name, seconds, result: last ?? `failed with exit code ${code}`, steps: stepsOf(lines) });
+}
+
+/** Runs `work` in a place of its own, which is taken away whatever happens. */
+async function inPlace(work: (place: Place) => Promise<void>): Promise<void> {
+  const place = makePlace();
+  try {
+    await work(place);
+  } finally {
+    process.stderr.write('removing all that was made\n');
+    await place.remove();
+  }
+}
+
+async function demo(place: Place): Promise<void> {
+  const lastLine = /^demo: ok=1000 failed=0 overlaps=0$/;
+  await measure(place, 'demo_cold', 'demo', lastLine);
+  if (!wants('demo_warm')) return;
+  await place.run(['make', '-s', 'down']);
+  await measure(place, 'demo_warm', 'demo', lastLine);
+  await measure(place, 'demo_running', 'demo', lastLine);
+}
+
+/** Up to the first page at `make run`'s address, which is asked for every 100 ms. */
+async function run(place: Place): Promise<void> {
+  const fetchPage = `until curl -sf -m 5 -o /dev/null http://localhost:8080/; do sleep 0.1; done`;
+  const script = `make -s run </dev/null & pid=$!
+    timeout ${PAGE_MS_MAX / 1_000} bash -c '${fetchPage}' && echo "page: rendered" || echo "page: none"
+    kill -INT $pid; wait $pid || true`;
+  const { lines } = await place.run(['bash', '-c', script], show);
+  const page = lines.find(({ text }) => text.startsWith('page: '));
+  if (page?.text !== 'page: rendered') isBad = true;
+  parts.push({ name: 'run', seconds: page?.atS ?? Number.NaN, result: page?.text ?? 'failed', steps: stepsOf(lines) });
+}
+
+// Ctrl-C ends what runs in the place; what was made there is taken away before this process ends.
+process.on('SIGINT', () => {
+  isBad = true;
+});
+const hasRun = /^run:/m.test(readFileSync(new URL('../Makefile', import.meta.url), 'utf8'));
+if (wants('run') && !hasRun) process.stderr.write('run: skipped, this version has no `make run`\n');
+if (wants('run') && hasRun) await inPlace(run);
+if (wants('demo_cold') || wants('demo_warm')) await inPlace(demo);
+if (wants('test_cold')) await inPlace((place) => measure(place, 'test_cold', 'test', /^\d+ passed, 0 failed$/));
+console.log(write(parts, NAMES, { cores: cpus().length, model: cpus()[0]?.model ?? '' }));
+process.exitCode = isBad ? 1 : 0;
