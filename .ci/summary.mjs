@@ -1,15 +1,32 @@
 /**
  * Adds up the results of `make verify` and of Jest projects: node summary.mjs PREFIX NAME...
- * A missing result counts as a failure: a run that died must not look like one that passed.
+ * A missing result counts as a failure: a run that died must not look like one that passed. The files that took longest
+ * are named: where a run has become slow, it says why.
  */
 import { readFileSync } from 'node:fs';
 
 const [prefix = '', ...names] = process.argv.slice(2);
 
+const SLOWEST = 10;
+
 /** @param {string} name of a file in .state/results without its ending */
+const resultOf = (name) => JSON.parse(readFileSync(`.state/results/${name}.json`, 'utf8'));
+
+/** Seconds of each test file of a project. */
+function times(name) {
+  try {
+    const { testResults = [] } = resultOf(name);
+    return testResults.map(({ name: file, startTime, endTime }) => {
+      return { seconds: Math.round((endTime - startTime) / 1000), file: file.split('/').at(-1), name };
+    });
+  } catch {
+    return [];
+  }
+}
+
 function counts(name) {
   try {
-    const result = JSON.parse(readFileSync(`.state/results/${name}.json`, 'utf8'));
+    const result = resultOf(name);
     const failedSuites = result.numRuntimeErrorTestSuites ?? 0;
     return {
       passed: result.passed ?? result.numPassedTests,
@@ -23,6 +40,9 @@ function counts(name) {
 const results = names.map((name) => ({ name, ...counts(name) }));
 const total = (key) => results.reduce((sum, result) => sum + result[key], 0);
 if (results.length > 1) {
+  const slowest = names.flatMap(times).sort((a, b) => b.seconds - a.seconds);
+  for (const { seconds, file, name } of slowest.slice(0, SLOWEST))
+    console.log(`  ${String(seconds).padStart(4)} s  ${name}: ${file}`);
   for (const { name, passed, failed } of results)
     console.log(`  ${name.padEnd(10)} ${passed} passed, ${failed} failed`);
 }

@@ -32,7 +32,7 @@ plan() {
     expect first go-build "$(seconds_for 3118)"
   fi
   if ! engine_has kind-node; then
-    expect first image-kube-apiserver 12
+    expect first component-images 10
     expect first node-image 28
   fi
   engine_has kind-node-system || engine_has kind-node || { expect beside base-bookworm "$(computes 20)"; expect beside node-system 20; }

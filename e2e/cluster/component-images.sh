@@ -56,6 +56,17 @@ component_image() { # NAME TAG
   DOCKER_BUILDKIT=0 docker build --network=host --label corelane.local/component=1 -t "$tag" "$context"
 }
 
+# All at once: the engine spends half of the time on writing.
+component_images() { # NAME...
+  local name pids=() pid
+  for name in "$@"; do
+    describe "$name"
+    (component_image "$name" "$STANDIN/$name:$version") &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid"; done
+}
+
 # What kube-proxy's image is made on: it takes longer than all others, and needs no program.
 proxy_base=$STANDIN/kube-proxy-base:$(hash_of "$DEBIAN_BASE" "${BASH_SOURCE[0]}")
 make_proxy_base() {
@@ -94,10 +105,11 @@ if ((${#to_build[@]} + ${#needs[@]})); then
   if [[ " ${to_build[*]} " == *' kube-proxy '* ]]; then make_proxy_base & beside=$!; fi
   "$CLUSTER_DIR/k8s-binaries.sh" "${needs[@]}"
   [[ -z $beside ]] || wait "$beside"
-  for name in "${to_build[@]}"; do
-    describe "$name"
-    found[$name]=$STANDIN/$name:$version
-    step "Packing $name $version as an image" "image-$name" component_image "$name" "${found[$name]}"
-  done
+  if ((${#to_build[@]})); then
+    step "Packing ${#to_build[@]} components as images" component-images component_images "${to_build[@]}"
+  fi
 fi
-for name in "${names[@]}"; do echo "${found[$name]}"; done
+for name in "${names[@]}"; do
+  describe "$name"
+  echo "${found[$name]:-$STANDIN/$name:$version}"
+done
