@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# tools.sh [kind|kubectl|helm|kubeconform|crane]...: makes these programs available
-# (default: all but crane) and prints the directory that holds them:
+# tools.sh [kind|kubectl|helm|kubeconform]...: makes these programs available
+# (default: all) and prints the directory that holds them:
 #
 #   PATH=$(e2e/cluster/tools.sh):$PATH
 #
@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 
-dir=$CACHE_DIR/tools-$(hash_of "$KIND_VERSION" "$KUBERNETES_VERSION" "$HELM_VERSION" "$KUBECONFORM_VERSION" "$CRANE_VERSION")
+dir=$CACHE_DIR/tools-$(hash_of "$KIND_VERSION" "$KUBERNETES_VERSION" "$HELM_VERSION" "$KUBECONFORM_VERSION")
 
 minor() { sed -E 's/^v?([0-9]+)\.([0-9]+).*/\1.\2/' <<<"$1"; }
 
@@ -19,7 +19,6 @@ installed_version() {
     kubectl) kubectl version --client -o json | sed -n 's/.*"gitVersion": "\([^"]*\)".*/\1/p' ;;
     helm) helm version --template '{{.Version}}' ;;
     kubeconform) kubeconform -v ;;
-    crane) crane version ;;
   esac 2>/dev/null || true
 }
 
@@ -33,7 +32,6 @@ suits() {
     kubectl) [[ $version == 1.* && ${version#1.} -ge 33 ]] ;;
     helm) [[ $version == 3.* && ${version#3.} -ge 17 ]] ;;
     kubeconform) [[ $version == "$(minor "$KUBECONFORM_VERSION")" ]] ;;
-    crane) [[ $version == "$(minor "$CRANE_VERSION")" ]] ;;
   esac
 }
 
@@ -41,9 +39,6 @@ build() {
   case $1 in
     kubeconform)
       build_alone github.com/yannh/kubeconform github.com/yannh/kubeconform/cmd/kubeconform "-X main.version=$KUBECONFORM_VERSION" ;;
-    crane)
-      build_alone github.com/google/go-containerregistry github.com/google/go-containerregistry/cmd/crane \
-        "-X github.com/google/go-containerregistry/cmd/crane/cmd.Version=$CRANE_VERSION" ;;
     *) to_build+=("$1") ;;
   esac
 }
@@ -60,7 +55,6 @@ provide() {
   case $tool in
     kind | kubectl | helm) path=$(binary "$tool") ;;
     kubeconform) version=$KUBECONFORM_VERSION path=$BIN_DIR/$tool-$version ;;
-    crane) version=$CRANE_VERSION path=$BIN_DIR/$tool-$version ;;
     *) die "tools.sh: no tool $tool" ;;
   esac
   [[ ! -x $dir/$tool ]] || return 0
