@@ -15,7 +15,7 @@ const HOW_TO = 'docs/how-to/README.md';
 
 /** Groups of pages; those that a pattern names come in alphabetical order. */
 const GROUPS = [
-  ['Start', ['README.md', 'docs/tutorial.md', 'examples/README.md', 'examples/storefront/README.md']],
+  ['Start', ['README.md', 'docs/tutorial.md', 'docs/run.md', 'examples/README.md', 'examples/storefront/README.md']],
   ['By problem', [HOW_TO, /^docs\/how-to\//]],
   [
     'How-to',
