@@ -174,11 +174,16 @@ test('a heap snapshot costs no request', async () => {
   expect(await pod.runtimeMetric(1, 'corelane_worker_stalls_total')).toBe(0);
 });
 
-test('recycling: a worker that is due waits for its turn, and for the half of the pod', async () => {
-  // What a worker listens on while it is replaced; another one may be at it just now.
+/** A container that listens where a worker does while it is replaced; a worker may be at it just now. */
+async function takeTurn(): Promise<string> {
   const take = `const take = () => require('node:net').createServer().on('error', () => setTimeout(take, 10)).listen(${PORTS.firstWorkerRuntime + 99}, '127.0.0.1', () => console.log('taken')); take();`;
   const other = await start('--network', pod.network, '--entrypoint', 'node', NODE_IMAGE, '-e', take);
   await until('the turn is taken', async () => (await logs(other)).includes('taken'));
+  return other;
+}
+
+test('recycling: a worker that is due waits for its turn, and for the half of the pod', async () => {
+  const other = await takeTurn();
   const recycles = () => pod.runtimeMetric(0, 'corelane_worker_recycles_total');
   const before = await recycles();
   const many = `(async () => { for (let n = 0; n < ${1.25 * RECYCLE_REQUESTS}; n += 1) await (await fetch('http://127.0.0.1:${PORTS.firstWorker}/?id=due')).text(); })()`;
@@ -194,17 +199,15 @@ test('recycling: a worker that is due waits for its turn, and for the half of th
   await until('it is replaced', async () => (await recycles()) > before);
 });
 
-test('recycling that somebody asks for: at the end of what the worker has, and one worker at a time', async () => {
-  const held = pod.get('/?hold=1&id=held');
-  const { worker } = await pod.begun('held');
-  const answer = page(worker, '/recycle');
-  const isAtIt = async () => (await pod.supervisorLog(worker)).some(({ reason }) => reason === 'asked');
-  await until('it is its turn', isAtIt);
-  await expect(page(1 - worker, '/recycle')).resolves.toMatch(/^409 not now: the worker is up, another one is being/);
-  pod.release('held');
-  expect((await held).status).toBe(200);
-  expect(await answer).toBe('200 recycled');
-  await until('it is up again', async () => (await pod.supervisorLog(worker)).at(-1)?.event === 'up');
+test('recycling that somebody asks for waits for its turn, too', async () => {
+  const recycles = () => pod.runtimeMetric(0, 'corelane_worker_recycles_total');
+  const before = await recycles();
+  const other = await takeTurn();
+  expect(await page(0, '/recycle')).toMatch(/^409 not now: the worker is up, another one is being replaced/);
+  expect(await recycles()).toBe(before);
+  await docker('rm', '--force', other);
+  expect(await page(0, '/recycle')).toBe('200 recycled');
+  await until('it is replaced', async () => (await recycles()) > before);
 });
 
 test('recycling: under load, one worker after the other, nothing is lost', async () => {
