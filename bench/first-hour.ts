@@ -5,7 +5,7 @@
  * measured. PARTS=demo_cold,demo_warm for a part. Exit code 1 if something did not do what it should.
  */
 import { readFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 import { makePlace, type Place } from './first-hour/place.ts';
 import { type Part, type PartName, write } from './first-hour/report.ts';
 import { type LogLine, stepsOf } from './first-hour/steps.ts';
@@ -77,5 +77,5 @@ if (wants('run') && !hasRun) process.stderr.write('run: skipped, this version ha
 if (wants('run') && hasRun) await inPlace(run);
 if (wants('demo_cold') || wants('demo_warm')) await inPlace(demo);
 if (wants('test_cold')) await inPlace((place) => measure(place, 'test_cold', 'test', /^\d+ passed, 0 failed$/));
-console.log(write(parts, NAMES, { cores: cpus().length, model: cpus()[0]?.model ?? '' }));
+console.log(write(parts, NAMES, { cores: cpus().length, model: cpus()[0]?.model ?? '', load: loadavg()[2] ?? 0 }));
 process.exitCode = isBad ? 1 : 0;

@@ -49,7 +49,11 @@ ${table(['step', 'begins, s', 'takes, s'], rows)}
 }
 
 /** Writes the files, and returns the last line. */
-export function write(parts: Part[], names: PartName[], machine: { cores: number; model: string }): string {
+export function write(
+  parts: Part[],
+  names: PartName[],
+  machine: { cores: number; model: string; load: number },
+): string {
   const summary = `first-hour: ${names
     .map((name) => `${name}_seconds=${whole(parts.find((part) => part.name === name)?.seconds)}`)
     .join(' ')}`;
@@ -58,7 +62,8 @@ export function write(parts: Part[], names: PartName[], machine: { cores: number
 
 Measured by \`make bench-first-hour\`: a clean clone, an engine of its own, and empty caches of Corelane, Go and npm on ${machine.cores} cores
 (${machine.model}). No image registry can be reached: Kubernetes is compiled. Debian's packages were installed before,
-which is some 15 s. Steps overlap: what does not wait for each other is made at the same time.
+which is some 15 s. Steps overlap: what does not wait for each other is made at the same time. The load average of the last 15 minutes was
+${machine.load.toFixed(1)}; above about 4 the machine had other work.
 
 ${table(
   ['', 'seconds'],
