@@ -1,4 +1,4 @@
-/** What `check` and `convert` read from a cluster: objects as they are, as far as the user's rights go. */
+/** What commands read from a cluster: objects as they are, as far as the user's rights go. */
 import type { V1Node, V1Pod, V1PodTemplateSpec } from '@kubernetes/client-node';
 import type { Surroundings } from '../check/workload.ts';
 import { isRecord, type Manifest, manifestOf } from '../convert/manifests.ts';
@@ -6,7 +6,6 @@ import { API_VERSION, isWorkerName, KIND, LABEL_RENDER_SERVICE, PLURAL } from '.
 import { parseQuantity } from '../src/api/scalars.ts';
 import { PooledKubeConfig } from '../src/kube/config.ts';
 import { ApiError, isNotFound, Rest } from '../src/kube/rest.ts';
-import { userKubeConfig } from './profile-target.ts';
 import type { Subject } from './subject.ts';
 
 /** Kinds that may stand around a Deployment or RenderService; the last two are there where their operators are. */
@@ -28,17 +27,17 @@ interface Items {
   items: Record<string, unknown>[];
 }
 
-/** A namespace of a cluster. */
-class Cluster {
+/** A namespace of the user's cluster. */
+export class Cluster {
   readonly namespace: string;
+  readonly config: PooledKubeConfig;
   readonly #rest: Rest;
-  readonly #config: PooledKubeConfig;
 
+  /** @throws Error when there is no kubeconfig that could be used */
   constructor(namespace: string | undefined) {
-    this.#config = userKubeConfig(new PooledKubeConfig());
-    this.namespace =
-      namespace ?? this.#config.getContextObject(this.#config.getCurrentContext())?.namespace ?? 'default';
-    this.#rest = new Rest(this.#config);
+    this.config = userKubeConfig();
+    this.namespace = namespace ?? this.config.getContextObject(this.config.getCurrentContext())?.namespace ?? 'default';
+    this.#rest = new Rest(this.config);
   }
 
   /** An object of the namespace. @throws Error that says what is missing */
@@ -106,7 +105,7 @@ class Cluster {
 
   /** Closes the connections, so that the process can end. */
   async close(): Promise<void> {
-    await this.#config.close();
+    await this.config.close();
   }
 
   #path(apiVersion: string, plural: string, name?: string): string {
@@ -189,6 +188,20 @@ async function running(cluster: Cluster, { kind, name, value }: Manifest): Promi
 
 function valuesOf(manifests: Manifest[], wanted: string): Surroundings['limitRanges'] {
   return manifests.filter(({ kind }) => kind === wanted).map(({ value }) => value);
+}
+
+function userKubeConfig(): PooledKubeConfig {
+  const config = new PooledKubeConfig();
+  try {
+    config.loadFromDefault();
+  } catch (error) {
+    throw new Error(`the kubeconfig cannot be read: ${(error as Error).message}`);
+  }
+  // What the library makes up where there is none.
+  if (config.getCurrentCluster()?.server === 'http://localhost:8080')
+    throw new Error('there is no kubeconfig: set KUBECONFIG, or make ~/.kube/config');
+  if (!config.getCurrentCluster()) throw new Error('the current context of the kubeconfig names no cluster');
+  return config;
 }
 
 /** A kind that the cluster has not, or a list that the user may not read, is not known; all else is an error. */

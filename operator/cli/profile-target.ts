@@ -1,6 +1,7 @@
 /** Which worker `corelane profile` means; an error says what is in the way, and the way out. */
-import { ApiException, CoreV1Api, CustomObjectsApi, KubeConfig, type V1Pod } from '@kubernetes/client-node';
-import { GROUP, isWorkerName, KIND, LABEL_RENDER_SERVICE, PLURAL, VERSION } from '../src/api/names.ts';
+import type { V1Pod } from '@kubernetes/client-node';
+import { API_VERSION, isWorkerName, KIND, LABEL_RENDER_SERVICE, PLURAL } from '../src/api/names.ts';
+import type { Cluster } from './cluster.ts';
 
 export interface Target {
   namespace: string;
@@ -10,7 +11,6 @@ export interface Target {
 
 /** What the user has said. */
 export interface Wanted {
-  namespace: string;
   /** Of the RenderService. */
   name: string;
   pod?: string;
@@ -20,23 +20,10 @@ export interface Wanted {
 /** Names in a message; the others are counted. */
 const NAMED_MAX = 5;
 
-/** The user's kubeconfig, read into `config`. */
-export function userKubeConfig<T extends KubeConfig = KubeConfig>(config = new KubeConfig() as T): T {
-  try {
-    config.loadFromDefault();
-  } catch (error) {
-    throw new Error(`the kubeconfig cannot be read: ${(error as Error).message}`);
-  }
-  // What the library makes up where there is none.
-  if (config.getCurrentCluster()?.server === 'http://localhost:8080')
-    throw new Error('there is no kubeconfig: set KUBECONFIG, or make ~/.kube/config');
-  if (!config.getCurrentCluster()) throw new Error('the current context of the kubeconfig names no cluster');
-  return config;
-}
-
 /** Looks at the RenderService's pods: the one that is wanted, else the first by name that is ready. */
-export async function findTarget(config: KubeConfig, { namespace, name, pod, worker }: Wanted): Promise<Target> {
-  const pods = await podsOf(config, namespace, name);
+export async function findTarget(cluster: Cluster, { name, pod, worker }: Wanted): Promise<Target> {
+  const { namespace } = cluster;
+  const pods = await podsOf(cluster, name);
   const found = pod === undefined ? pods.find(isReady) : pods.find(({ metadata }) => metadata?.name === pod);
   const names = named(pods.map(({ metadata }) => metadata?.name ?? ''));
   if (!found && pod === undefined)
@@ -57,29 +44,22 @@ export async function findTarget(config: KubeConfig, { namespace, name, pod, wor
   return { namespace, pod: chosen, worker };
 }
 
-async function podsOf(config: KubeConfig, namespace: string, name: string): Promise<V1Pod[]> {
+async function podsOf(cluster: Cluster, name: string): Promise<V1Pod[]> {
   const labelSelector = `${LABEL_RENDER_SERVICE}=${name}`;
-  try {
-    const { items } = await config.makeApiClient(CoreV1Api).listNamespacedPod({ namespace, labelSelector });
-    if (items.length > 0) return items.sort((a, b) => ((a.metadata?.name ?? '') < (b.metadata?.name ?? '') ? -1 : 1));
-  } catch (error) {
-    throw plain(error, 'the pods cannot be listed');
-  }
-  throw new Error(await whyNoPods(config, namespace, name));
+  const pods = await cluster.list('v1', 'Pod', 'pods', { labelSelector });
+  if (pods.length === 0) throw new Error(await whyNoPods(cluster, name));
+  return pods.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map(({ value }) => value as V1Pod);
 }
 
 /** Without the right to look it stays with what is known. */
-async function whyNoPods(config: KubeConfig, namespace: string, name: string): Promise<string> {
-  const api = config.makeApiClient(CustomObjectsApi);
-  try {
-    const all = await api.listNamespacedCustomObject({ group: GROUP, version: VERSION, namespace, plural: PLURAL });
-    const names = (all.items as { metadata: { name: string } }[]).map(({ metadata }) => metadata.name);
-    if (names.includes(name)) return `${KIND} ${namespace}/${name} has no pods`;
-    const others = names.length > 0 ? `there are ${named(names)}` : 'nor any other';
-    return `there is no ${KIND} ${name} in namespace ${namespace}; ${others}`;
-  } catch {
-    return `${KIND} ${namespace}/${name} has no pods, or does not exist`;
-  }
+async function whyNoPods(cluster: Cluster, name: string): Promise<string> {
+  const { namespace } = cluster;
+  const all = await cluster.list(API_VERSION, KIND, PLURAL).catch(() => undefined);
+  if (!all) return `${KIND} ${namespace}/${name} has no pods, or does not exist`;
+  const names = all.map((one) => one.name);
+  if (names.includes(name)) return `${KIND} ${namespace}/${name} has no pods`;
+  const others = names.length > 0 ? `there are ${named(names)}` : 'nor any other';
+  return `there is no ${KIND} ${name} in namespace ${namespace}; ${others}`;
 }
 
 function isReady({ metadata, status }: V1Pod): boolean {
@@ -90,17 +70,4 @@ function isReady({ metadata, status }: V1Pod): boolean {
 function named(names: string[]): string {
   const rest = names.length - NAMED_MAX;
   return rest > 0 ? `${names.slice(0, NAMED_MAX).join(', ')} and ${rest} more` : names.join(', ');
-}
-
-/** The API server's own words instead of the whole answer. */
-function plain(error: unknown, what: string): Error {
-  const { message, cause } = error as Error;
-  if (!(error instanceof ApiException)) return new Error(`${what}: ${cause ? `${message}: ${cause}` : message}`);
-  let said = String(error.body);
-  try {
-    said = JSON.parse(said).message ?? said;
-  } catch {
-    // No JSON: a proxy in between, say.
-  }
-  return new Error(`${what}: ${error.code} ${said.slice(0, 500)}`);
 }

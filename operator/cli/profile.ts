@@ -5,11 +5,12 @@ import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { PORTS, WORKERS_PER_POD_MAX } from '../src/api/names.ts';
+import { Cluster } from './cluster.ts';
 import type { Command } from './command.ts';
 import { type CpuProfile, flameGraph, summary } from './flame-graph.ts';
 import { wholeOf } from './options.ts';
 import { getPodPage } from './pod-page.ts';
-import { findTarget, type Target, userKubeConfig } from './profile-target.ts';
+import { findTarget, type Target } from './profile-target.ts';
 import { TryAgainError, UsageError } from './usage.ts';
 
 const SECONDS_MAX = 60;
@@ -57,14 +58,17 @@ export const command: Command = {
       throw new UsageError('one name of a RenderService is needed; see corelane profile --help');
     const worker = wholeOf('worker', values.worker, { min: 0, max: WORKERS_PER_POD_MAX - 1 });
     const seconds = wholeOf('seconds', values.seconds, { min: 1, max: SECONDS_MAX });
-    const config = userKubeConfig();
-    const namespace = values.namespace ?? config.getContextObject(config.getCurrentContext())?.namespace ?? 'default';
-    const target = await findTarget(config, { namespace, name, pod: values.pod, worker });
-    if (values.pod === undefined)
-      console.error(`${target.pod} is the first pod that is ready; --pod and --worker choose others`);
-    const output = values.output ?? `${target.pod}-worker-${worker}`;
-    if (values.heap) await heapSnapshot(config, target, output);
-    else await cpuProfile(config, target, seconds, output);
+    const cluster = new Cluster(values.namespace);
+    try {
+      const target = await findTarget(cluster, { name, pod: values.pod, worker });
+      if (values.pod === undefined)
+        console.error(`${target.pod} is the first pod that is ready; --pod and --worker choose others`);
+      const output = values.output ?? `${target.pod}-worker-${worker}`;
+      if (values.heap) await heapSnapshot(cluster.config, target, output);
+      else await cpuProfile(cluster.config, target, seconds, output);
+    } finally {
+      await cluster.close();
+    }
     return 0;
   },
 };

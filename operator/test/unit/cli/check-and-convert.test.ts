@@ -1,7 +1,8 @@
-/** `corelane convert` and `corelane check`, as a user calls them. */
+/** `corelane convert` and `corelane check`, as a user calls them; and what each command says of a cluster that says no. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -195,29 +196,51 @@ test.each<[args: string[], message: string]>([
   });
 });
 
-test.each(['check', 'convert'])('%s without a cluster says so', async (name) => {
-  const args = name === 'check' ? ['check'] : ['convert', 'deployment/shop'];
-  const none = await corelane(args);
-  expect(none).toEqual({
-    code: 1,
-    stdout: '',
-    stderr: 'corelane: there is no kubeconfig: set KUBECONFIG, or make ~/.kube/config\n',
-  });
+/** A kubeconfig for an API server. */
+function kubeconfig(server: string): { KUBECONFIG: string } {
   const file = join(folder, 'kubeconfig');
-  const cluster = { name: 'a', cluster: { server: `https://127.0.0.1:${await closedPort()}` } };
-  const context = { name: 'a', context: { cluster: 'a', user: 'a' } };
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [cluster],
-    contexts: [context],
+    clusters: [{ name: 'a', cluster: { server, 'insecure-skip-tls-verify': true } }],
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
     users: [{ name: 'a', user: {} }],
+    'current-context': 'a',
   };
-  writeFileSync(file, JSON.stringify({ ...config, 'current-context': 'a' }));
-  const away = await corelane(args, { env: { KUBECONFIG: file } });
-  expect(away).toEqual({
-    code: 1,
-    stdout: '',
-    stderr: expect.stringMatching(/^corelane: .* cannot be (read|listed): .*ECONNREFUSED/),
+  writeFileSync(file, JSON.stringify(config));
+  return { KUBECONFIG: file };
+}
+
+describe.each([
+  ['check', [], 'renderservices of namespace default cannot be listed'],
+  ['convert', ['deployment/shop'], 'Deployment default/shop cannot be read'],
+  ['profile', ['shop'], 'pods of namespace default cannot be listed'],
+])('%s', (name, args, sentence) => {
+  const said = async (env: object) => {
+    const { code, stdout, stderr } = await corelane([name, ...args], { env });
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    return stderr;
+  };
+
+  test('without a cluster says so', async () => {
+    expect(await said({})).toBe('corelane: there is no kubeconfig: set KUBECONFIG, or make ~/.kube/config\n');
+    const away = await said(kubeconfig(`https://127.0.0.1:${await closedPort()}`));
+    expect(away).toContain(`corelane: ${sentence}: `);
+    expect(away).toContain('ECONNREFUSED');
+  });
+
+  test.each([
+    [403, '{"kind":"Status","message":"no, says RBAC","reason":"Forbidden"}', '403 no, says RBAC'],
+    [502, '<p>a proxy in between</p>', '502 <p>a proxy in between</p>'],
+  ])("of a cluster that refuses says the cluster's own words: %i", async (status, body, words) => {
+    const server = http.createServer((_request, response) => response.writeHead(status).end(body));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const { port } = server.address() as AddressInfo;
+      expect(await said(kubeconfig(`http://127.0.0.1:${port}`))).toBe(`corelane: ${sentence}: ${words}\n`);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
   });
 });
