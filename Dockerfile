@@ -3,15 +3,30 @@ ARG DEBIAN_IMAGE=debian:trixie-slim
 ARG NODE_IMAGE=node:24-trixie-slim
 
 # ---- programs ----
-# The process 1 of the proxies, and the reaper of the worker runtime. That one is static: it runs in the user's image,
-# whichever C library that has.
+# What is written in C: the module of nginx, the process 1 of the proxies, and the reaper of the worker runtime.
 FROM ${DEBIAN_IMAGE} AS programs
+# Unpacked, not installed: of this stage nothing is kept but what it compiles, and an installation takes three times as
+# long. Of nginx-dev nothing but itself: what it depends on (170 packages) is for OpenSSL and modules that are not made.
 RUN apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc libc6-dev
+    && apt-get install -y --no-install-recommends --download-only gcc libc6-dev make libpcre2-dev zlib1g-dev \
+    && cd /var/cache/apt/archives \
+    && apt-get download nginx-dev \
+    && for package in *.deb; do dpkg-deb --extract "$package" / || exit 1; done \
+    && mkdir -p /out/usr/share/corelane/nginx /out/usr/share/corelane/runtime /out/usr/local/bin \
+    && dpkg-deb --field nginx-dev_*.deb Version >/out/usr/share/corelane/nginx/version \
+    && rm *.deb
+ENV CC=gcc
+WORKDIR /usr/share/nginx/src
+COPY sidecar/nginx/config sidecar/nginx/configure.sh /src/nginx/
+RUN bash /src/nginx/configure.sh
+COPY sidecar/nginx/ /src/nginx/
+RUN make -s -f objs/Makefile modules \
+    && strip -o /out/usr/share/corelane/nginx/ngx_http_corelane_module.so objs/ngx_http_corelane_module.so
 COPY sidecar/reaper/ /src/reaper/
-RUN gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /reaper /src/reaper/*.c
 COPY sidecar/entrypoint/ /src/entrypoint/
-RUN gcc -std=c17 -Os -Wall -Wextra -Werror -s -o /corelane-entrypoint /src/entrypoint/*.c
+# The reaper is static: it runs in the user's image, whichever C library that has.
+RUN gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/usr/share/corelane/runtime/reaper /src/reaper/*.c \
+    && gcc -std=c17 -Os -Wall -Wextra -Werror -s -o /out/usr/local/bin/corelane-entrypoint /src/entrypoint/*.c
 
 # ---- proxies ----
 # HAProxy and nginx as Debian stable ships them.
@@ -26,29 +41,19 @@ RUN apt-get update \
     && mkdir -p /etc/corelane /run/corelane \
     && chown 10001:10001 /run/corelane
 
-# ---- nginx module ----
-# Made with the headers of the very nginx that is in the image: it refuses a module for any other one.
-FROM proxies AS nginx-module
-RUN apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-       gcc libc6-dev make "nginx-dev=$(dpkg-query -W -f '${Version}' nginx)"
-COPY sidecar/nginx/ /src/
-WORKDIR /usr/share/nginx/src
-RUN bash -c '. ./conf_flags && ./configure "${NGX_CONF_FLAGS[@]}" --with-cc-opt="-O2 -Wall -Wextra -Werror -Wno-unused-parameter" --add-dynamic-module=/src' >/dev/null \
-    && make -s -f objs/Makefile modules \
-    && strip objs/ngx_http_corelane_module.so
-
 # ---- sidecar ----
 # Each of the two runs in a container of its own (`args: ["haproxy"]`, `args: ["nginx"]`).
 FROM proxies AS sidecar
 COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
 COPY sidecar/bin/ /usr/local/bin/
 COPY sidecar/runtime/ /usr/share/corelane/runtime/
-COPY --from=programs /reaper /usr/share/corelane/runtime/reaper
-COPY --from=programs /corelane-entrypoint /usr/local/bin/
-COPY --from=nginx-module /usr/share/nginx/src/objs/ngx_http_corelane_module.so /usr/share/corelane/nginx/
+COPY --from=programs /out/ /
+# The module was made with the headers of the very nginx that is here, or there is no image: the two stages may have been
+# made on different days.
 # Modes are set here because COPY --chmod needs BuildKit and a checkout may have lost them.
-RUN chmod 0755 /usr/local/bin/corelane-* && chmod -R u=rw,go=r,a+X /usr/share/corelane/haproxy \
+RUN version=$(cat /usr/share/corelane/nginx/version) && nginx=$(dpkg-query -W -f '${Version}' nginx) \
+    && if [ "$version" != "$nginx" ]; then echo "nginx $nginx, but nginx-dev $version: build with --no-cache"; exit 1; fi \
+    && chmod 0755 /usr/local/bin/corelane-* && chmod -R u=rw,go=r,a+X /usr/share/corelane/haproxy \
     && chmod 0644 /usr/share/corelane/runtime/*.cjs
 # Numeric, so that kubelet can verify runAsNonRoot.
 USER 10001:10001

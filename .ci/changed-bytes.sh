@@ -146,14 +146,30 @@ bootstrap() {
   mmdebstrap_checked sid "$work/root" --variant=extract --include=apt --format=directory <<<"copy://$mirror sid main"
 }
 
+# fetch: what is unpacked in the images (../Dockerfile) without being installed. apt checks it all the same.
+fetch() {
+  local apt=$work/apt
+  rm -rf "$apt"
+  mkdir -p "$apt"/{lists,archives}/partial
+  cd "$apt"
+  echo "deb [signed-by=$DEBIAN_KEYRING] copy://$mirror sid main" >sources.list
+  printf '%s\n' "Dir::Etc::SourceList \"$apt/sources.list\";" 'Dir::Etc::SourceParts "/dev/null";' \
+    "Dir::State::Lists \"$apt/lists\";" 'Dir::State::Status "/dev/null";' "Dir::Cache \"$apt\";" \
+    'APT::Sandbox::User "root";' >apt.conf
+  APT_CONFIG=$apt/apt.conf apt-get -q update
+  APT_CONFIG=$apt/apt.conf apt-get -q download apt
+}
+
 # altered FILE WORD MESSAGE: the mirror serves WORD instead of what it is; then all is as before.
 altered() {
   cp "$mirror/$1" "$work/kept"
   LC_ALL=C sed -i "$2" "$mirror/$1"
   ! cmp -s "$mirror/$1" "$work/kept" || die "nothing was changed in $1"
   refused "$3" bootstrap
+  refused "$3" fetch
   mv "$work/kept" "$mirror/$1"
   taken bootstrap
+  taken fetch
 }
 
 debian_case() {
@@ -179,6 +195,7 @@ debian_case() {
   refused 'no keyring of the Debian archive' bootstrap
   DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
   refused 'NO_PUBKEY' bootstrap
+  refused 'NO_PUBKEY' fetch
   DEBIAN_KEYRING=$work/tiny.gpg
   taken bootstrap
   altered dists/sid/InRelease 's/^Description: tiny/Description: tinx/' 'BADSIG|invalid'
@@ -186,6 +203,7 @@ debian_case() {
   altered pool/apt.deb 's/debian-binary/debian-binarx/' 'Hash Sum mismatch|unexpected size'
   rm "$mirror/dists/sid/InRelease"
   refused 'does not have a Release file' bootstrap
+  refused 'does not have a Release file' fetch
   gpgconf --kill all
 }
 

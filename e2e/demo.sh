@@ -60,13 +60,13 @@ beside() {
   "$CLUSTER_DIR/engine.sh" up
   touch "$engine_up"
   use_engine
-  # At the same time: one waits for the network, the others compute.
-  "$CLUSTER_DIR/base-images.sh" debian node >/dev/null &
-  local bases=$!
+  # All but the operator's wants nothing of ours.
+  e2e/images.sh sidecar storefront >"$STATE_DIR/demo-images" &
+  local images=$!
   make -q setup 2>/dev/null || step 'Installing Node packages' npm make -s setup
   make -s build
-  wait "$bases"
-  e2e/images.sh >"$STATE_DIR/demo-images"
+  wait "$images"
+  e2e/images.sh operator >>"$STATE_DIR/demo-images"
   plan_note ended beside
 }
 
@@ -88,27 +88,6 @@ fetch_modules() {
     packages+=("$package")
   done
   step 'Fetching Go modules' go-modules go_fetch "${packages[@]}"
-}
-
-lanes=()
-stop_lanes() {
-  local pid
-  for pid in "${lanes[@]}"; do kill_tree "$pid"; done
-}
-
-at_the_same_time() { # FUNCTION...: ends when all have; with the first that fails, and without the others
-  local lane
-  trap stop_lanes EXIT
-  trap 'exit 130' INT TERM
-  for lane in "$@"; do
-    "$lane" &
-    lanes+=($!)
-  done
-  while ((${#lanes[@]})); do
-    wait -n || exit 1
-    mapfile -t lanes < <(jobs -pr)
-  done
-  trap - EXIT
 }
 
 # ---- The demo itself ---------------------------------------------------------

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # images.sh [--load|--release] [operator|sidecar|storefront|node]...: builds these images
-# of the project (all of them) into the engine and prints their names and those of their
-# base images, one NAME=IMAGE per line. --load also puts them into the cluster's nodes.
+# of the project (all of them) into the engine and prints their names and those of the base
+# images they stand on, one NAME=IMAGE per line. --load also puts them into the cluster's nodes.
 # --release takes the official base images by digest, or fails.
 #
 # The tag is a hash of all that goes into the image: an unchanged image is not built
@@ -16,18 +16,68 @@ content_tag() {
     xargs -0 sha256sum | sha256sum | cut -c1-12
 }
 
-# build NAME TAG ARG...: unless the engine has it.
-build() {
-  local name=$1 image=$STANDIN/$1:$2
-  shift 2
-  if image_exists "$image"; then
-    cached "Building image $image"
+# docker_build ARG...: with the base images of this lane. The host's network: a bare machine's bridge may not reach the
+# package mirror.
+docker_build() {
+  local pair arguments=()
+  for pair in $bases; do arguments+=(--build-arg "$pair"); done
+  docker build --network=host "${arguments[@]}" "$@"
+}
+
+# stages NAME...: the Dockerfile with these stages alone. The classic builder makes all that stand before its target,
+# whether that needs them or not.
+stages() {
+  awk -v wanted=" $* " '/^FROM / { isStage = 1; isWanted = index(wanted, " " $NF " ") } !isStage || isWanted' Dockerfile
+}
+
+# The two long stages at the same time: one is compiled, the other installed. The last build finds both in the cache.
+build_sidecar() { # IMAGE
+  local pids=() pid stage
+  for stage in programs proxies; do
+    stages "$stage" | docker_build -f - . &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid"; done
+  stages programs proxies sidecar | docker_build -t "$1" -f - .
+}
+build_operator() { stages node operator | docker_build -t "$1" -f - .; }
+build_storefront() { docker_build -t "$1" examples/storefront; }
+
+# make_image NAME TAG: unless the engine has it.
+make_image() {
+  local name=$1 image=$STANDIN/$1:$2 title="Building image $STANDIN/$1:$2"
+  if [[ $name == storefront ]]; then
+    # Docker's own cache decides about the example: its tag is fixed.
+    step "$title (about 10 s, then cached)" image-storefront build_storefront "$image"
+  elif image_exists "$image"; then
+    cached "$title"
   else
-    # The host's network: a bare machine's bridge may not reach the package mirror.
-    step "Building image $image (about 30 s)" "image-$name" \
-      docker build --network=host "${base_args[@]}" -t "$image" "$@"
+    step "$title (about 20 s)" "image-$name" "build_$name" "$image"
+  fi
+  echo "${name^^}_IMAGE=$image" >"$made/$name"
+}
+
+# ---- Lanes: what stands on Debian alone, and what stands on Node.js as well ----
+
+on_debian() {
+  local bases
+  bases=$("$CLUSTER_DIR/base-images.sh" debian)
+  echo "$bases" >"$made/debian"
+  if wanted sidecar; then make_image sidecar "$(content_tag Dockerfile sidecar)-$(hash_of "$bases" | cut -c1-4)"; fi
+}
+
+on_node() {
+  local bases
+  bases=$("$CLUSTER_DIR/base-images.sh" debian node)
+  grep ^NODE_IMAGE= <<<"$bases" >"$made/node"
+  # examples/storefront.yaml names the tag.
+  if wanted storefront; then make_image storefront dev; fi
+  if wanted operator; then
+    make_image operator "$(content_tag Dockerfile operator/dist)-$(hash_of "$bases" | cut -c1-4)"
   fi
 }
+
+wanted() { [[ " ${names[*]} " == *" $1 "* ]]; }
 
 load=
 while [[ ${1:-} == --* ]]; do
@@ -39,29 +89,21 @@ while [[ ${1:-} == --* ]]; do
   shift
 done
 (($#)) || set -- operator sidecar storefront
-
-base_images=$("$CLUSTER_DIR/base-images.sh" debian node)
-base_args=()
-for pair in $base_images; do base_args+=(--build-arg "$pair"); done
-bases=$(hash_of "$base_images")
-
-images=()
-for name in "$@"; do
-  case $name in
-    operator) tag=$(content_tag Dockerfile operator/dist)-${bases:0:4} ;;
-    sidecar) tag=$(content_tag Dockerfile sidecar)-${bases:0:4} ;;
-    storefront) tag=dev ;; # examples/storefront.yaml names it
-    node) continue ;; # a base image
-    *) die "images.sh: no image $name" ;;
-  esac
-  if [[ $name == storefront ]]; then
-    # Docker's own cache decides about the example: its tag is fixed.
-    step "Building image $STANDIN/$name:$tag (about 20 s, then cached)" image-storefront \
-      docker build --network=host "${base_args[@]}" -t "$STANDIN/$name:$tag" examples/storefront
-  else
-    build "$name" "$tag" --target "$name" .
-  fi
-  images+=("${name^^}_IMAGE=$STANDIN/$name:$tag")
+names=("$@")
+for name in "${names[@]}"; do
+  [[ $name =~ ^(operator|sidecar|storefront|node)$ ]] || die "images.sh: no image $name"
 done
-if [[ -n $load ]]; then "$CLUSTER_DIR/load-image.sh" "${images[@]#*=}" >&2; fi
-printf '%s\n' "${images[@]}" "$base_images"
+
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+lanes=(on_debian)
+if wanted operator || wanted storefront || wanted node; then lanes+=(on_node); fi
+((${#lanes[@]} == 1)) || export CORELANE_LINES=1
+at_the_same_time "${lanes[@]}"
+
+images=$(for name in "${names[@]}"; do [[ $name == node ]] || cat "$made/$name"; done)
+# shellcheck disable=SC2086
+if [[ -n $load ]]; then "$CLUSTER_DIR/load-image.sh" $(sed 's/^[^=]*=//' <<<"$images") >&2; fi
+printf '%s\n' $images
+cat "$made/debian"
+[[ ! -e $made/node ]] || cat "$made/node"

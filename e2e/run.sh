@@ -4,38 +4,39 @@
 # APP is examples/storefront.yaml unless given.
 source "$(dirname "${BASH_SOURCE[0]}")/cluster/lib.sh"
 cd "$CLONE_DIR"
+state_dir
 app=${1:-examples/storefront.yaml}
 shift $(($# > 0))
 
+packages() {
+  local stamp
+  for stamp in node_modules/.package-lock.json node_modules/.run; do
+    if [[ -e $stamp && ! package.json -nt $stamp && ! package-lock.json -nt $stamp ]]; then return; fi
+  done
+  step "Installing Node packages (about 15 s)" run-npm install_packages
+}
 # Only what `corelane run` loads. `make setup` installs the rest: it finds no .package-lock.json.
-node_packages() {
+install_packages() {
   npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
   .ci/node-is-there.sh
   rm -f node_modules/.package-lock.json
   touch node_modules/.run
 }
 
-packages_are_there() {
-  local stamp
-  for stamp in node_modules/.package-lock.json node_modules/.run; do
-    if [[ -e $stamp && ! package.json -nt $stamp && ! package-lock.json -nt $stamp ]]; then return 0; fi
-  done
-  return 1
+# An image for the folder that is to run, the storefront's for its example; a RenderService of the user's names its own.
+images() {
+  local wanted=(sidecar)
+  if [[ -d $app ]]; then wanted+=(node); fi
+  [[ $app != examples/storefront.yaml ]] || wanted+=(storefront)
+  "$CLUSTER_DIR/engine.sh" up
+  e2e/images.sh "${wanted[@]}" >"$STATE_DIR/run-images"
 }
 
-packages_pid=
-if ! packages_are_there; then
-  # They wait for the network while Debian's packages are unpacked.
-  step "Installing Node packages (about 15 s, meanwhile)" run-npm node_packages &
-  packages_pid=$!
-fi
-"$CLUSTER_DIR/engine.sh" up
+# Packages come from the network while Debian's are unpacked.
+CORELANE_LINES=1 at_the_same_time packages images
 eval "$("$CLUSTER_DIR/engine.sh" env)"
-wanted=(sidecar)
-[[ $app != examples/storefront.yaml ]] || wanted+=(storefront)
-images=$(e2e/images.sh "${wanted[@]}")
-# shellcheck disable=SC2046,SC2086
-export $images
-export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
-[[ -z $packages_pid ]] || wait "$packages_pid"
+# shellcheck disable=SC2046
+export $(cat "$STATE_DIR/run-images")
+export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE
+[[ -z ${NODE_IMAGE:-} ]] || export CORELANE_NODE_IMAGE=$NODE_IMAGE
 exec node_modules/.bin/node operator/bin/corelane.mjs run "$app" "$@"

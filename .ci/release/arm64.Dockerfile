@@ -4,24 +4,28 @@
 ARG DEBIAN_IMAGE=debian:trixie-slim
 
 # ---- programs ----
+# As in ../../Dockerfile, and a compiler for arm64.
 FROM ${DEBIAN_IMAGE} AS programs
 RUN apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-       gcc libc6-dev make nginx-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-ENV CC=aarch64-linux-gnu-gcc
-COPY sidecar/reaper/ /src/reaper/
-COPY sidecar/entrypoint/ /src/entrypoint/
-RUN mkdir /out \
-    && $CC -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/reaper /src/reaper/*.c \
-    && $CC -std=c17 -Os -Wall -Wextra -Werror -s -o /out/corelane-entrypoint /src/entrypoint/*.c
+    && apt-get install -y --no-install-recommends --download-only \
+       gcc libc6-dev make libpcre2-dev zlib1g-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross \
+    && cd /var/cache/apt/archives \
+    && apt-get download nginx-dev \
+    && for package in *.deb; do dpkg-deb --extract "$package" / || exit 1; done \
+    && rm *.deb
 COPY sidecar/nginx/ /src/nginx/
 WORKDIR /usr/share/nginx/src
 # nginx's configure runs what it compiles, so it asks about this machine. Both have the same word sizes and system calls;
-# nginx compares what it was made with when it loads a module. OpenSSL's one header that is the machine's own comes last.
-RUN bash -c '. ./conf_flags && env CC=gcc ./configure "${NGX_CONF_FLAGS[@]}" --with-cc-opt="-O2 -Wall -Wextra -Werror -Wno-unused-parameter" --add-dynamic-module=/src/nginx' >/dev/null \
+# nginx compares what it was made with when it loads a module. Headers that are the machine's own come last.
+RUN CC=gcc bash /src/nginx/configure.sh
+ENV CC=aarch64-linux-gnu-gcc
+RUN mkdir /out \
     && make -s -f objs/Makefile modules CC="$CC -idirafter /usr/include/x86_64-linux-gnu" LINK=$CC \
-    && aarch64-linux-gnu-strip objs/ngx_http_corelane_module.so \
-    && cp objs/ngx_http_corelane_module.so /out/
+    && aarch64-linux-gnu-strip -o /out/ngx_http_corelane_module.so objs/ngx_http_corelane_module.so
+COPY sidecar/reaper/ /src/reaper/
+COPY sidecar/entrypoint/ /src/entrypoint/
+RUN $CC -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/reaper /src/reaper/*.c \
+    && $CC -std=c17 -Os -Wall -Wextra -Werror -s -o /out/corelane-entrypoint /src/entrypoint/*.c
 
 # ---- packages ----
 # Debian's packages for arm64 with all that they need, downloaded by apt (which checks them) and unpacked. Their scripts

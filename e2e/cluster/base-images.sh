@@ -51,9 +51,10 @@ path-exclude=/usr/share/man/*
 path-exclude=/usr/share/info/*
 path-exclude=/usr/share/lintian/*
 path-exclude=/usr/share/locale/*
+force-unsafe-io
 DPKG
-  # The same three habits as the official image: no service starts, no package
-  # archive stays, no translations are fetched.
+  # The same habits as the official image: no service starts, no package archive
+  # stays, no translations are fetched, no file waits for the disk (above).
   cat >"$work/apt" <<'APT'
 DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb /var/cache/apt/*.bin || true"; };
 Dir::Cache::pkgcache "";
@@ -87,28 +88,30 @@ HOOK
 
 # The official Node image is Debian plus Node, npm and a user `node` (1000). Here
 # the binary comes from npm's own packaging of it.
-node_stand_in() { # BASE TAG
-  local base=$1 tag=$2 context arch node npm
+node_files() { # FOLDER
+  local arch node npm
   case $(uname -m) in
     x86_64) arch=x64 ;;
     aarch64 | arm64) arch=arm64 ;;
     *) echo "no Node binary for $(uname -m)"; return 1 ;;
   esac
-  context=$(mktemp -d)
-  # shellcheck disable=SC2064
-  trap "rm -rf '$context'" EXIT
-  cd "$context"
+  cd "$1"
   mkdir -p root/bin root/lib/node_modules/npm
-  node=$("$CLUSTER_DIR/npm-tarball.sh" "node-linux-$arch" "$NODE_VERSION" "$context")
-  npm=$("$CLUSTER_DIR/npm-tarball.sh" npm "$NPM_VERSION" "$context")
+  node=$("$CLUSTER_DIR/npm-tarball.sh" "node-linux-$arch" "$NODE_VERSION" "$1")
+  npm=$("$CLUSTER_DIR/npm-tarball.sh" npm "$NPM_VERSION" "$1")
   tar -xzf "$node" --strip-components=2 -C root/bin package/bin/node
   tar -xzf "$npm" --strip-components=1 -C root/lib/node_modules/npm
+  rm "$node" "$npm"
   chmod 755 root/bin/node
   ln -s ../lib/node_modules/npm/bin/npm-cli.js root/bin/npm
   ln -s ../lib/node_modules/npm/bin/npx-cli.js root/bin/npx
   ln -s node root/bin/nodejs
+}
+
+node_stand_in() { # BASE TAG FOLDER
+  cd "$3"
   cat >Dockerfile <<DOCKERFILE
-FROM $base
+FROM $1
 RUN groupadd --gid 1000 node && useradd --uid 1000 --gid node --shell /bin/bash --create-home node
 COPY --chown=0:0 root/ /usr/local/
 RUN node --version && npm --version
@@ -116,7 +119,7 @@ ENV NODE_VERSION=$NODE_VERSION
 CMD ["node"]
 DOCKERFILE
   # Classic builder: the engine may be Debian's (20.10), without buildx.
-  DOCKER_BUILDKIT=0 docker build --network=host -t "$tag" .
+  DOCKER_BUILDKIT=0 docker build --network=host -t "$2" .
 }
 
 # For a release nothing will do but the official image, by digest.
@@ -150,10 +153,16 @@ resolve_node() {
   if release; then resolve_for_release "$NODE_BASE"; return; fi
   if ! image_exists "$tag"; then
     if pull "$NODE_BASE"; then resolved=$pulled; return; fi
-    resolve_debian "$DEBIAN_BASE"
     (
       lock base-node
-      image_exists "$tag" || step "Making a stand-in for $NODE_BASE (about 15 s), once" base-node node_stand_in "$resolved" "$tag"
+      if image_exists "$tag"; then exit; fi
+      context=$(mktemp -d)
+      # shellcheck disable=SC2064
+      trap "rm -rf '$context'" EXIT
+      # Before Debian, which another run may be making.
+      step "Fetching Node.js $NODE_VERSION (about 5 s), once" base-node-files node_files "$context"
+      resolve_debian "$DEBIAN_BASE"
+      step "Making a stand-in for $NODE_BASE (about 10 s), once" base-node node_stand_in "$resolved" "$tag" "$context"
     )
   fi
   resolved=$tag

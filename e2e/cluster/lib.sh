@@ -70,8 +70,8 @@ lock() {
   exec {fd}>"$CACHE_DIR/lock/$1"
   held_locks[$1]=$fd
   if ! flock -n "$fd"; then
-    # Part of a plan is that its parts wait for each other.
-    [[ -n ${CORELANE_PLAN:-} ]] || say "waiting for another run ($1) ..."
+    # Where several things are made at a time, they wait for each other.
+    whole_lines || say "waiting for another run ($1) ..."
     flock "$fd"
   fi
 }
@@ -97,6 +97,23 @@ kill_tree() { # PID: and what it has started
   local child
   for child in $(pgrep -P "$1"); do kill_tree "$child"; done
   kill "$1" 2>/dev/null || true
+}
+
+# at_the_same_time FUNCTION...: ends when all have; with the first that fails, and without the others.
+at_the_same_time() {
+  (
+    lanes=()
+    trap 'for lane in "${lanes[@]}"; do kill_tree "$lane"; done' EXIT
+    trap 'exit 130' INT TERM
+    for lane in "$@"; do
+      "$lane" &
+      lanes+=($!)
+    done
+    while ((${#lanes[@]})); do
+      wait -n || exit 1
+      mapfile -t lanes < <(jobs -pr)
+    done
+  )
 }
 
 # ---- Debian packages ---------------------------------------------------------
@@ -158,9 +175,10 @@ image_exists() { docker image inspect "$1" >/dev/null 2>&1; }
 
 # Docker Hub and registry.k8s.io may be out of reach. The first failed pull is
 # remembered for an hour (and for the rest of this run), so that a machine
-# without a registry pays the time-out once and not per image.
+# without a registry pays the time-out once and not per image. One that is there
+# answers within a second or two; a slower one: CORELANE_PULL_SECONDS.
 NO_REGISTRY_MARK=$CACHE_DIR/no-registry
-PULL_SECONDS=${CORELANE_PULL_SECONDS:-12}
+PULL_SECONDS=${CORELANE_PULL_SECONDS:-5}
 
 registry_given_up() {
   [[ -n ${CORELANE_NO_REGISTRY:-} ]] || [[ -n $(find "$NO_REGISTRY_MARK" -mmin -60 2>/dev/null) ]]

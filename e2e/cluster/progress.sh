@@ -44,6 +44,8 @@ step() {
   if [[ -n ${CORELANE_PLAN:-} ]]; then title=$(sed -E 's/(, about [^,]* cores| \(about [^)]*\))?(, once)?$//' <<<"$title"); fi
   if ! whole_lines; then
     printf '%s ... ' "$(abbreviate "$title")" >&2
+  elif [[ -z ${CORELANE_PLAN:-} ]]; then
+    [[ $title != *'(about '* ]] || say "$title ..."
   elif (($(plan_seconds "$id") >= WORTH_ANNOUNCING_SECONDS)); then
     plan_note begun "$id" "$(now)"
     say "$title ..."
