@@ -68,7 +68,7 @@ on_debian() {
 
 on_node() {
   local bases
-  bases=$("$CLUSTER_DIR/base-images.sh" debian node)
+  bases=$("$CLUSTER_DIR/base-images.sh" node debian | sort)
   grep ^NODE_IMAGE= <<<"$bases" >"$made/node"
   # examples/storefront.yaml names the tag.
   if wanted storefront; then make_image storefront dev; fi
