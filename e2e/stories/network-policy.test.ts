@@ -74,7 +74,9 @@ async function readyTransitions(): Promise<Record<string, string | undefined>> {
 }
 
 beforeAll(async () => {
-  const listen = `for (const port of [${DECLARED}, ${UNDECLARED}]) require('node:net').createServer().listen(port)`;
+  // Process 1 ignores a SIGTERM that it does not handle, and its pod then takes the whole grace period to end.
+  const listen = `process.on('SIGTERM', () => process.exit());
+    for (const port of [${DECLARED}, ${UNDECLARED}]) require('node:net').createServer().listen(port)`;
   const second = {
     name: 'second',
     image: process.env.STOREFRONT_IMAGE,

@@ -1,4 +1,5 @@
 /** `corelane run` with real containers: what it serves, what a change and each fault cost, what it leaves behind. */
+import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { docker, SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
 import { until } from '../../e2e/harness/engine/pod.ts';
@@ -53,6 +54,20 @@ test('a RenderService and its image', async () => {
   expect(await run.leftovers()).not.toEqual([]);
   expect(await run.end('SIGINT')).toBe(0);
   expect(await run.leftovers()).toEqual([]);
+});
+
+test('what convert writes of Deployments is served', async () => {
+  const golden = 'operator/test/unit/convert/golden';
+  const names = readFileSync(`${golden}/runnable.txt`, 'utf8').trim().split('\n');
+  const page = async (name: string) => {
+    const run = new RunProcess([`${golden}/${name}.out.yaml`, '--port', await port(), '--env', 'PRODUCTS=3']);
+    return `${name} ${await textOf(await run.url())}`;
+  };
+  // All at once: they wait for containers most of the time.
+  const pages = await Promise.all(names.map(page));
+  expect(pages).toEqual(
+    names.map((name) => expect.stringMatching(new RegExp(`^${name} 200 <!doctype html>[^]*</html>$`, 'i'))),
+  );
 });
 
 test('a folder: each fault costs its own request at most, and nobody else anything', async () => {
@@ -151,7 +166,8 @@ describe('what keeps it from starting is said, and nothing is left', () => {
     const run = new RunProcess([...args, '--port', await port(), '--quiet-logs'], env);
     expect(await run.end()).toBe(1);
     expect(await run.leftovers()).toEqual([]);
-    return run.output.slice(run.output.indexOf('corelane: '));
+    const begin = run.output.indexOf('corelane: ');
+    return { before: run.output.slice(0, begin), said: run.output.slice(begin) };
   };
 
   test('a program that ends again and again', async () => {
@@ -159,7 +175,7 @@ describe('what keeps it from starting is said, and nothing is left', () => {
       'package.json': '{ "name": "shop" }',
       'server.js': "console.log('hello');\nthrow new Error('no database');",
     });
-    const said = await failure([app.folder]);
+    const { said } = await failure([app.folder]);
     expect(said).toMatch(
       /^corelane: the program ends again and again before it listens on PORT; the last that worker-0 of shop-1 said:\n/,
     );
@@ -172,7 +188,8 @@ describe('what keeps it from starting is said, and nothing is left', () => {
     app = new App({
       'server.js': "require('node:http').createServer(() => {}).listen(3000 + Number(process.env.WORKER_INDEX));",
     });
-    expect(await failure([app.folder])).toMatch(
+    const { said } = await failure([app.folder]);
+    expect(said).toMatch(
       /^corelane: the workers do not come up: nothing listens on PORT=900\d, but a server listens on 300\d; let it use process\.env\.PORT\n/,
     );
   });
@@ -180,19 +197,21 @@ describe('what keeps it from starting is said, and nothing is left', () => {
   test('an image without Node.js', async () => {
     const resource = QUICK.replace('image: replaced', `image: ${SIDECAR_IMAGE}\n          command: [sleep, infinity]`);
     app = new App({ 'shop.yaml': resource });
-    expect(await failure([`${app.folder}/shop.yaml`])).toMatch(
-      /^corelane: the image has no Node\.js that could be found/,
-    );
+    const { said } = await failure([`${app.folder}/shop.yaml`]);
+    expect(said).toMatch(/^corelane: the image has no Node\.js that could be found/);
   });
 
   test('an image that is not there', async () => {
     app = new App({ 'shop.yaml': QUICK.replace('replaced', 'localhost:1/nowhere:none') });
-    expect(await failure([`${app.folder}/shop.yaml`])).toContain('localhost:1/nowhere:none');
+    const { said } = await failure([`${app.folder}/shop.yaml`]);
+    expect(said).toMatch(
+      /^corelane: the image localhost:1\/nowhere:none is not there and cannot be pulled: .*\n {2}.*localhost:1/,
+    );
   });
 
   test('no engine', async () => {
     const nowhere = { DOCKER_HOST: 'unix:///nowhere/docker.sock', CORELANE_RUN_DIR: '/nowhere' };
-    const said = await failure(['examples/storefront.yaml', '--engine', 'docker'], nowhere);
+    const { said } = await failure(['examples/storefront.yaml', '--engine', 'docker'], nowhere);
     expect(said).toMatch(
       /^corelane: no container engine answers; corelane run needs docker\n {2}docker: .*\nStart it, or install it /,
     );
@@ -200,7 +219,9 @@ describe('what keeps it from starting is said, and nothing is left', () => {
 
   test('a file that cannot be used, before anything is started', async () => {
     app = new App({ 'shop.yaml': QUICK.replace('workersPerPod: 2', 'workersPerPod: 0') });
-    expect(await failure([`${app.folder}/shop.yaml`])).toMatch(/cannot be used\n {2}spec\.workersPerPod: /);
+    const { before, said } = await failure([`${app.folder}/shop.yaml`]);
+    expect(said).toMatch(/^corelane: .* cannot be used\n {2}spec\.workersPerPod: /);
+    expect(before).not.toContain('image of');
   });
 });
 

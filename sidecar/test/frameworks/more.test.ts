@@ -25,5 +25,6 @@ testFrameworks('3s', {
   Hypernova: hypernova,
   'Hypernova, its own cluster': { ...hypernova, env: { CLUSTER: '1' } },
   Next: { app: 'next', command: ['node', '/app/.next/standalone/server.js'], source: '/app/.next/standalone/work.mjs' },
+  Astro: { app: 'astro', command: ['node', '/app/dist/server/entry.mjs'], source },
   Nuxt: { app: 'nuxt', command: ['node', '/app/.output/server/index.mjs'], source },
 });

@@ -1,4 +1,4 @@
-/** `corelane convert` and `corelane check`, as a user calls them; and what each command says of a cluster that says no. */
+/** `corelane convert` and `corelane check`, as a user calls them; what each command says of a cluster that says no. */
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
