@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apply, eventually, get, kubectl, SELDOM_MS } from './cluster.ts';
-import { allowEndpoints, type LoadResult, startLoad } from './load.ts';
+import { allowEndpoints, type Load, type LoadResult, startLoad } from './load.ts';
 import { imageNames, installOperator } from './operator.ts';
 import { type LivePod, podsOf, untilReady } from './renderservice.ts';
 import { ROOT } from './shell.ts';
@@ -34,9 +34,8 @@ export interface Phase {
   endMs: number;
 }
 
-interface Client {
+interface Client extends Load {
   name: string;
-  result: (timeoutMs: number) => Promise<LoadResult>;
 }
 
 export class Fleet {
@@ -85,10 +84,8 @@ export class Fleet {
   /** Stops them; what was in flight then is nobody's loss. */
   async stopClients(): Promise<ClientResult[]> {
     const results: ClientResult[] = [];
-    for (const { name, result } of this.#clients) {
-      // SIGTERM: the client prints its result.
-      await kubectl(['-n', this.namespace, 'exec', name, '--', 'node', '-e', 'process.kill(1, "SIGTERM")']);
-      const { timeline, ...rest } = await result(120_000);
+    for (const { name, stop } of this.#clients) {
+      const { timeline, ...rest } = await stop();
       const entries = timeline as TimelineEntry[];
       const sent = name === PINNED ? fromSending(entries) : entries;
       const ended = sent.filter(([, , how]) => how !== 'STOPPED');

@@ -58,15 +58,37 @@ export async function allowEndpoints(namespace: string): Promise<void> {
   await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
 }
 
+export interface Load {
+  /** Waits for its end. */
+  result: (timeoutMs: number) => Promise<LoadResult>;
+  /** Ends it; what was in flight counts as STOPPED. */
+  stop: () => Promise<LoadResult>;
+}
+
+/** For the answer of a client that was told to end. */
+const STOP_MS_MAX = 120_000;
+
 /**
- * Starts a pod that runs the load client with `args`; `result` waits for its end.
+ * Starts a pod that runs the load client with `args`.
  * @param name name of the pod; an old one of that name is replaced
  */
-export async function startLoad(namespace: string, name: string, args: string[]) {
+export async function startLoad(namespace: string, name: string, args: string[]): Promise<Load> {
   await deliverClient(namespace);
   await kubectl(['-n', namespace, 'delete', 'pod', name, '--ignore-not-found', '--grace-period=0', '--force']);
   await apply(JSON.stringify(loadPod(namespace, name, args)));
-  return { result: (timeoutMs: number) => loadResult(namespace, name, timeoutMs) };
+  const result = (timeoutMs: number) => loadResult(namespace, name, timeoutMs);
+  const stop = async () => {
+    // At SIGTERM the client prints its result.
+    await kubectl(['-n', namespace, 'exec', name, '--', 'node', '-e', 'process.kill(1, "SIGTERM")']);
+    return await result(STOP_MS_MAX);
+  };
+  return { result, stop };
+}
+
+/** Errors of a load that was stopped: what it had in flight then is nobody's loss. */
+export function lost({ errors }: LoadResult): Record<string, number> {
+  const { STOPPED: _stopped, ...others } = errors as Record<string, number>;
+  return others;
 }
 
 async function loadResult(namespace: string, name: string, timeoutMs: number): Promise<LoadResult> {
