@@ -36,7 +36,7 @@ plan() {
     expect first node-image 28
   fi
   engine_has kind-node-system || engine_has kind-node || { expect beside base-bookworm "$(computes 20)"; expect beside node-system 20; }
-  engine_has node || { expect beside base-trixie "$(computes 20)"; expect beside base-node 12; }
+  engine_has node || { expect beside base-trixie "$(computes 20)"; expect beside base-node-files 5; expect beside base-node 8; }
   engine_has operator || expect beside image-operator 8
   engine_has sidecar || expect beside image-sidecar 15
   engine_has storefront || expect beside image-storefront 8

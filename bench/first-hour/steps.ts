@@ -12,7 +12,7 @@ export interface Step {
   toS: number;
 }
 
-const DONE = /^(?:\s*\d+:\d\d, about +\S+ \S+ left: )?(.+?) \.\.\. done in (?:(\d+)m)?(\d+)s$/;
+const DONE = /^(?:\s*\d+:\d\d(?:, about +\S+ \S+ left)?: )?(.+?) \.\.\. done in (?:(\d+)m)?(\d+)s$/;
 /** What a title says about its usual duration is for those who wait. */
 const USUAL = /(?:, about [^,]* on \d+ cores)?(?:, once)?$| \(about [^)]*\)(?:, once)?$/;
 

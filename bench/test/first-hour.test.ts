@@ -14,11 +14,11 @@ describe('what is left (e2e/cluster/progress.sh)', () => {
   afterAll(() => rmSync(folder, { recursive: true }));
 
   /** Runs `script` with a plan of these lines, at second 1000. */
-  function bash(plan: string[], script: string): { out: string; err: string } {
+  function bash(plan: string[], script: string, cores = 4): { out: string; err: string } {
     const file = join(folder, 'plan');
     writeFileSync(file, `${['started 940', ...plan].join('\n')}\n`);
     const env = { ...process.env, CORELANE_CACHE: folder, CORELANE_PLAN: file };
-    const text = `source '${LIBRARY}'; now() { echo 1000; }; ${script}`;
+    const text = `source '${LIBRARY}'; now() { echo 1000; }; cores() { echo ${cores}; }; ${script}`;
     const { stdout, stderr } = spawnSync('bash', ['-c', text], { env, encoding: 'utf8' });
     return { out: stdout, err: stderr };
   }
@@ -32,6 +32,14 @@ describe('what is left (e2e/cluster/progress.sh)', () => {
     expect(left(...plan, 'ended compile', 'ended fetch')).toBe(20);
   });
 
+  test('on two cores they take from each other', () => {
+    expect(Number(bash(plan, 'plan_left', 2).out)).toBe(340);
+  });
+
+  test('nothing is said before there is a plan', () => {
+    expect(bash([], 'say Looking').err).toBe(' 1:00: Looking\n');
+  });
+
   test('a step that has begun is that much nearer to its end, but never done before it says so', () => {
     expect(left(...plan, 'begun compile 950')).toBe(270);
     expect(left(...plan, 'begun compile 100')).toBe(60); // 40 beside it are more than a twentieth of 300
@@ -39,7 +47,7 @@ describe('what is left (e2e/cluster/progress.sh)', () => {
   });
 
   test('a share that is known counts instead of the time', () => {
-    expect(left(...plan, 'begun compile 100', 'share compile 10')).toBe(290);
+    expect(left(...plan, 'begun compile 100', 'share compile 4')).toBe(308);
   });
 
   test('and soon the pace of this machine', () => {
@@ -70,11 +78,13 @@ describe('the steps of a log', () => {
         atS: 305,
         text: ' 5:05, about   90 s left: Compiling 3 programs (a, b, c): 90 packages, about 5 min on 2 cores, once ... done in 5m00s',
       },
+      { atS: 305, text: ' 5:05: Starting an engine (about 3 s) ... done in 3s' },
       { atS: 306, text: 'Loading images ... cached' },
     ];
     expect(stepsOf(lines)).toEqual([
       { title: 'Compiling 3 programs (a, b, c): 90 packages', fromS: 5, toS: 305 },
       { title: 'Making a stand-in for debian', fromS: 13, toS: 40 },
+      { title: 'Starting an engine', fromS: 302, toS: 305 },
     ]);
   });
 

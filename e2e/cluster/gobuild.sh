@@ -88,7 +88,6 @@ seconds_for() { echo $((5 + $1 * SECONDS_PER_100_PACKAGES / 100 / $(cores))); } 
 about_packages() { # COUNT
   (($1 < 100)) || echo ", about $(about "$(seconds_for "$1")") on $(cores) cores"
 }
-cores() { nproc 2>/dev/null || sysctl -n hw.ncpu; }
 
 in_go_module() { # COMMAND...: CGO_ENABLED=0, for programs that run in any image
   cd "$GO_MODULE_DIR"

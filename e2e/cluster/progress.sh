@@ -92,9 +92,10 @@ plan_seconds() { # ID -> what it usually takes; 0 if nobody knows
   awk -v id="$1" '$1 == "expect" && $3 == id { seconds = $4 } END { print int(seconds) }' "$CORELANE_PLAN"
 }
 
-# Seconds that are left: a step that takes longer than usual is always nearly done, but never done.
+# Seconds that are left: a step that takes longer than usual is always nearly done, but never done. Two lanes that
+# compute at the same time on few cores take from each other.
 plan_left() {
-  awk -v now="$(now)" '
+  awk -v now="$(now)" -v contention="$(contention)" '
     $1 == "expect" { lane[$3] = $2; usual[$3] = $4 }
     $1 == "begun" { begun[$2] = $3 }
     $1 == "share" { share[$2] = $3 }
@@ -104,14 +105,19 @@ plan_left() {
         if (ended[id] || ended[lane[id]]) continue
         rest = usual[id]
         # The pace of this machine counts as soon as it shows.
-        if (id in share && share[id] >= 15) rest = (now - begun[id]) * (100 - share[id]) / share[id]
+        if (id in share && share[id] >= 5) rest = (now - begun[id]) * (100 - share[id]) / share[id]
         else if (id in share) rest *= 1 - share[id] / 100
         else if (id in begun) rest -= now - begun[id]
         left[lane[id]] += rest > usual[id] / 20 ? rest : usual[id] / 20
       }
-      print int((left["first"] > left["beside"] ? left["first"] : left["beside"]) + left["then"] + 0.5)
+      longer = left["first"] > left["beside"] ? left["first"] : left["beside"]
+      shorter = left["first"] + left["beside"] - longer
+      print int(longer + contention * shorter + left["then"] + 0.5)
     }' "$CORELANE_PLAN"
 }
+# Half of the shorter one is waiting for the network and the disk.
+contention() { if (($(cores) > 2)); then echo 0; else echo 0.5; fi; }
+cores() { nproc 2>/dev/null || sysctl -n hw.ncpu; }
 
 about() { # SECONDS -> "7 min", "90 s"
   if (($1 >= 150)); then echo "$((($1 + 30) / 60)) min"; else echo "$((($1 + 9) / 10 * 10)) s"; fi
@@ -119,7 +125,9 @@ about() { # SECONDS -> "7 min", "90 s"
 
 plan_prefix() {
   [[ -n ${CORELANE_PLAN:-} ]] || return 0
-  local since
+  local since left=
   since=$(($(now) - $(awk '$1 == "started" { print $2 }' "$CORELANE_PLAN")))
-  printf '%2d:%02d, about %6s left: ' $((since / 60)) $((since % 60)) "$(about "$(plan_left)")"
+  # What is to come is known a moment later: it takes an engine to look.
+  if grep -q '^expect' "$CORELANE_PLAN"; then left=$(printf ', about %6s left' "$(about "$(plan_left)")"); fi
+  printf '%2d:%02d%s: ' $((since / 60)) $((since % 60)) "$left"
 }

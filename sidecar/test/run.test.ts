@@ -161,6 +161,15 @@ test('stopped while it starts: nothing is left', async () => {
   expect(await run.leftovers()).toEqual([]);
 });
 
+test('who reads its output goes: it ends as by Ctrl-C', async () => {
+  app = new App({ ...FILES, 'server.mjs': `${SERVER}setInterval(() => console.log('something to read'), 100);` });
+  const run = new RunProcess([app.folder, '--port', await port()]);
+  await run.url();
+  run.stopReading();
+  expect(await run.end()).toBe(0);
+  expect(await run.leftovers()).toEqual([]);
+});
+
 describe('what keeps it from starting is said, and nothing is left', () => {
   const failure = async (args: string[], env: Record<string, string | undefined> = {}) => {
     const run = new RunProcess([...args, '--port', await port(), '--quiet-logs'], env);

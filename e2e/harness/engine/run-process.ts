@@ -63,6 +63,12 @@ export class RunProcess {
     return url;
   }
 
+  /** Its output has no reader from now on. */
+  stopReading(): void {
+    this.#process.stdout?.destroy();
+    this.#process.stderr?.destroy();
+  }
+
   /** Sends a signal if there is one; gives the exit code. */
   end(signal?: NodeJS.Signals): Promise<number | null> {
     if (signal) this.#process.kill(signal);
