@@ -26,17 +26,14 @@ export function stepsOf(lines: LogLine[]): Step[] {
   return [...steps, ...testsOf(lines)].sort((a, b) => a.fromS - b.fromS);
 }
 
-/** "Running the api tests" up to Jest's own "Time:". */
+/** "Running the api tests" and Jest's own "Time:". What one writes that runs beside another comes when it has ended. */
 function testsOf(lines: LogLine[]): Step[] {
-  const steps: Step[] = [];
-  let running: { title: string; fromS: number } | undefined;
-  for (const { atS, text } of lines) {
+  const running: string[] = [];
+  return lines.flatMap(({ atS, text }) => {
     const [, project] = /Running the (\w+) tests$/.exec(text) ?? [];
-    if (project) running = { title: `${project} tests`, fromS: atS };
-    if (running && text.startsWith('Time:')) {
-      steps.push({ ...running, toS: atS });
-      running = undefined;
-    }
-  }
-  return steps;
+    if (project) running.push(`${project} tests`);
+    const [, seconds] = /^Time: +([\d.]+) s/.exec(text) ?? [];
+    const title = seconds === undefined ? undefined : running.pop();
+    return title === undefined ? [] : [{ title, fromS: Math.max(0, atS - Number(seconds)), toS: atS }];
+  });
 }

@@ -91,13 +91,16 @@ describe('the steps of a log', () => {
   test('and from Jest, project by project', () => {
     const lines = [
       { atS: 1, text: 'Running the unit tests' },
-      { atS: 41, text: 'Time:        39.6 s' },
-      { atS: 42, text: 'Running the api tests' },
-      { atS: 142, text: 'Time:        99.1 s' },
+      { atS: 41, text: 'Time:        39 s' },
+      { atS: 42, text: 'Running the sidecar tests' },
+      { atS: 142, text: 'Running the api tests' },
+      { atS: 142, text: 'Time:        99 s, estimated 104 s' },
+      { atS: 242, text: 'Time:        199 s' },
     ];
     expect(stepsOf(lines)).toEqual([
-      { title: 'unit tests', fromS: 1, toS: 41 },
-      { title: 'api tests', fromS: 42, toS: 142 },
+      { title: 'unit tests', fromS: 2, toS: 41 },
+      { title: 'api tests', fromS: 43, toS: 142 },
+      { title: 'sidecar tests', fromS: 43, toS: 242 },
     ]);
   });
 

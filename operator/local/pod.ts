@@ -18,6 +18,12 @@ const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats, PORTS.peers];
 /** Stands for the DNS name of the headless Service. */
 export const PEERS_HOST = 'peers.corelane.test';
 
+/** As far as it is used here. */
+interface NetworkSettings {
+  Ports: Record<string, { HostPort: string }[] | null>;
+  Networks: Record<string, { IPAddress: string; GlobalIPv6Address: string }>;
+}
+
 export interface LocalPodOptions {
   sidecarImage: string;
   /** Network of the fleet: the pods in it are peers, all have the name that stands for the headless Service. */
@@ -223,27 +229,27 @@ export class LocalPod {
     return config;
   }
 
-  async #startHolder(): Promise<void> {
+  /** @returns the pod's addresses */
+  async #startHolder(): Promise<string[]> {
     const { network, sidecarImage, secondsMax } = this.#options;
     const publish = PUBLISHED.flatMap((port) => ['--publish', `127.0.0.1::${port}`]);
     const joined = network ? ['--network', network, '--network-alias', PEERS_HOST] : [];
     const sleep = ['--init', '--entrypoint', 'sleep', sidecarImage, String(secondsMax ?? 'infinity')];
     this.#holder = await this.engine.start(...publish, ...joined, ...sleep);
-    for (const line of (await this.engine.run('port', this.#holder)).split('\n')) {
-      const [, inside, outside] = /^([0-9]+)\/tcp -> 127\.0\.0\.1:([0-9]+)$/.exec(line) ?? [];
-      if (inside) this.#ports.set(Number(inside), Number(outside));
-    }
+    const inspected = await this.engine.run('inspect', '--format', '{{json .NetworkSettings}}', this.#holder);
+    const { Ports, Networks } = JSON.parse(inspected) as NetworkSettings;
+    for (const port of PUBLISHED) this.#ports.set(port, Number(Ports[`${port}/tcp`]?.[0]?.HostPort));
+    return Object.values(Networks).flatMap((one) => [one.IPAddress, one.GlobalIPv6Address].filter(Boolean));
   }
 
   async #startContainers(): Promise<void> {
     const config = this.#writeConfig();
     const { revision = 'r1', key, sidecarImage } = this.#options;
     this.writeKey(key);
-    await this.#startHolder();
+    const addresses = await this.#startHolder();
     const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
     const options = ['--network', this.network, ...RESTRICTED, ...shared];
     const keyMount = ['--volume', `${join(this.#folder, 'key')}:${PEERS_KEY_MOUNT_PATH}:ro`];
-    const addresses = [await this.address(), await this.addressIpv6()].filter(Boolean);
     const env = { CORELANE_PEERS: PEERS_HOST, CORELANE_REVISION: revision, CORELANE_POD_IPS: addresses.join(',') };
     const peers = [...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]), ...keyMount];
     const { sidecar } = this.spec;
