@@ -7,7 +7,7 @@ import { commandLine, type ImageConfig, type Rule, workerOf } from './workload.t
 const COUNT = /^(WEB_CONCURRENCY|NODE_CLUSTER_\w+|CLUSTER_WORKERS|NITRO_CLUSTER_WORKERS|PM2_INSTANCES)$/;
 const PM2 = /(^|[\s/])pm2(-runtime|-docker|-dev)?(\s|$)/;
 const PM2_COUNT = /(^|\s)(-i|--instances)[= ]?(max|0|-1|[2-9]|[1-9][0-9]+)\b/;
-const PM2_FILE = /\S*(ecosystem|process|pm2)[\w.-]*\.(config\.)?(c?js|json|ya?ml)\b/;
+const PM2_FILE = /(ecosystem|process|pm2)[\w.-]{0,100}\.(config\.)?(c?js|json|ya?ml)\b/;
 const CLUSTER =
   /(^|[\s/])(throng|naught|sticky-cluster|cluster-service|recluster)\b|(^|[\s/.-])cluster(\.[cm]?[jt]s)?(\s|$)/;
 

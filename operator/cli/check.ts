@@ -16,6 +16,7 @@ import { imageConfigs } from './image-config.ts';
 import { asUsageError, DEPLOYMENT_KINDS, objectName, readManifests } from './manifest-files.ts';
 import { imagesOf, nodesOf, type Subject } from './subject.ts';
 import { UsageError } from './usage.ts';
+import { visible } from './visible.ts';
 
 const help = `
 Usage: corelane check -f FILE [-f FILE ...] [OPTIONS]
@@ -127,7 +128,7 @@ interface Checked {
 
 function title({ manifest: { kind, name, file, value } }: Subject): string {
   const { namespace } = (value.metadata ?? {}) as { namespace?: string };
-  return `${kind}/${name}${namespace ? ` in ${namespace}` : ''} (${file})`;
+  return visible(`${kind}/${name}${namespace ? ` in ${namespace}` : ''} (${file})`);
 }
 
 function asText(checked: Checked[], refused: Finding[]): string {
@@ -137,7 +138,7 @@ function asText(checked: Checked[], refused: Finding[]): string {
     return `${title(subject)}\n${checklist(report, [manifest, ...others], main)}\n`;
   });
   const kinds = refused.map(
-    ({ code, object, what, why, wayOut }) => `${object}\n  error    ${code}  ${what}. ${why}. ${wayOut}\n`,
+    ({ code, object, what, why, wayOut }) => `${visible(object)}\n  error    ${code}  ${visible(`${what}. ${why}. ${wayOut}`)}\n`,
   );
   const all = [...refused, ...checked.flatMap(({ report }) => report.findings)];
   const skipped = checked.flatMap(({ report }) => report.skipped).length;

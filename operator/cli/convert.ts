@@ -11,6 +11,7 @@ import { asUsageError, DEPLOYMENT_KINDS, objectName, readManifests } from './man
 import { wholeOf } from './options.ts';
 import { imagesOf, nodesOf } from './subject.ts';
 import { UsageError } from './usage.ts';
+import { visible, visibleLines } from './visible.ts';
 
 const help = `
 Usage: corelane convert -f FILE [-f FILE ...] [deployment/NAME] [OPTIONS]
@@ -78,7 +79,8 @@ export const command: Command = {
     const conversion = asUsageError(() => convert(deployment, others, options));
     if (values.output === 'json') console.error(asJson(conversion, input.manifests));
     else console.error(asText(conversion, input.manifests, `Deployment/${deployment.name}`));
-    if (conversion.text !== undefined) process.stdout.write(conversion.text);
+    const { text } = conversion;
+    if (text !== undefined) process.stdout.write(process.stdout.isTTY ? visibleLines(text) : text);
     return isOpen(conversion.findings, values.strict) ? EXIT_OPEN : 0;
   },
 };
@@ -124,7 +126,7 @@ function sayRefused(findings: Finding[], manifests: Manifest[], isJson: boolean)
 function asText({ findings, plan, text }: Conversion, manifests: Manifest[], main: string): string {
   const lines = sorted(findings).map((finding) => findingLine(finding, manifests, main));
   const written = text === undefined ? ['Nothing is written: the API server would refuse it.'] : [];
-  const steps = plan.length === 0 ? [] : ['', 'Traffic plan (docs/convert.md):', ...plan.map((line) => `  ${line}`)];
+  const steps = plan.length === 0 ? [] : ['', 'Traffic plan (docs/convert.md):', ...plan.map((line) => `  ${visible(line)}`)];
   return [...lines, ...steps, '', ...written, `convert: ${summary(findings)} (docs/check.md has the codes)`].join('\n');
 }
 

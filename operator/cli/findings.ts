@@ -3,6 +3,7 @@ import { CODES, type Code } from '../check/codes.ts';
 import { type Finding, worst } from '../check/finding.ts';
 import { LEVELS, type Level } from '../check/levels.ts';
 import { lineOfField, type Manifest, pathSteps } from '../convert/manifests.ts';
+import { visible } from './visible.ts';
 
 /** Fields that one line names; the others are counted. */
 const NAMED_MAX = 4;
@@ -30,11 +31,6 @@ export function findingLine(finding: Finding, manifests: Manifest[], main: strin
   return visible(`${code} ${level.padEnd(7)} ${where(finding, manifests, main)}: ${what}. ${why}. ${wayOut}`);
 }
 
-/** Values of a stranger's file must not move the cursor. */
-function visible(text: string): string {
-  return text.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' ');
-}
-
 /** Checklist of one object: what is fine, what is not, and what could not be looked at. */
 export function checklist(
   { findings, looked, skipped }: { findings: Finding[]; looked: Code[]; skipped: { code: Code; why: string }[] },
@@ -48,7 +44,7 @@ export function checklist(
       const skip = skipped.find((one) => one.code === code);
       const level = worst(own) ?? (skip ? 'skipped' : 'ok');
       const head = `  ${level.padEnd(8)} ${code}  ${CODES[code].title}`;
-      const reason = own.length === 0 && skip ? [wrapped(skip.why)] : [];
+      const reason = own.length === 0 && skip ? [wrapped(visible(skip.why))] : [];
       return [head, ...reason, ...own.map((finding) => entry(finding, manifests, main))];
     })
     .join('\n');

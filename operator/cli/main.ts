@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from './command.ts';
 import { TryAgainError, UsageError } from './usage.ts';
+import { visibleLines } from './visible.ts';
 
 /** Commands by name. Each is loaded only when it is used: some bring the Kubernetes client along (0.6 s). */
 const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {
@@ -36,7 +37,7 @@ export async function main([name, ...args]: string[]): Promise<number> {
     }
     return await command.run(args);
   } catch (error) {
-    console.error(`corelane: ${(error as Error).message}`);
+    console.error(`corelane: ${visibleLines((error as Error).message)}`);
     if (error instanceof TryAgainError) return EXIT_TRY_AGAIN;
     return isUsageError(error) ? EXIT_USAGE : 1;
   }

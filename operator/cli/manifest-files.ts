@@ -1,6 +1,6 @@
 /** Manifests from files and standard input. */
-import { readFileSync, statSync } from 'node:fs';
 import { type Manifest, ManifestError, parseManifests, TEXT_LENGTH_MAX } from '../convert/manifests.ts';
+import { textOf } from '../local/text-file.ts';
 import { UsageError } from './usage.ts';
 
 /**
@@ -13,11 +13,11 @@ export function readManifests(files: string[]): Manifest[] {
 }
 
 function read(file: string): string {
-  // Descriptor 0: readFileSync('/dev/stdin') fails on a closed pipe.
-  if (file === '-') return readFileSync(0, 'utf8');
-  const { size } = statSync(file);
-  if (size > TEXT_LENGTH_MAX) throw new ManifestError(`${file} is larger than ${TEXT_LENGTH_MAX / 1e6} MB`);
-  return readFileSync(file, 'utf8');
+  // Descriptor 0: /dev/stdin fails on a closed pipe.
+  const text = textOf(file === '-' ? 0 : file, TEXT_LENGTH_MAX);
+  if (text === undefined)
+    throw new ManifestError(`${file === '-' ? 'stdin' : file} is larger than ${TEXT_LENGTH_MAX / 1e6} MB`);
+  return text;
 }
 
 /** Runs `step`; what is wrong with a file is wrong with the arguments. */

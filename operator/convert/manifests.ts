@@ -73,11 +73,19 @@ export function parseManifests(text: string, file: string): Manifest[] {
   const documents = parse(text, file, lines);
   const broken = documents.find(({ errors }) => errors.length > 0)?.errors[0];
   if (broken) throw new ManifestError(`${file} is no YAML: ${broken.message.split('\n')[0]}${templateHint(text)}`);
-  const hasFlatLists = /^( *)[^\s#-][^\n]*:[ \t]*(#[^\n]*)?\n\1- /m.test(text);
-  const about = { file, hasFlatLists, isRebuilt: false, lineOf: (offset: number) => lines.linePos(offset).line };
+  const about = { file, hasFlatLists: hasFlatLists(text), isRebuilt: false, lineOf: (offset: number) => lines.linePos(offset).line };
   const manifests = documents.flatMap((document) => objectsOf(document, about));
   if (manifests.length > OBJECTS_MAX) throw new ManifestError(`${file} has more than ${OBJECTS_MAX} objects`);
   return manifests;
+}
+
+/** Line by line: one expression for both lines would read a long line once for each colon in it. */
+function hasFlatLists(text: string): boolean {
+  const lines = text.split('\n');
+  return lines.some((line, index) => {
+    const [, indent] = /^( *)[^\s#-]/.exec(line) ?? [];
+    return indent !== undefined && lines[index + 1]?.startsWith(`${indent}- `) && /:[ \t]*(#[^\n]*)?$/.test(line);
+  });
 }
 
 function parse(text: string, file: string, lineCounter: LineCounter): Document[] {

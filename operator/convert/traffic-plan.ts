@@ -68,38 +68,44 @@ function sayTaken(draft: Draft, others: Manifest[], name: string): void {
 }
 
 function flags({ namespace }: Move): string {
-  return namespace === undefined ? '' : ` -n ${namespace}`;
+  return namespace === undefined ? '' : ` -n ${word(namespace)}`;
+}
+
+/** One word of a command that people copy into a shell: a file may call its objects what the API server would refuse. */
+function word(text: string): string {
+  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /** Kinds and names of what the old Deployment leaves behind. */
 function leftovers({ draft, related, replaced }: Move, withServices: boolean): string {
   const names = (kind: string, found: { manifest: { name: string } }[]) =>
-    found.map(({ manifest }) => `${kind}/${manifest.name}`);
+    found.map(({ manifest }) => word(`${kind}/${manifest.name}`));
   return [
-    ...(replaced === undefined ? [] : [replaced.replace('HorizontalPodAutoscaler', 'hpa').toLowerCase()]),
-    `deployment/${draft.source.name}`,
+    ...(replaced === undefined ? [] : [word(replaced.replace('HorizontalPodAutoscaler', 'hpa').toLowerCase())]),
+    word(`deployment/${draft.source.name}`),
     ...(withServices ? names('service', related.services) : []),
     ...names('pdb', related.budgets),
   ].join(' ');
 }
 
 function sideBySide(move: Move): string[] {
-  const { name, related } = move;
+  const { related } = move;
+  const name = word(move.name);
   const on = flags(move);
   const service = related.services[0];
   const port = service && (service.value.spec?.ports ?? []).indexOf(pagePort(service.value) as never);
   const patch = JSON.stringify([
-    { op: 'replace', path: '/spec/selector', value: { [LABEL_RENDER_SERVICE]: name } },
+    { op: 'replace', path: '/spec/selector', value: { [LABEL_RENDER_SERVICE]: move.name } },
     { op: 'replace', path: `/spec/ports/${Math.max(0, port ?? 0)}/targetPort`, value: PORTS.http },
   ]);
   return [
     '# 1. The new pods, beside the old ones. Nothing leads to them yet.',
     `kubectl apply -f renderservice.yaml${on}`,
-    `kubectl wait --for=condition=Ready renderservice/${name}${on} --timeout=10m`,
+    `kubectl wait --for=condition=Ready ${word(`renderservice/${move.name}`)}${on} --timeout=10m`,
     '# 2. Look at a page: http://localhost:8080/',
-    `kubectl port-forward service/${name} 8080:${move.draft.value().spec.service ? servicePort(move) : 80}${on}`,
+    `kubectl port-forward ${word(`service/${move.name}`)} 8080:${move.draft.value().spec.service ? servicePort(move) : 80}${on}`,
     '# 3. Move traffic: one write, for all clients of the old Service. Back: apply its old manifest.',
-    `kubectl patch service ${service?.manifest.name ?? 'SERVICE'}${on} --type json -p '${patch}'`,
+    `kubectl patch ${word(`service/${service?.manifest.name ?? 'SERVICE'}`)}${on} --type json -p ${word(patch)}`,
     ...(service
       ? []
       : ['#    SERVICE is the one that leads to the old pods; given with -f it stands here by its name.']),
@@ -122,6 +128,6 @@ function inPlace(move: Move): string[] {
     `kubectl delete ${leftovers(move, true)}${on}`,
     '# 2. The new ones, by the same names.',
     `kubectl apply -f renderservice.yaml${on}`,
-    `kubectl wait --for=condition=Ready renderservice/${move.name}${on} --timeout=10m`,
+    `kubectl wait --for=condition=Ready ${word(`renderservice/${move.name}`)}${on} --timeout=10m`,
   ];
 }

@@ -11,9 +11,9 @@ export const DURATION_PATTERN = /^[0-9]{1,6}(ms|s|m|h)$/;
 const SIZE_PATTERN = /^[1-9][0-9]{0,6}(Ki|Mi|Gi)$/;
 /**
  * Number, and a unit or an exponent: the grammar of resource.Quantity in Kubernetes' apimachinery. `1E` is an exa,
- * `1E3` a thousand.
+ * `1E3` a thousand. Digits have one place each where they can stand: a million of them, and a letter, are read once.
  */
-const QUANTITY_PATTERN = /^([+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?$/;
+const QUANTITY_PATTERN = /^([+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]+))?$/;
 /** Kubernetes takes larger ones for this. */
 const QUANTITY_MAX = 2 ** 63 - 1;
 const INT_OR_PERCENT_PATTERN = /^(100|[0-9]{1,2})%$/;

@@ -1,7 +1,7 @@
 /** `corelane convert` and `corelane check`, as a user calls them; what each command says of a cluster that says no. */
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -64,7 +64,7 @@ test('convert writes the YAML to standard output and all else to standard error'
   expect(stderr).toMatch(
     /^C001 info {4}\S+npm-start\.in\.yaml:\d+ spec\.template\.spec\.containers\[0\]\.ports: removed/m,
   );
-  expect(stderr).toMatch(/kubectl patch service SERVICE/);
+  expect(stderr).toMatch(/kubectl patch service\/SERVICE/);
   expect(stderr.trim().split('\n').at(-1)).toBe('convert: 4 infos (docs/check.md has the codes)');
 });
 
@@ -134,6 +134,70 @@ test('an image of this machine tells what it sets and starts', async () => {
   const [{ findings }] = JSON.parse(stdout);
   const found = findings.map(({ code, level }: { code: string; level: string }) => `${code} ${level}`);
   expect(found).toEqual(expect.arrayContaining(['C005 error', 'C006 decide', 'C013 error']));
+});
+
+/** A Deployment as nobody would be given it by an API server. */
+const hostile = (name: string, namespace: string) => `apiVersion: apps/v1
+kind: Deployment
+metadata: { name: ${JSON.stringify(name)}, namespace: ${JSON.stringify(namespace)} }
+spec:
+  selector: { matchLabels: { app: shop } }
+  template:
+    metadata: { labels: { app: shop } }
+    spec: { containers: [{ name: ${JSON.stringify(name)}, image: ${JSON.stringify(name)} }] }
+---
+apiVersion: v1
+kind: Service
+metadata: { name: ${JSON.stringify(name)}, namespace: ${JSON.stringify(namespace)} }
+spec: { selector: { app: shop }, ports: [{ port: 80 }] }
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: { name: ${JSON.stringify(name)} }
+spec: {}
+`;
+
+test('names in a file move no cursor, set no title and turn no line around', async () => {
+  const acting = '\u001b]0;title\u0007\u001b[2J\u009b2J\u202egnp';
+  const file = join(folder, 'acting.yaml');
+  writeFileSync(file, hostile(acting, acting));
+  const only = join(folder, 'acting-set.yaml');
+  writeFileSync(only, hostile(acting, acting).split('---\n').at(-1) ?? '');
+  for (const args of [
+    ['check', '-f', file],
+    ['convert', '-f', file, '--name', 'shop-render'],
+    ['check', '-f', only],
+    ['convert', '-f', only],
+    ['convert', '-f', file, acting],
+    ['check', '-f', join(folder, `no${acting}file`)],
+  ]) {
+    const { code, stdout, stderr } = await corelane(args);
+    // What convert writes to standard output is a file: the values stay what they are.
+    const said = args[0] === 'convert' ? stderr : stdout + stderr;
+    expect(said).toContain('title');
+    expect({ args, code, acting: /(?!\n)[\p{Cc}\u202e]/u.exec(said)?.[0] }).toMatchObject({ acting: undefined });
+  }
+});
+
+test('the commands of the traffic plan run nothing but kubectl, whatever the objects are called', async () => {
+  const mark = join(folder, 'injected');
+  const file = join(folder, 'names.yaml');
+  const name = `a'; touch ${mark}; b$(touch ${mark})\`touch ${mark}\` "c`;
+  writeFileSync(file, hostile(name, name));
+  const { stderr } = await corelane(['convert', '-f', file, '--name', 'shop-render', '-o', 'json']);
+  const { plan } = JSON.parse(stderr);
+  expect(plan.join('\n')).toContain(`touch ${mark}`);
+  const script = ['set -eu', 'kubectl() { echo "kubectl $1"; }', ...plan].join('\n');
+  expect(execFileSync('sh', ['-c', script], { encoding: 'utf8' })).toContain('kubectl delete\n');
+  expect(existsSync(mark)).toBe(false);
+});
+
+test('a file without an end is refused', async () => {
+  for (const args of [
+    ['check', '-f', '/dev/zero'],
+    ['convert', '-f', '/dev/zero'],
+  ])
+    expect(await corelane(args)).toMatchObject({ code: 64, stderr: 'corelane: /dev/zero is larger than 8 MB\n' });
 });
 
 test('check is a checklist that fits a terminal', async () => {
