@@ -138,7 +138,8 @@ function asText(checked: Checked[], refused: Finding[]): string {
     return `${title(subject)}\n${checklist(report, [manifest, ...others], main)}\n`;
   });
   const kinds = refused.map(
-    ({ code, object, what, why, wayOut }) => `${visible(object)}\n  error    ${code}  ${visible(`${what}. ${why}. ${wayOut}`)}\n`,
+    ({ code, object, what, why, wayOut }) =>
+      `${visible(object)}\n  error    ${code}  ${visible(`${what}. ${why}. ${wayOut}`)}\n`,
   );
   const all = [...refused, ...checked.flatMap(({ report }) => report.findings)];
   const skipped = checked.flatMap(({ report }) => report.skipped).length;

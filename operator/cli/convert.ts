@@ -126,7 +126,8 @@ function sayRefused(findings: Finding[], manifests: Manifest[], isJson: boolean)
 function asText({ findings, plan, text }: Conversion, manifests: Manifest[], main: string): string {
   const lines = sorted(findings).map((finding) => findingLine(finding, manifests, main));
   const written = text === undefined ? ['Nothing is written: the API server would refuse it.'] : [];
-  const steps = plan.length === 0 ? [] : ['', 'Traffic plan (docs/convert.md):', ...plan.map((line) => `  ${visible(line)}`)];
+  const steps =
+    plan.length === 0 ? [] : ['', 'Traffic plan (docs/convert.md):', ...plan.map((line) => `  ${visible(line)}`)];
   return [...lines, ...steps, '', ...written, `convert: ${summary(findings)} (docs/check.md has the codes)`].join('\n');
 }
 

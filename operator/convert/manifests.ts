@@ -73,7 +73,12 @@ export function parseManifests(text: string, file: string): Manifest[] {
   const documents = parse(text, file, lines);
   const broken = documents.find(({ errors }) => errors.length > 0)?.errors[0];
   if (broken) throw new ManifestError(`${file} is no YAML: ${broken.message.split('\n')[0]}${templateHint(text)}`);
-  const about = { file, hasFlatLists: hasFlatLists(text), isRebuilt: false, lineOf: (offset: number) => lines.linePos(offset).line };
+  const about = {
+    file,
+    hasFlatLists: hasFlatLists(text),
+    isRebuilt: false,
+    lineOf: (offset: number) => lines.linePos(offset).line,
+  };
   const manifests = documents.flatMap((document) => objectsOf(document, about));
   if (manifests.length > OBJECTS_MAX) throw new ManifestError(`${file} has more than ${OBJECTS_MAX} objects`);
   return manifests;
