@@ -5,7 +5,7 @@ import { Session } from './run/session.ts';
 
 const help = `
 Usage: corelane run FILE.yaml|FOLDER [--pods N] [--workers N] [--port N] [--image I] [--env K=V] [--env-file F]
-                    [--watch] [--load N] [--chaos] [--quiet-logs] [--engine docker|podman]
+                    [--allowed-host NAME] [--watch] [--load N] [--chaos] [--quiet-logs] [--engine docker|podman]
 
 Runs a RenderService, or a folder with a Node.js program, in containers of Docker or Podman: the same proxies,
 configuration and worker runtime as in a cluster. Ctrl-C removes everything. docs/run.md tells what is left out.
@@ -13,6 +13,7 @@ configuration and worker runtime as in a cluster. Ctrl-C removes everything. doc
       --pods N           pods (1); they share their work
       --workers N        workers per pod (spec.workersPerPod; 2 for a folder)
       --port N           port on 127.0.0.1 (8080, or the next that is free)
+      --allowed-host N   name by which a browser may ask, beside those of this machine; several are possible
       --image I          image of the workers; for a folder one with Node.js
       --env K=V          variable of the workers; several are possible
       --env-file F       a file with K=V lines

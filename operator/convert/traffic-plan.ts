@@ -71,7 +71,7 @@ function flags({ namespace }: Move): string {
   return namespace === undefined ? '' : ` -n ${word(namespace)}`;
 }
 
-/** One word of a command that people copy into a shell: a file may call its objects what the API server would refuse. */
+/** One word of a command that people copy into a shell: objects in a file may be called anything. */
 function word(text: string): string {
   return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,11 +1,12 @@
 /** A folder with a Node.js program as what is to run: its "start" on a plain Node.js image, the folder mounted. */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { V1EnvVar } from '@kubernetes/client-node';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { API_VERSION, KIND, NAME_LENGTH_MAX } from '../src/api/names.ts';
 import { InputError, type LoadOptions, loadDocuments, type Service } from './documents.ts';
+import { inputOf } from './text-file.ts';
 
 /** Where the program finds its folder. */
 export const APP_PATH = '/app';
@@ -30,12 +31,12 @@ export function loadFolder(path: string, image: string, { env = [], ...options }
   const container = { name: 'worker', image, command, workingDir: APP_PATH };
   const own = withDefaults(env, folder);
   const file = join(folder, RENDER_SERVICE);
-  if (!existsSync(file)) {
+  if (!isFile(file)) {
     const spec = { workersPerPod: WORKERS, template: { spec: { containers: [container] } } };
     const resource = { apiVersion: API_VERSION, kind: KIND, metadata: { name }, spec };
     return loadDocuments(stringify(resource), { ...options, env: own });
   }
-  const service = loadDocuments(readFileSync(file, 'utf8'), { ...options, source: file, env: own });
+  const service = loadDocuments(inputOf(file, file), { ...options, source: file, env: own });
   const replaced = ['image', 'command', 'args', 'workingDir'].filter((field) => field in service.worker);
   return {
     ...service,
@@ -49,6 +50,8 @@ function withDefaults(env: V1EnvVar[], folder: string): V1EnvVar[] {
   const path = `${APP_PATH}/node_modules/.bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin`;
   const defaults = [
     { name: 'NODE_ENV', value: 'production' },
+    // Where it may write. The user of this machine has no folder in the image.
+    { name: 'HOME', value: '/tmp' },
     ...(existsSync(join(folder, 'node_modules/.bin')) ? [{ name: 'PATH', value: path }] : []),
   ];
   return [...defaults.filter(({ name }) => !env.some((own) => own.name === name)), ...env];
@@ -68,9 +71,9 @@ function programOf(folder: string, source: string): { name: string; command: str
 
 function readPackage(folder: string, source: string): z.output<typeof packageJson> {
   const file = join(folder, 'package.json');
-  if (!existsSync(file)) return {};
+  if (!isFile(file)) return {};
   try {
-    return packageJson.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return packageJson.parse(JSON.parse(inputOf(file, file)));
   } catch (error) {
     throw new InputError(`${source}/package.json cannot be used: ${(error as Error).message}`);
   }

@@ -1,5 +1,6 @@
 /** Stands for the Service: one port of this machine, each connection goes to a pod at random. */
 import net from 'node:net';
+import { hostOf, isMeantForUs } from './host-header.ts';
 
 /** As many as a browser and a load of some hundred requests a second want; one more is refused. */
 const CONNECTIONS_MAX = 1_024;
@@ -7,30 +8,74 @@ const CONNECTIONS_MAX = 1_024;
 const TRIES_MAX = 100;
 /** A client that nobody serves has closed its connection by then. */
 const REFUSED_MS = 2_000;
+/** Until the Host is there; a browser opens connections that it may not need. nginx takes no longer line. */
+const HEAD_MS = 60_000;
+const HEAD_BYTES_MAX = 32 * 1024;
+const TOO_LONG = 'HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 const NOBODY =
   'HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\n\r\n' +
   'corelane run: no pod is ready yet\n';
 
+/** The name is a stranger's: only what may be in one is shown. */
+function notOurs(host: string): string {
+  const name = /^[\w.:[\]-]{1,255}$/.test(host) ? host : 'of this request';
+  return (
+    'HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n' +
+    `corelane run: the Host ${name} is no name of this machine; --allowed-host NAME lets another one in (docs/run.md)\n`
+  );
+}
+
 /** Reads on: an end with bytes that nobody has read would take the answer away. */
-function refuse(client: net.Socket): void {
-  client.resume().end(NOBODY);
+function refuse(client: net.Socket, answer: string): void {
+  client.resume().end(answer);
   client.setTimeout(REFUSED_MS, () => client.destroy());
+}
+
+/**
+ * Looks for the Host of the first request; a browser gives those behind it on the same connection the same one. All
+ * bytes stay in the socket, which waits. What has no Host is nginx's to refuse.
+ */
+function readHost(client: net.Socket, then: (host: string) => void): void {
+  let read = Buffer.alloc(0);
+  const leave = () => client.destroy();
+  const onData = (chunk: Buffer) => {
+    read = Buffer.concat([read, chunk]);
+    const host = hostOf(read.toString('latin1'));
+    if (host === undefined && read.length <= HEAD_BYTES_MAX) return;
+    client.off('data', onData).off('end', leave).off('timeout', leave).setTimeout(0).pause();
+    if (host === undefined) return refuse(client, TOO_LONG);
+    client.unshift(read);
+    then(host);
+  };
+  client.on('data', onData).on('end', leave).on('timeout', leave).setTimeout(HEAD_MS);
 }
 
 export class Balancer {
   readonly #server: net.Server;
   readonly #sockets = new Set<net.Socket>();
+  readonly #endpoints: () => number[];
 
-  /** @param endpoints local ports of the pods that take connections at this moment */
-  constructor(endpoints: () => number[]) {
+  /**
+   * @param endpoints local ports of the pods that take connections at this moment
+   * @param allowedHosts names beside those of this machine that requests may be for
+   */
+  constructor(endpoints: () => number[], allowedHosts: string[] = []) {
+    this.#endpoints = endpoints;
     this.#server = net.createServer({ allowHalfOpen: true, noDelay: true }, (client) => {
-      const ports = endpoints();
-      const port = ports[Math.floor(Math.random() * ports.length)];
       this.#keep(client);
-      if (port === undefined) refuse(client);
-      else this.#join(client, this.#keep(net.connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true })));
+      readHost(client, (host) => {
+        if (isMeantForUs(host, allowedHosts)) this.#lead(client);
+        else refuse(client, notOurs(host));
+      });
     });
     this.#server.maxConnections = CONNECTIONS_MAX;
+  }
+
+  #lead(client: net.Socket): void {
+    const ports = this.#endpoints();
+    const port = ports[Math.floor(Math.random() * ports.length)];
+    if (port === undefined) refuse(client, NOBODY);
+    else this.#join(client, this.#keep(net.connect({ host: '127.0.0.1', port, allowHalfOpen: true, noDelay: true })));
   }
 
   /**

@@ -3,6 +3,9 @@ import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import { quantityOf } from '../src/api/scalars.ts';
 import type { RenderServiceSpec } from '../src/api/spec.ts';
 
+/** The engine reads lines of 64 KiB at most. */
+const LINE_BYTES_MAX = 60_000;
+
 /**
  * Options, image and arguments for a worker container: command, environment, user, folder, memory limit, CPU limit, and
  * what Pod Security knows. left-out.ts says what is not there.
@@ -21,6 +24,22 @@ export function containerArguments(container: V1Container): string[] {
     ...rest,
     ...args,
   ];
+}
+
+/**
+ * Variables as a file for the engine's --env-file, which takes one line for each. What cannot stand in a line is left
+ * to the options, where every user of the machine can read it while the container is being started.
+ */
+export function environmentFile({ env = [] }: V1Container): { file: string; rest: V1EnvVar[] } {
+  const all = [...new Map(expanded(env).map((one) => [one.name, one])).values()];
+  const isLine = ({ name, value }: { name: string; value: string }) =>
+    /^[A-Za-z_][\w.-]*$/.test(name) && !/[\r\n]/.test(value) && Buffer.byteLength(value) < LINE_BYTES_MAX;
+  const lines = all.filter(isLine).map(({ name, value }) => `${name}=${value}\n`);
+  // What is written in a value is meant by now, and is not to be replaced again.
+  const rest = all
+    .filter((one) => !isLine(one))
+    .map(({ name, value }) => ({ name, value: value.replaceAll('$', '$$$$') }));
+  return { file: lines.join(''), rest };
 }
 
 /** A folder in memory for each emptyDir that a worker mounts; in a cluster the workers of a pod share it. */

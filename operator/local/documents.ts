@@ -10,7 +10,7 @@ import { type FieldError, parseRenderService } from '../src/api/resource.ts';
 import type { RenderServiceSpec } from '../src/api/spec.ts';
 import { workerTemplate } from '../src/api/worker-template.ts';
 import { type DataObject, resolvedEnv } from './env.ts';
-import { leftOut } from './left-out.ts';
+import { leftOut, withoutHost } from './left-out.ts';
 
 /** What is to run. */
 export interface Service {
@@ -35,9 +35,6 @@ export interface LoadOptions {
 /** Something in the user's file or folder cannot be used; the message says where and what would be right. */
 export class InputError extends Error {}
 
-/** Far above any manifest; what is larger is some other file. */
-const BYTES_MAX = 4 * 1024 * 1024;
-
 const strings = z.record(z.string(), z.string()).nullish();
 const dataObject = z.looseObject({
   metadata: z.looseObject({ name: z.string() }),
@@ -45,12 +42,17 @@ const dataObject = z.looseObject({
   stringData: strings,
 });
 
+/** How the name of an image begins. */
+export const IMAGE = /^[A-Za-z0-9]/;
+const NO_IMAGE = 'must be the name of an image';
+
 const key = z.looseObject({ name: z.string(), key: z.string(), optional: z.boolean().optional() });
 const source = z.looseObject({ name: z.string(), optional: z.boolean().optional() });
 /** What is used of the worker's container; the API server would check the rest of it. */
 const usedOfContainer = z.looseObject({
   name: z.string(),
-  image: z.string({ error: 'must be the name of an image' }).min(1),
+  // One that begins with "-" would be an option of the engine.
+  image: z.string({ error: NO_IMAGE }).regex(IMAGE, NO_IMAGE),
   command: z.array(z.string()).optional(),
   args: z.array(z.string()).optional(),
   workingDir: z.string().optional(),
@@ -63,7 +65,11 @@ const usedOfContainer = z.looseObject({
       }),
     )
     .optional(),
-  volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string().startsWith('/') })).optional(),
+  volumeMounts: z
+    .array(
+      z.looseObject({ name: z.string(), mountPath: z.string().regex(/^\/[^:]*$/, 'must be a path without a colon') }),
+    )
+    .optional(),
   envFrom: z
     .array(
       z.looseObject({ prefix: z.string().optional(), configMapRef: source.optional(), secretRef: source.optional() }),
@@ -119,7 +125,8 @@ export function loadDocuments(text: string, options: LoadOptions): Service {
     }));
     throw refused(options.source, name, errors);
   }
-  const whole: V1Container = { ...used.data, ...ofPod(checked, used.data) };
+  const given: V1Container = { ...used.data, ...ofPod(checked, used.data) };
+  const whole = withoutHost(given);
   const env = resolvedEnv(whole, dataObjects(documents, options.source), { path, metadata, set: options.env ?? [] });
   if (env.errors.length > 0) throw refused(options.source, name, env.errors);
   const { envFrom: _envFrom, ...worker } = whole;
@@ -127,12 +134,11 @@ export function loadDocuments(text: string, options: LoadOptions): Service {
     name,
     spec: checked,
     worker: { ...worker, env: env.env },
-    leftOut: [...leftOut(checked, whole, path), ...env.leftOut],
+    leftOut: [...leftOut(checked, given, path), ...env.leftOut],
   };
 }
 
 function parse(text: string, source: string): Document[] {
-  if (text.length > BYTES_MAX) throw new InputError(`${source} has more than ${BYTES_MAX / 1024 ** 2} MB: no manifest`);
   const parsed = parseAllDocuments(text);
   const all = 'empty' in parsed ? [] : parsed;
   for (const { errors } of all) {

@@ -1,7 +1,7 @@
 /** A container engine through its own command line (docker, podman), and what one process has made in it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -135,12 +135,10 @@ export class Engine {
     return name;
   }
 
-  /** Makes a folder for what containers mount. */
+  /** Makes a folder for folders that containers mount. Nobody else gets into it: programs and keys are in there. */
   folder(): string {
     if (this.#isClosed) throw new EngineError('it is being stopped');
-    const folder = mkdtempSync(join(tmpdir(), `${this.label}-${this.owner}-`));
-    chmodSync(folder, 0o755);
-    return folder;
+    return mkdtempSync(join(tmpdir(), `${this.label}-${this.owner}-`));
   }
 
   /** Somebody else of this process may be removing one at the same moment, which is an error to the engine. */
@@ -196,7 +194,8 @@ export class Engine {
     }
     const start = `${this.label}-`;
     for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(start)))
-      if (isStale(name.slice(start.length))) rmSync(join(tmpdir(), name), { recursive: true, force: true });
+      if (isStale(name.slice(start.length)) && isOwn(join(tmpdir(), name)))
+        rmSync(join(tmpdir(), name), { recursive: true, force: true });
   }
 
   /** Removes everything that this object has made, and lets nothing more be made. */
@@ -211,11 +210,14 @@ export class Engine {
     }, STARTING_MS);
     await isStarted;
     clearTimeout(late);
-    await this.#removeContainers();
-    // The engine itself may have gone on with what its program was killed at.
-    if (isLate) await this.#removeContainers();
-    for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(`${this.label}-${this.owner}-`)))
-      rmSync(join(tmpdir(), name), { recursive: true, force: true });
+    try {
+      await this.#removeContainers();
+      // The engine itself may have gone on with what its program was killed at.
+      if (isLate) await this.#removeContainers();
+    } finally {
+      for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(`${this.label}-${this.owner}-`)))
+        rmSync(join(tmpdir(), name), { recursive: true, force: true });
+    }
   }
 }
 
@@ -229,6 +231,11 @@ export async function together<T>(all: Promise<T>[]): Promise<T[]> {
 export function isStale(owner: string): boolean {
   const [, host, pid] = /^(.+)\.([0-9]+)-[0-9a-f]{6}/.exec(owner) ?? [];
   return host === hostname() && !isAlive(Number(pid));
+}
+
+/** In /tmp anybody can make a folder of such a name, and put a link into it while it is being removed. */
+function isOwn(folder: string): boolean {
+  return process.getuid === undefined || lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid();
 }
 
 function isAlive(pid: number): boolean {

@@ -23,6 +23,9 @@ interface Resolved {
   leftOut: string[];
 }
 
+/** Of a variable, as the API server takes it: visible ASCII. */
+const NAME = /^[ -<>-~]+$/;
+
 /** As kubelet does it: envFrom first, env over it; then what the user sets on the command line. */
 export function resolvedEnv(
   { env = [], envFrom = [] }: V1Container,
@@ -40,7 +43,12 @@ export function resolvedEnv(
     const { name = '', optional } = configMapRef ?? secretRef ?? {};
     const object = find(kind, name);
     if (!object && !optional) errors.push({ path: `${context.path}.envFrom[${index}]`, message: missing(kind, name) });
-    return Object.entries(object?.data ?? {}).map(([key, value]) => ({ name: `${prefix}${key}`, value }));
+    return Object.entries(object?.data ?? {}).flatMap(([key, value]) => {
+      const name = `${prefix}${key}`;
+      if (NAME.test(name)) return [{ name, value }];
+      leftOut.push(`${context.path}.envFrom[${index}]: "${name}" can be no variable`);
+      return [];
+    });
   });
 
   const own = env.flatMap((entry, index): V1EnvVar[] => {
@@ -55,7 +63,10 @@ export function resolvedEnv(
   });
 
   const names = new Set([...own, ...context.set].map(({ name }) => name));
-  return { env: [...sources.filter(({ name }) => !names.has(name)), ...own, ...context.set], errors, leftOut };
+  const all = [...sources.filter(({ name }) => !names.has(name)), ...own, ...context.set];
+  for (const { name } of all.filter(({ value }) => value?.includes('\0')))
+    errors.push({ path: `${context.path}.env (${name})`, message: 'has a byte 0, which no variable can have' });
+  return { env: all, errors, leftOut };
 }
 
 type Found = { value: string } | { missing: string } | { unknown: true };
@@ -70,12 +81,14 @@ function lookUp(
   const { configMapKeyRef, secretKeyRef, fieldRef } = valueFrom;
   const reference = configMapKeyRef ?? secretKeyRef;
   if (!reference) {
-    const known = FIELDS[fieldRef?.fieldPath ?? '']?.(metadata);
+    const path = fieldRef?.fieldPath ?? '';
+    const known = Object.hasOwn(FIELDS, path) ? FIELDS[path]?.(metadata) : undefined;
     return known === undefined ? { unknown: true } : { value: known };
   }
   const kind = configMapKeyRef ? 'ConfigMap' : 'Secret';
   const { name = '', key, optional } = reference;
-  const found = find(kind, name)?.data[key];
+  const data = find(kind, name)?.data ?? {};
+  const found = Object.hasOwn(data, key) ? data[key] : undefined;
   if (found !== undefined) return { value: found };
   return optional ? undefined : { missing: missing(kind, name, key) };
 }

@@ -5,6 +5,8 @@ import http from 'node:http';
 const WAIT_MS = 30_000;
 /** No request takes as long, so that what hangs fails instead. */
 const ANSWER_MS = 60_000;
+/** More than any page of the proxies and supervisors has; a program may send without end. */
+const BODY_BYTES_MAX = 64 * 1024 * 1024;
 
 export interface Answer {
   status: number;
@@ -20,13 +22,15 @@ export interface Call {
   body?: string | Buffer;
   agent?: http.Agent;
   signal?: AbortSignal;
+  /** Nobody wants the body: it is read to its end, and not kept. */
+  isForgotten?: boolean;
 }
 
 /** One request, on a connection of its own unless there is an agent. */
 export function request(
   port: number,
   path: string,
-  { body, agent, signal = AbortSignal.timeout(ANSWER_MS), ...options }: Omit<Call, 'port'> = {},
+  { body, agent, isForgotten = false, signal = AbortSignal.timeout(ANSWER_MS), ...options }: Omit<Call, 'port'> = {},
 ): Promise<Answer> {
   const began = performance.now();
   return new Promise((resolve, reject) => {
@@ -34,7 +38,13 @@ export function request(
       { host: '127.0.0.1', port, path, agent: agent ?? false, signal, ...options },
       (response) => {
         const chunks: Buffer[] = [];
-        response.on('data', (chunk) => chunks.push(chunk));
+        let bytes = 0;
+        response.on('data', (chunk) => {
+          bytes += chunk.length;
+          if (isForgotten) return;
+          if (bytes > BODY_BYTES_MAX) response.destroy(new Error(`${path}: more than ${BODY_BYTES_MAX} bytes`));
+          else chunks.push(chunk);
+        });
         response.on('error', reject);
         response.on('end', () =>
           resolve({

@@ -4,13 +4,13 @@
  */
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { V1Container } from '@kubernetes/client-node';
+import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, PORTS } from '../src/api/names.ts';
 import type { RenderServiceSpec } from '../src/api/spec.ts';
 import { runtimeContainers } from '../src/plan/runtime.ts';
 import { workerContainers } from '../src/plan/workers.ts';
 import { renderConfig } from '../src/render/index.ts';
-import { containerArguments, memoryOptions } from './container.ts';
+import { containerArguments, environmentFile, memoryOptions } from './container.ts';
 import { type Engine, RESTRICTED, together } from './engine.ts';
 import { type Answer, type Call, request, until } from './http.ts';
 
@@ -87,10 +87,21 @@ export class LocalPod {
    */
   async startWorkerContainers(template: V1Container, options: string[] = []): Promise<void> {
     const starts = workerContainers(this.spec, template).map(async (container, index) => {
-      const shared = ['--network', this.network, ...this.#runtime, ...options];
-      this.workers[index] = await this.engine.start(...shared, ...containerArguments(container));
+      const { file, env } = this.#environment(container, index);
+      const shared = ['--network', this.network, ...this.#runtime, ...options, ...file];
+      this.workers[index] = await this.engine.start(...shared, ...containerArguments({ ...container, env }));
     });
     await together(starts);
+  }
+
+  /** Secrets among the variables go through a file. (How Podman reads quotes in one depends on its version.) */
+  #environment(container: V1Container, index: number): { file: string[]; env: V1EnvVar[] } {
+    const { env = [] } = container;
+    if (this.engine.command !== 'docker') return { file: [], env };
+    const { file, rest } = environmentFile(container);
+    const path = join(this.#folder, `worker-${index}.env`);
+    writeFileSync(path, file, { mode: 0o600 });
+    return { file: ['--env-file', path], env: rest };
   }
 
   /** Removes everything. */

@@ -1,7 +1,22 @@
 /** A file as text, up to a size: a name may stand for something without an end (/dev/zero, a pipe). */
 import { closeSync, openSync, readSync } from 'node:fs';
+import { InputError } from './documents.ts';
 
 const CHUNK_BYTES = 64 * 1024;
+/** Far above any manifest; what is larger is some other file. */
+const INPUT_BYTES_MAX = 4 * 1024 * 1024;
+
+/**
+ * What the user runs.
+ * @param source what he calls it
+ * @throws InputError when it is too large
+ */
+export function inputOf(file: string, source: string): string {
+  const text = textOf(file, INPUT_BYTES_MAX);
+  if (text === undefined)
+    throw new InputError(`${source} has more than ${INPUT_BYTES_MAX / 1024 ** 2} MB: no manifest`);
+  return text;
+}
 
 /**
  * @param file a path, or a descriptor, which stays open

@@ -1,6 +1,7 @@
 /** What the user does to a fleet that serves: keys, and changes of files. One thing at a time. */
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../../local/engine.ts';
 import type { WorkerFault } from '../../local/fault-signals.ts';
@@ -19,6 +20,13 @@ import { troubleOf } from './trouble.ts';
 const PROFILE_SECONDS = 5;
 const FILES_NAMED = 3;
 const FAULT_KEYS: Record<string, WorkerFault> = { k: 'kill', f: 'freeze', l: 'loop' };
+
+/** Not through a link of that name, which a folder of somebody else may have. */
+export function replaceFile(file: string, text: string): void {
+  const fresh = `${file}.${randomUUID()}`;
+  writeFileSync(fresh, text, { flag: 'wx' });
+  renameSync(fresh, file);
+}
 
 export interface HandsOptions {
   options: RunOptions;
@@ -125,8 +133,8 @@ export class Hands {
     const json = await pod.runtimePage(worker, `/profile?seconds=${PROFILE_SECONDS}`);
     const profile: CpuProfile = JSON.parse(json);
     const file = `${pod.name}-worker-${worker}`;
-    writeFileSync(`${file}.cpuprofile`, json);
-    writeFileSync(`${file}.html`, flameGraph(profile, `worker-${worker} of ${pod.name}`));
+    replaceFile(`${file}.cpuprofile`, json);
+    replaceFile(`${file}.html`, flameGraph(profile, `worker-${worker} of ${pod.name}`));
     for (const line of summary(profile).split('\n')) print(line);
     print(`${file}.cpuprofile, ${file}.html (a flame graph)`);
   }

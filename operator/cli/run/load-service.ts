@@ -1,8 +1,9 @@
 /** The user's file or folder, read anew at each rollout. */
-import { readFileSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { APP_PATH, loadFolder } from '../../local/app-folder.ts';
 import { loadDocuments, type Service } from '../../local/documents.ts';
 import type { Engine } from '../../local/engine.ts';
+import { inputOf } from '../../local/text-file.ts';
 import type { RunOptions } from './options.ts';
 
 /**
@@ -11,7 +12,7 @@ import type { RunOptions } from './options.ts';
  */
 export function loadService({ path, isFolder, image, env, workers }: RunOptions, nodeImage: string): Service {
   if (isFolder) return loadFolder(path, image ?? nodeImage, { source: path, env, workers });
-  const service = loadDocuments(readFileSync(path, 'utf8'), { source: path, env, workers });
+  const service = loadDocuments(inputOf(path, path), { source: path, env, workers });
   return image ? { ...service, worker: { ...service.worker, image } } : service;
 }
 
@@ -21,7 +22,7 @@ export function workerOptions({ path, isFolder }: RunOptions, { command }: Engin
   const [user, group] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
   return [
     ...['--volume', `${realpathSync(path)}:${APP_PATH}:ro`, '--tmpfs', '/tmp:mode=1777', '--read-only'],
-    ...['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--env', 'HOME=/tmp'],
+    ...['--cap-drop', 'ALL', '--security-opt', 'no-new-privileges'],
     // In Podman without root this user is root in there.
     ...(command === 'podman' ? [] : ['--user', `${user}:${group}`]),
   ];

@@ -1,7 +1,7 @@
 /** The logs of the workers: the program's own lines as they are, those of the supervisor in words. */
-import { createInterface } from 'node:readline';
 import type { Engine } from '../../local/engine.ts';
 import type { RunPod } from '../../local/run-pod.ts';
+import { eachLine } from './each-line.ts';
 import { harmless } from './screen.ts';
 
 /** Characters of a line that are shown. */
@@ -78,8 +78,7 @@ export class Logs {
 
   #followOnce(log: WorkerLog, args: string[]): Promise<number | null> {
     const child = this.#engine.spawn(args);
-    for (const stream of [child.stdout, child.stderr])
-      createInterface({ input: stream }).on('line', (line) => this.#take(log, line.slice(0, LINE_MAX)));
+    for (const stream of [child.stdout, child.stderr]) eachLine(stream, LINE_MAX, (line) => this.#take(log, line));
     return new Promise((resolve) => {
       child.once('error', () => resolve(null));
       child.once('close', resolve);
@@ -108,10 +107,14 @@ function note(log: WorkerLog, { event, reason }: SupervisorLine): void {
   if (event === 'restart' && reason === 'recycled') log.ends = 0;
 }
 
-function supervisorLine(line: string): SupervisorLine | undefined {
+/** The program may write such a line as well: what is no plain value is not looked at. */
+export function supervisorLine(line: string): SupervisorLine | undefined {
   if (!line.startsWith('{') || !line.includes('"corelane":"supervisor"')) return undefined;
   try {
-    return JSON.parse(line);
+    const { event, ...details } = JSON.parse(line);
+    if (typeof event !== 'string') return undefined;
+    const plain = Object.entries(details).filter(([, value]) => typeof value !== 'object');
+    return { event, ...Object.fromEntries(plain) };
   } catch {
     return undefined; // the program has written something like it
   }

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import type { V1EnvVar } from '@kubernetes/client-node';
+import { IMAGE } from '../../local/documents.ts';
 import { envOfFile } from '../../local/env.ts';
 import type { EngineName } from '../../local/find-engine.ts';
 import { WORKERS_PER_POD_MAX } from '../../src/api/names.ts';
@@ -23,6 +24,8 @@ export interface RunOptions {
   port: number;
   image?: string;
   env: V1EnvVar[];
+  /** Names beside those of this machine by which it may be asked. */
+  allowedHosts: string[];
   watch: boolean;
   /** Requests a second; 0: none. */
   load: number;
@@ -43,6 +46,7 @@ export function runOptions(args: string[]): RunOptions {
       image: { type: 'string' },
       env: { type: 'string', multiple: true, default: [] },
       'env-file': { type: 'string', multiple: true, default: [] },
+      'allowed-host': { type: 'string', multiple: true, default: [] },
       watch: { type: 'boolean', default: false },
       load: { type: 'string' },
       chaos: { type: 'boolean', default: false },
@@ -65,14 +69,20 @@ export function runOptions(args: string[]): RunOptions {
       workers: wholeOf('workers', values.workers, { min: 1, max: WORKERS_PER_POD_MAX }),
     }),
     port: wholeOf('port', values.port, { min: 1, max: 65_535 }),
-    image: values.image,
+    image: imageOf(values.image),
     env: [...values['env-file'].flatMap(fileEnv), ...values.env.map(oneEnv)],
+    allowedHosts: values['allowed-host'],
     watch: values.watch,
     load: numberOf('load', values.load ?? (values.chaos ? String(CHAOS_LOAD) : '0'), { min: 0, max: LOAD_MAX }),
     chaos: values.chaos,
     logs: !values['quiet-logs'],
     engine: engineOf(values.engine),
   };
+}
+
+function imageOf(text: string | undefined): string | undefined {
+  if (text === undefined || IMAGE.test(text)) return text;
+  throw new UsageError(`--image must be the name of an image, not "${text}"`);
 }
 
 function oneEnv(text: string): V1EnvVar {

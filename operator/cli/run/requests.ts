@@ -51,7 +51,7 @@ export class Requests {
   /** One request. @returns its status with the reason for a failure: `200`, `502 worker-died`, `ECONNRESET` */
   async send(port: number, path = '/'): Promise<string> {
     const beganMs = performance.now();
-    const answer = request(port, path);
+    const answer = request(port, path, { isForgotten: true });
     this.#inFlight.add(answer);
     const what = await answer.then(
       ({ status, headers }) => [status, headers['x-corelane-error']].filter(Boolean).join(' '),

@@ -1,6 +1,7 @@
 /** Lines that scroll, and below them a table that is drawn anew; without a terminal only the lines. */
 
 const ESCAPE = '\u001b';
+const RESET = `${ESCAPE}[0m`;
 /** Lines above the table that stay in sight. */
 const LINES_LEFT = 4;
 /** Lines are collected for so long: a program may log a thousand a second, and each would draw the table anew. */
@@ -24,18 +25,19 @@ export class Screen {
 
   /** Prints a line, above the table. */
   line(text: string): void {
+    const shown = harmless(text);
     if (!this.isTerminal || this.#isClosed) {
-      this.#stream.write(`${text}\n`);
+      this.#stream.write(`${shown}\n`);
       return;
     }
-    this.#lines.push(text);
+    this.#lines.push(shown);
     this.#drawSoon();
   }
 
   /** Puts another table in place of the one below. */
   footer(lines: string[]): void {
     if (this.#isClosed) return;
-    this.#footer = lines;
+    this.#footer = lines.map(harmless);
     if (this.isTerminal) this.#drawSoon();
   }
 
@@ -63,11 +65,16 @@ export class Screen {
   }
 }
 
-/** Without what moves the cursor; colours stay. A program may log what a stranger has sent it. */
+/**
+ * Without what moves the cursor or turns the direction of writing; colours stay, and end with the text. A program may
+ * log what a stranger has sent it, and names of files and fields are those of whoever has made them.
+ */
 export function harmless(text: string): string {
   const moving = new RegExp(`${ESCAPE}(?!\\[[0-9;]*m)(?:\\[[0-9;?]*[ -/]*[@-~]|\\][^\\u0007]*\\u0007?|.)?`, 'g');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what it is about
-  return text.replace(moving, '').replace(/[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g, '');
+  const acting = /[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+  const left = text.replace(moving, '').replace(acting, '');
+  return left.includes(ESCAPE) && !left.endsWith(RESET) ? `${left}${RESET}` : left;
 }
 
 /** At most so many characters; one that is too long loses its colours as well. */

@@ -66,7 +66,8 @@ export class Session {
     let asked = 0;
     const onSignal = () => {
       asked += 1;
-      if (asked > 1) this.#print('removing the containers, please wait ...');
+      if (asked === 2) this.#print('removing the containers, please wait ... (once more leaves them to the next run)');
+      if (asked > 2) process.exit(1); // an engine that hangs
       this.#quit(0);
     };
     const onError = (error: unknown) => {
@@ -161,9 +162,9 @@ export class Session {
   }
 
   async #listen(fleet: RunFleet): Promise<void> {
-    const balancer = new Balancer(() => fleet.endpoints());
+    const { port, allowedHosts } = this.#options;
+    const balancer = new Balancer(() => fleet.endpoints(), allowedHosts);
     this.#ends.push(() => balancer.close());
-    const { port } = this.#options;
     this.#port = await balancer.listen(port);
     if (this.#port !== port) this.#print(`port ${port} is taken by another program; it is ${this.#port} instead`);
   }

@@ -1,5 +1,5 @@
 /** Tells when a file of a folder has changed. */
-import { existsSync, type FSWatcher, readdirSync, watch } from 'node:fs';
+import { existsSync, type FSWatcher, lstatSync, readdirSync, watch } from 'node:fs';
 import { join } from 'node:path';
 
 /** An editor saves in several steps, a build writes many files. */
@@ -65,11 +65,7 @@ export class Watch {
   }
 }
 
+/** A link is none: it may lead out of the folder. */
 function isFolder(path: string): boolean {
-  try {
-    readdirSync(path);
-    return true;
-  } catch {
-    return false;
-  }
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }

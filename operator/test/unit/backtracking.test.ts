@@ -9,7 +9,7 @@ import { parseManifests } from '../../convert/manifests.ts';
 import { quantityOf } from '../../src/api/scalars.ts';
 import { isSubset } from '../../src/kube/subset.ts';
 
-/** Each takes some milliseconds; with one expression that backtracks it takes longer than this by orders of magnitude. */
+/** Each takes some milliseconds; one that backtracks takes longer than this by orders of magnitude. */
 const LIMIT_MS = 5_000;
 const LONG = 200_000;
 

@@ -17,6 +17,14 @@ export const BAD_INPUT: Record<string, string> = {
   'too many workers': service(`${template('image: a')}  workersPerPod: 65\n`),
   'a rule between fields': service(`${template('image: a')}  watchdog: { stallTimeout: 120s }\n`),
   'no image': service(template('command: [node]')),
+  'an image that is an option': service(template('image: "--volume=/:/host"')),
+  'a folder in memory with options': service(
+    template('image: a, volumeMounts: [{ name: d, mountPath: "/d:exec,size=99g" }]'),
+  ),
+  'a byte 0 in a variable': service(template('image: a, env: [{ name: N, value: "secret\\0" }]')),
+  'a key that every object has': service(
+    template('image: a, env: [{ name: N, valueFrom: { configMapKeyRef: { name: c, key: constructor } } }]'),
+  ).concat('---\nkind: ConfigMap\nmetadata: { name: c }\ndata: { a: b }\n'),
   'an env that is a number': service(template('image: a, env: [{ name: N, value: 8 }]')),
   'an env that is no list': service(template('image: a, env: { N: "8" }')),
   'no ConfigMap': service(
