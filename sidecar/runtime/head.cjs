@@ -19,7 +19,7 @@ const HOST = /^(127\.0\.0\.1|localhost|\[::1\]|worker)(:[0-9]+)?$/i;
  * A URL with line breaks in it adds headers in a client that does not mind; what the client puts behind the URL is
  * somewhere, too.
  */
-const END_OF_REQUEST_LINE = /HTTP\/[0-9.]+\s*$/i;
+const END_OF_REQUEST_LINE = /HTTP\/[0-9.]+$/i;
 
 /**
  * @param text the head of a GET
@@ -28,8 +28,10 @@ const END_OF_REQUEST_LINE = /HTTP\/[0-9.]+\s*$/i;
  */
 function headOf(text, hasMore) {
   const [first, ...lines] = text.split('\n').map((line) => line.replace(/\r$/, ''));
-  const headers = lines.filter((line) => line !== '').map((line) => /^([!-9;-~]+):[ \t]*(.*?)[ \t]*$/.exec(line));
-  const all = (name) => headers.filter((header) => header?.[1].toLowerCase() === name).map((header) => header[2]);
+  // An expression that took the blanks away would read a long line anew from each of them.
+  const headers = lines.filter((line) => line !== '').map((line) => /^([!-9;-~]+):(.*)$/.exec(line.trimEnd()));
+  const all = (name) =>
+    headers.filter((header) => header?.[1].toLowerCase() === name).map((header) => header[2].trim());
   const [host, value] = [all('host'), all(HEADER)];
   const isPlain =
     !hasMore &&
