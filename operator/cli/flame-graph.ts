@@ -1,5 +1,6 @@
 /** A CPU profile as a flame graph: one HTML file that needs nothing else. */
 import { PAGE_SCRIPT, PAGE_STYLE } from './flame-graph-page.ts';
+import { visible } from './visible.ts';
 
 interface CallFrame {
   functionName: string;
@@ -61,6 +62,8 @@ export function frames(profile: CpuProfile): Frame {
   const build = (id: number, depth: number): Frame => {
     const node = nodes.get(id);
     if (!node) throw new Error(`the profile has no node ${id}`);
+    // Each is below one other. A program that makes its own profile may say otherwise, and 2^400 boxes take their time.
+    nodes.delete(id);
     if (node.callFrame.functionName === IDLE) return { name: IDLE, at: '', us: 0, children: [] };
     const children = depth < DEPTH_MAX ? (node.children ?? []).map((child) => build(child, depth + 1)) : [];
     const us = children.reduce((sum, child) => sum + child.us, ownUs.get(id) ?? 0);
@@ -104,7 +107,7 @@ export function summary(profile: CpuProfile): string {
   const found = hottest(profile);
   const lines = found.functions
     .slice(0, HOTTEST_IN_SUMMARY)
-    .map(({ name, at, us }) => `${percent(us, found.busyUs).padStart(9)}  ${name} ${at}`.trimEnd());
+    .map(({ name, at, us }) => visible(`${percent(us, found.busyUs).padStart(9)}  ${name} ${at}`.trimEnd()));
   return [`${busy(found)}${lines.length > 0 ? '; of that in' : ''}`, ...lines].join('\n');
 }
 

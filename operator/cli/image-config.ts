@@ -8,9 +8,18 @@ const ENGINES = ['docker', 'podman'];
 /** A question to a local engine takes some 50 ms; one that hangs must not hold the command. */
 const TIMEOUT_MS = 5_000;
 
+/** A file may name a hundred thousand; each question is a process. */
+const IMAGES_MAX = 100;
+const AT_A_TIME = 8;
+
 /** Configurations by image. One that is not here is left out: nothing is pulled. */
 export async function imageConfigs(images: string[]): Promise<Record<string, ImageConfig>> {
-  const found = await Promise.all([...new Set(images)].map(async (image) => [image, await inspect(image)] as const));
+  const asked = [...new Set(images)].slice(0, IMAGES_MAX);
+  const found: (readonly [string, ImageConfig | undefined])[] = [];
+  while (asked.length > 0)
+    found.push(
+      ...(await Promise.all(asked.splice(0, AT_A_TIME).map(async (image) => [image, await inspect(image)] as const))),
+    );
   return Object.fromEntries(found.filter((entry): entry is [string, ImageConfig] => entry[1] !== undefined));
 }
 

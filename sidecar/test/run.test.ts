@@ -1,6 +1,9 @@
 /** `corelane run` with real containers: what it serves, what a change and each fault cost, what it leaves behind. */
-import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import http from 'node:http';
 import net from 'node:net';
+import { text } from 'node:stream/consumers';
 import { docker, SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
 import { until } from '../../e2e/harness/engine/pod.ts';
 import { App, RunProcess, textOf } from '../../e2e/harness/engine/run-process.ts';
@@ -168,6 +171,33 @@ test('who reads its output goes: it ends as by Ctrl-C', async () => {
   run.stopReading();
   expect(await run.end()).toBe(0);
   expect(await run.leftovers()).toEqual([]);
+});
+
+test('by a name that is not of this machine nobody is served; its variables are not in the list of processes', async () => {
+  app = new App({ ...FILES, '.env': 'LEVEL=none of your business\n' });
+  const run = new RunProcess([app.folder, '--port', await port(), '--env-file', `${app.folder}/.env`]);
+  const options = () =>
+    readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .flatMap((pid) => {
+        try {
+          return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+        } catch {
+          return []; // it has ended
+        }
+      });
+  let seen = '';
+  const looking = setInterval(() => {
+    seen += options().join('\n');
+  }, 5);
+  const url = new URL(await run.url());
+  clearInterval(looking);
+  expect(seen).toContain('worker-0.env');
+  expect(seen).not.toContain('none of your business');
+  expect(JSON.parse((await textOf(url.href)).slice(4))).toMatchObject({ level: 'none of your business' });
+  const asked = http.get(url, { headers: { Host: `evil.example:${url.port}` } });
+  const [answer] = (await once(asked, 'response')) as [http.IncomingMessage];
+  expect([answer.statusCode, await text(answer)]).toEqual([403, expect.stringContaining('is no name of this machine')]);
 });
 
 describe('what keeps it from starting is said, and nothing is left', () => {

@@ -1,8 +1,10 @@
 /** Heads that reach the runtime port: who is meant, and that no head keeps the supervisor busy. */
+import { createRequire } from 'node:module';
 import { runInNewContext } from 'node:vm';
-import head from '../../runtime/head.cjs';
 
-const isMeant = (...headers: string[]) => head.headOf(`GET /heap HTTP/1.1\r\n${headers.join('\r\n')}`, false).isMeant;
+const { headOf } = createRequire(import.meta.url)('../../runtime/head.cjs');
+const isMeant = (...headers: string[]): boolean =>
+  headOf(`GET /heap HTTP/1.1\r\n${headers.join('\r\n')}`, false).isMeant;
 
 test.each([
   [['Host: 127.0.0.1:9102', 'X-Corelane-Runtime: true'], true],

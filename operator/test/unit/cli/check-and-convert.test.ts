@@ -200,6 +200,20 @@ test('a file without an end is refused', async () => {
     expect(await corelane(args)).toMatchObject({ code: 64, stderr: 'corelane: /dev/zero is larger than 8 MB\n' });
 });
 
+test('a file with many images starts no more than some processes', async () => {
+  const bin = mkdtempSync(join(folder, 'bin-'));
+  const asked = join(folder, 'asked');
+  writeFileSync(join(bin, 'docker'), `#!/bin/sh\necho "$5" >>${asked}\nexit 1\n`, { mode: 0o755 });
+  const file = join(folder, 'images.yaml');
+  const containers = Array.from({ length: 1_000 }, (_unused, index) => `{ name: c${index}, image: "app:${index}" }`);
+  const text = hostile('shop', 'shop').replace(/containers: \[.*\]/, `containers: [${containers.join(', ')}]`);
+  writeFileSync(file, text.replace('image: "app:0"', 'image: "--format=x"'));
+  await corelane(['check', '-f', file], { env: { PATH: bin } });
+  const images = readFileSync(asked, 'utf8').trim().split('\n');
+  expect(images).toHaveLength(99);
+  expect(images.filter((image) => !/^app:\d+$/.test(image))).toEqual([]);
+});
+
 test('check is a checklist that fits a terminal', async () => {
   const file = join(folder, 'shop.yaml');
   const text = readFileSync(join(root, 'examples/scaling.yaml'), 'utf8');

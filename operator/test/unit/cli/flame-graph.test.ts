@@ -1,4 +1,5 @@
 /** The flame graph of a CPU profile: times add up, and nothing of the profile becomes markup. */
+import { runInNewContext } from 'node:vm';
 import { type CpuProfile, flameGraph, frames, summary } from '../../../cli/flame-graph.ts';
 
 const frame = (functionName: string, url = '/app/a.js') => ({ functionName, url, lineNumber: 4 });
@@ -52,4 +53,13 @@ test('the page needs no network', () => {
 
 test('an empty profile is an error, not an empty page', () => {
   expect(() => flameGraph({ nodes: [], samples: [], timeDeltas: [] }, '')).toThrow('empty');
+});
+
+test('a profile that a program has made up ends, and moves no cursor', () => {
+  const circle = { ...profile, nodes: [{ id: 1, callFrame: frame('a'), children: [1, 1] }] };
+  expect(() => runInNewContext('work()', { work: () => frames(circle) }, { timeout: 5_000 })).toThrow(
+    'the profile has no node 1',
+  );
+  const acting = { ...profile, nodes: [{ id: 2, callFrame: frame('\u001b]0;title\u0007') }] };
+  expect(summary(acting)).toContain(' ]0;title /app/a.js:5');
 });
