@@ -1,4 +1,5 @@
 /** Files, folders, programs, pages and clients of strangers against `corelane run`. */
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chownSync,
@@ -17,6 +18,7 @@ import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { eachLine } from '../../../cli/run/each-line.ts';
 import { replaceFile } from '../../../cli/run/hands.ts';
 import { inWords, supervisorLine } from '../../../cli/run/logs.ts';
@@ -29,6 +31,8 @@ import { loadDocuments } from '../../../local/documents.ts';
 import { Engine } from '../../../local/engine.ts';
 import { hostOf, isMeantForUs } from '../../../local/host-header.ts';
 import { request } from '../../../local/http.ts';
+
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 
 let folder: string;
 const ends: (() => unknown)[] = [];
@@ -125,6 +129,24 @@ describe('folders of this machine', () => {
     const own = dead.folder();
     await expect(dead.removeAll()).rejects.toThrow('false ps');
     expect(existsSync(own)).toBe(false);
+  });
+
+  test('an engine that hangs lets go when it is told a third time', async () => {
+    const pids = join(folder, 'pids');
+    const stub = `#!/bin/sh\n[ "$1" = version ] && { echo 1; exit; }\necho $$ >>${pids}\nexec /bin/sleep 60\n`;
+    writeFileSync(join(folder, 'docker'), stub, { mode: 0o755 });
+    writeFileSync(join(folder, 'a.yaml'), resource('image: a'));
+    const env = { PATH: folder, HOME: folder, CORELANE_RUN_DIR: folder, CORELANE_SIDECAR_IMAGE: 'a' };
+    const args = [join(ROOT, 'operator/bin/corelane.mjs'), 'run', join(folder, 'a.yaml')];
+    const run = spawn(process.execPath, args, { env });
+    ends.push(() => {
+      for (const pid of readFileSync(pids, 'utf8').trim().split('\n')) process.kill(Number(pid));
+    });
+    const ended = once(run, 'close');
+    await once(run.stdout, 'data');
+    const telling = setInterval(() => run.kill('SIGINT'), 100);
+    expect(await ended).toEqual([1, null]);
+    clearInterval(telling);
   });
 
   test('a profile is not written through a link', () => {
