@@ -20,9 +20,9 @@ export const conditionsRule: Rule = {
     const conditions = surroundings.conditions ?? [];
     const isStalled = conditions.some(({ type, status }) => type === 'Stalled' && status === 'True');
     return conditions.flatMap(({ type, status, reason, message }): Finding[] => {
-      const bad = BAD[type];
+      const bad = Object.hasOwn(BAD, type) ? BAD[type] : undefined;
       // Of a stalled one Ready says the same again.
-      if (bad?.status !== status || (type === 'Ready' && isStalled)) return [];
+      if (!bad || bad.status !== status || (type === 'Ready' && isStalled)) return [];
       return [
         {
           code: 'C020',

@@ -50,14 +50,19 @@ export function specFields(draft: Draft, { spec }: V1Deployment, isFromCluster: 
     const isMoved = Object.hasOwn(ROLLING, key) && value !== ROLLING[key] && !isEmpty(value);
     if (isMoved) rolling[key] = value;
     else if (isEmpty(value)) draft.say(`spec.${key}`, left('Empty, it says nothing'));
-    else if (!ELSEWHERE.includes(key))
-      draft.say(`spec.${key}`, OTHER_FIELDS[key] ?? { ...left('A RenderService has no such field'), level: 'warning' });
+    else if (!ELSEWHERE.includes(key)) draft.say(`spec.${key}`, otherField(key));
   }
   if (Object.keys(rolling).length > 0) draft.set('rollout', { rolling });
 }
 
 function isEmpty(value: unknown): boolean {
   return value === null || value === undefined || (isRecord(value) && Object.keys(value).length === 0);
+}
+
+function otherField(key: string): Said {
+  // A field may be called constructor.
+  const known = Object.hasOwn(OTHER_FIELDS, key) ? OTHER_FIELDS[key] : undefined;
+  return known ?? { ...left('A RenderService has no such field'), level: 'warning' };
 }
 
 const OTHER_FIELDS: Record<string, Said> = {

@@ -192,6 +192,19 @@ test('the commands of the traffic plan run nothing but kubectl, whatever the obj
   expect(existsSync(mark)).toBe(false);
 });
 
+test('fields that every object of JavaScript has are fields like others', async () => {
+  const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty'];
+  const fields = names.map((name) => `  ${name}: { replicas: 9 }\n`).join('');
+  const file = join(folder, 'fields.yaml');
+  writeFileSync(file, hostile('shop', 'shop').replace('\nspec:\n', `\nspec:\n${fields}`));
+  const { code, stderr } = await corelane(['convert', '-f', file, '--name', 'shop-render', '-o', 'json']);
+  const found = JSON.parse(stderr).findings.filter(({ code }: { code: string }) => code === 'C016');
+  expect(code).toBe(2);
+  expect(found.map(({ level, path }: { level: string; path: string }) => `${level} ${path}`)).toEqual(
+    names.map((name) => `warning spec.${name}`),
+  );
+});
+
 test('a file without an end is refused', async () => {
   for (const args of [
     ['check', '-f', '/dev/zero'],
