@@ -36,6 +36,7 @@ export class Session {
   #engine: Engine | undefined;
   #chaos: Chaos | undefined;
   #port = 0;
+  #asked = 0;
   #quit!: (code: number) => void;
   readonly #isOver = new Promise<number>((resolve) => {
     this.#quit = resolve;
@@ -61,15 +62,18 @@ export class Session {
     }
   }
 
+  /** Somebody has told it to end. */
+  #onAsked(): void {
+    this.#asked += 1;
+    if (this.#asked === 2)
+      this.#print('removing the containers, please wait ... (once more leaves them to the next run)');
+    if (this.#asked > 2) process.exit(1); // an engine that hangs
+    this.#quit(0);
+  }
+
   /** @returns takes that back */
   #listenToSignals(): () => void {
-    let asked = 0;
-    const onSignal = () => {
-      asked += 1;
-      if (asked === 2) this.#print('removing the containers, please wait ... (once more leaves them to the next run)');
-      if (asked > 2) process.exit(1); // an engine that hangs
-      this.#quit(0);
-    };
+    const onSignal = () => this.#onAsked();
     const onError = (error: unknown) => {
       this.#print(`corelane: ${(error as Error)?.stack ?? error}`);
       this.#quit(1);
@@ -194,7 +198,7 @@ export class Session {
     const { load, chaos } = this.#options;
     if (load > 0) this.#requests.startLoad(load, () => this.#port);
     if (chaos) this.#startChaos(fleet);
-    const unread = readKeys(process.stdin, (key) => (key === 'q' ? this.#quit(0) : hands.press(key)));
+    const unread = readKeys(process.stdin, (key) => (key === 'q' ? this.#onAsked() : hands.press(key)));
     let drawn = 0;
     const look = async () => {
       await samples.look().catch(() => {});
