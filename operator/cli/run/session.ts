@@ -78,8 +78,8 @@ export class Session {
       this.#print(`corelane: ${(error as Error)?.stack ?? error}`);
       this.#quit(1);
     };
-    // Whoever read the output has gone (`| head`). Without a listener that is an uncaught error, which is printed, which
-    // is the next one.
+    // Whoever read the output has gone (`| head`). Without a listener that is an uncaught error, which is printed: the
+    // next one.
     const onGone = () => this.#quit(0);
     for (const stream of [process.stdout, process.stderr]) stream.on('error', onGone);
     for (const signal of SIGNALS) process.on(signal, onSignal);
