@@ -243,6 +243,20 @@ test('250 clients that do not read a page of 1 MiB', async () => {
   await expectUnharmed(pod);
 });
 
+test('of a response that nobody reads the kernel keeps as much as is in the budget', async () => {
+  const stop = await unread(small, pod, 4, `GET /?id=kept&size=${800 * KIB} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  await until('all are rendered', () => small.events({ event: 'end', id: 'kept' }).length === 4);
+  // Bytes that were sent and not acknowledged, or wait to be sent: the first of the two columns tx_queue:rx_queue.
+  const kept = (await docker('exec', small.nginx, 'cat', '/proc/net/tcp'))
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, local]) => local?.endsWith(`:${PORTS.http.toString(16).toUpperCase()}`))
+    .map(([, , , , queues]) => Number.parseInt(queues as string, 16));
+  expect(Math.max(...kept)).toBeGreaterThan(32 * KIB);
+  expect(Math.max(...kept)).toBeLessThanOrEqual(256 * KIB);
+  await stop();
+});
+
 test('more clients that do not read than there are places: they make room', async () => {
   const { requests } = budget(small.spec);
   const page = `GET /?id=many-unread&size=${800 * KIB} HTTP/1.1\r\nHost: a\r\n\r\n`;

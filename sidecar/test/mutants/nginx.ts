@@ -84,7 +84,7 @@ const breakages: Omit<Mutant, 'file'>[] = [
     name: 'the kernel keeps as much of a response as it likes',
     breaks: 'I3',
     edits: [[/ sndbuf=[0-9]+/g, REMOVED]],
-    caughtBy: 'budget: more clients that do not read',
+    caughtBy: 'budget: of a response that nobody reads',
   },
   {
     name: 'the place of a slow client is free only when it has read its error',
