@@ -9,6 +9,9 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+/* Which responses go to the client as they come; of the others nginx sends whole buffers, and whole chunks. */
+enum { CORELANE_STREAM_OFF, CORELANE_STREAM_AUTO, CORELANE_STREAM_ON };
+
 /* nginx has one worker process, so all that it has is here, and nothing is shared. */
 typedef struct {
   /* What nginx has places for. */
@@ -19,12 +22,38 @@ typedef struct {
   size_t body_memory;
   /* How long a client may hold a worker with a response of which there is no more room on disk. */
   ngx_msec_t worker_held_max;
+  ngx_uint_t streaming;
 } corelane_conf_t;
 
 /* Of an upstream: what nginx would call for each request. */
 typedef struct {
   ngx_http_upstream_init_peer_pt init_peer;
 } corelane_upstream_t;
+
+/* Since when it has been a client's turn, and what it had given or taken by then. */
+typedef struct {
+  ngx_msec_t begin;
+  off_t had;
+} corelane_turn_t;
+
+typedef ngx_int_t (*corelane_handler_pt)(ngx_http_request_t *r);
+
+/* Of a request that goes to HAProxy: what the proxy module has meant to be called, and how far its response is. */
+typedef struct {
+  corelane_handler_pt process_header;
+  corelane_handler_pt reinit_request;
+  ngx_int_t (*input_filter_init)(void *data);
+  ngx_event_pipe_input_filter_pt input_filter;
+  ngx_http_event_handler_pt write_event_handler;
+  /* Interim responses that may still come. */
+  ngx_uint_t interim_left;
+  /* From the first byte of the request to the head of the response, in milliseconds; -1 before. */
+  ngx_msec_int_t first_byte_ms;
+  ngx_uint_t streams;
+  /* What nginx wants to see of the response before it hands on a buffer that is not full. */
+  off_t wanted;
+  corelane_turn_t turn;
+} corelane_ctx_t;
 
 extern ngx_module_t ngx_http_corelane_module;
 
@@ -38,7 +67,17 @@ void corelane_init_places(ngx_log_t *log);
 /* Closes connections with half a head where few connections are left. For each new connection. */
 void corelane_init_connection(ngx_connection_t *c);
 
-/* Leaves out interim responses. For each request that is to go to HAProxy. */
+/* For each request that is to go to HAProxy. */
 ngx_int_t corelane_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream);
+
+/* Leaves out interim responses. */
+void corelane_init_interim(ngx_http_request_t *r, corelane_ctx_t *ctx);
+
+/* Lets the response go out as it comes. */
+void corelane_init_streaming(ngx_http_request_t *r, corelane_ctx_t *ctx);
+/* The head of its response is here. */
+void corelane_note_head(ngx_http_request_t *r, corelane_ctx_t *ctx);
+/* $corelane_first_byte_ms: first_byte_ms of the request; null if it had no response of HAProxy. */
+ngx_int_t corelane_first_byte_ms(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
 
 #endif

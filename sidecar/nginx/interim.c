@@ -7,16 +7,6 @@
 /* Each costs memory until its request ends; nobody has more to say in advance. */
 #define INTERIM_MAX 32
 
-typedef ngx_int_t (*handler_t)(ngx_http_request_t *r);
-
-/* What the proxy module has meant to be called. */
-typedef struct {
-  handler_t process_header;
-  handler_t reinit_request;
-  /* Interim responses that may still come. */
-  ngx_uint_t left;
-} interim_t;
-
 static ngx_uint_t is_interim(ngx_uint_t status) {
   return status >= 100 && status < 200 && status != NGX_HTTP_SWITCHING_PROTOCOLS;
 }
@@ -43,20 +33,24 @@ static ngx_int_t begin_again(ngx_http_request_t *r) {
 }
 
 static ngx_int_t process_header(ngx_http_request_t *r) {
-  interim_t *interim = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
+  corelane_ctx_t *ctx = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
   ngx_http_upstream_t *u = r->upstream;
   ngx_int_t rc;
 
   for (;;) {
     /* It sets what is to be called for the next part of the head. */
-    u->process_header = interim->process_header;
-    rc = interim->process_header(r);
-    interim->process_header = u->process_header;
+    u->process_header = ctx->process_header;
+    rc = ctx->process_header(r);
+    ctx->process_header = u->process_header;
     u->process_header = process_header;
-    if (rc != NGX_OK || !is_interim(u->headers_in.status_n)) {
+    if (rc == NGX_OK && !is_interim(u->headers_in.status_n)) {
+      corelane_note_head(r, ctx);
+      return NGX_OK;
+    }
+    if (rc != NGX_OK) {
       return rc;
     }
-    if (interim->left-- == 0) {
+    if (ctx->interim_left-- == 0) {
       ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "too many interim responses");
       return NGX_HTTP_UPSTREAM_INVALID_HEADER;
     }
@@ -74,26 +68,18 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
 
 /* Sets process_header to what it was at first. */
 static ngx_int_t reinit_request(ngx_http_request_t *r) {
-  interim_t *interim = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
-  ngx_int_t rc = interim->reinit_request(r);
+  corelane_ctx_t *ctx = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
+  ngx_int_t rc = ctx->reinit_request(r);
 
-  interim->process_header = r->upstream->process_header;
+  ctx->process_header = r->upstream->process_header;
   r->upstream->process_header = process_header;
   return rc;
 }
 
-ngx_int_t corelane_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream) {
-  corelane_upstream_t *conf = ngx_http_conf_upstream_srv_conf(upstream, ngx_http_corelane_module);
-  interim_t *interim = ngx_palloc(r->pool, sizeof(interim_t));
-
-  if (interim == NULL) {
-    return NGX_ERROR;
-  }
-  interim->process_header = r->upstream->process_header;
-  interim->reinit_request = r->upstream->reinit_request;
-  interim->left = INTERIM_MAX;
+void corelane_init_interim(ngx_http_request_t *r, corelane_ctx_t *ctx) {
+  ctx->process_header = r->upstream->process_header;
+  ctx->reinit_request = r->upstream->reinit_request;
+  ctx->interim_left = INTERIM_MAX;
   r->upstream->process_header = process_header;
   r->upstream->reinit_request = reinit_request;
-  ngx_http_set_ctx(r, interim, ngx_http_corelane_module);
-  return conf->init_peer(r, upstream);
 }

@@ -12,6 +12,7 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->large_bodies_max = NGX_CONF_UNSET;
   conf->body_memory = NGX_CONF_UNSET_SIZE;
   conf->worker_held_max = NGX_CONF_UNSET_MSEC;
+  conf->streaming = NGX_CONF_UNSET_UINT;
   return conf;
 }
 
@@ -20,22 +21,27 @@ static char *init_conf(ngx_conf_t *cf, void *data) {
 
   if (conf->requests_max == NGX_CONF_UNSET || conf->bodies_max == NGX_CONF_UNSET
       || conf->large_bodies_max == NGX_CONF_UNSET || conf->body_memory == NGX_CONF_UNSET_SIZE
-      || conf->worker_held_max == NGX_CONF_UNSET_MSEC) {
+      || conf->worker_held_max == NGX_CONF_UNSET_MSEC || conf->streaming == NGX_CONF_UNSET_UINT) {
     ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "a corelane_ directive is missing");
     return NGX_CONF_ERROR;
   }
   return NGX_CONF_OK;
 }
 
-static ngx_int_t add_variable(ngx_conf_t *cf) {
-  ngx_str_t name = ngx_string("corelane_no_place");
+static ngx_int_t add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variable_pt get) {
+  ngx_str_t name = {ngx_strlen(text), (u_char *) text};
   ngx_http_variable_t *variable = ngx_http_add_variable(cf, &name, NGX_HTTP_VAR_NOCACHEABLE);
 
   if (variable == NULL) {
     return NGX_ERROR;
   }
-  variable->get_handler = corelane_no_place;
+  variable->get_handler = get;
   return NGX_OK;
+}
+
+static ngx_int_t add_variables(ngx_conf_t *cf) {
+  if (add_variable(cf, "corelane_no_place", corelane_no_place) != NGX_OK) return NGX_ERROR;
+  return add_variable(cf, "corelane_first_byte_ms", corelane_first_byte_ms);
 }
 
 static void *create_upstream(ngx_conf_t *cf) {
@@ -82,20 +88,28 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
   return NGX_OK;
 }
 
-#define DIRECTIVE(name, set, field)                                                                      \
+static ngx_conf_enum_t streaming[] = {
+    {ngx_string("off"), CORELANE_STREAM_OFF},
+    {ngx_string("auto"), CORELANE_STREAM_AUTO},
+    {ngx_string("on"), CORELANE_STREAM_ON},
+    {ngx_null_string, 0},
+};
+
+#define DIRECTIVE(name, set, field, post)                                                                \
   { ngx_string("corelane_" name), NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, set, NGX_HTTP_MAIN_CONF_OFFSET,   \
-    offsetof(corelane_conf_t, field), NULL }
+    offsetof(corelane_conf_t, field), post }
 
 static ngx_command_t commands[] = {
-    DIRECTIVE("requests", ngx_conf_set_num_slot, requests_max),
-    DIRECTIVE("bodies", ngx_conf_set_num_slot, bodies_max),
-    DIRECTIVE("large_bodies", ngx_conf_set_num_slot, large_bodies_max),
-    DIRECTIVE("body_memory", ngx_conf_set_size_slot, body_memory),
-    DIRECTIVE("worker_held_max", ngx_conf_set_msec_slot, worker_held_max),
+    DIRECTIVE("requests", ngx_conf_set_num_slot, requests_max, NULL),
+    DIRECTIVE("bodies", ngx_conf_set_num_slot, bodies_max, NULL),
+    DIRECTIVE("large_bodies", ngx_conf_set_num_slot, large_bodies_max, NULL),
+    DIRECTIVE("body_memory", ngx_conf_set_size_slot, body_memory, NULL),
+    DIRECTIVE("worker_held_max", ngx_conf_set_msec_slot, worker_held_max, NULL),
+    DIRECTIVE("streaming", ngx_conf_set_enum_slot, streaming, streaming),
     ngx_null_command,
 };
 
-static ngx_http_module_t context = {add_variable, install, create_conf, init_conf, create_upstream, NULL, NULL, NULL};
+static ngx_http_module_t context = {add_variables, install, create_conf, init_conf, create_upstream, NULL, NULL, NULL};
 
 ngx_module_t ngx_http_corelane_module = {
     NGX_MODULE_V1, &context, commands, NGX_HTTP_MODULE, NULL, NULL, init_process, NULL, NULL, NULL, NULL, NGX_MODULE_V1_PADDING,

@@ -31,6 +31,9 @@ typedef struct {
   ngx_msec_t since;
   /* Length of its head. */
   off_t head_bytes;
+  /* What its client had been sent when the tick came, and since when that has not changed although there is more. */
+  off_t sent;
+  ngx_msec_t unmoved_since;
   /* Whether its client holds a worker, and since when. */
   ngx_uint_t holds;
   ngx_msec_t holds_since;
@@ -106,28 +109,39 @@ static ngx_msec_int_t since(ngx_msec_t ms) {
   return ngx_max((ngx_msec_int_t) (ngx_current_msec - ms), 0);
 }
 
+/*
+ * For how long its client has read nothing although there was something, by what the tick has seen. nginx' own timer
+ * of a stream begins anew each time that there is more to write.
+ */
+static ngx_msec_int_t unread_ms(place_t *place) {
+  if (!is_reading(place) || place->request->connection->sent != place->sent) return 0;
+  return since(place->unmoved_since);
+}
+
 /* How long nothing has moved: nginx sets the timer each time that it has read or written something, and has to wait. */
 static ngx_msec_int_t still_ms(place_t *place, ngx_uint_t sending) {
   ngx_http_request_t *r = place->request;
   ngx_connection_t *c = r->connection;
   ngx_http_core_loc_conf_t *core = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+  ngx_msec_int_t unread = unread_ms(place);
 
   if (sending) return since(c->read->timer.key - core->client_body_timeout);
-  return since(c->write->timer.key - core->send_timeout);
+  return ngx_max(since(c->write->timer.key - core->send_timeout), unread);
 }
 
-/* How long it has been the client's turn: the response is there. */
-static ngx_msec_int_t reading_ms(place_t *place) {
-  ngx_http_upstream_t *u = place->request->upstream;
-  ngx_uint_t is_timed = u && u->state && u->state->header_time != (ngx_msec_t) -1;
+/* Since when it has been the client's turn, and what it had given or taken by then: of a stream it is so now and then. */
+static corelane_turn_t turn_of(place_t *place, ngx_uint_t sending) {
+  corelane_ctx_t *ctx = ngx_http_get_module_ctx(place->request, ngx_http_corelane_module);
+  corelane_turn_t turn = {place->since, sending ? place->head_bytes : 0};
 
-  return since(is_timed ? u->start_time + u->state->header_time : place->since);
+  return !sending && ctx != NULL && ctx->first_byte_ms >= 0 ? ctx->turn : turn;
 }
 
 static candidate_t judge(place_t *place, ngx_uint_t sending) {
   ngx_http_request_t *r = place->request;
-  ngx_msec_int_t age = sending ? since(place->since) : reading_ms(place);
-  off_t bytes = sending ? r->request_length - place->head_bytes : r->connection->sent;
+  corelane_turn_t turn = turn_of(place, sending);
+  ngx_msec_int_t age = since(turn.begin);
+  off_t bytes = (sending ? r->request_length : r->connection->sent) - turn.had;
   candidate_t candidate = {place, age < GRACE_MS, 0};
 
   if (is_lingering(place)) {
@@ -266,14 +280,26 @@ static ngx_uint_t holds_too_long(place_t *place) {
          || (is_reading(place) && still_ms(place, 0) >= STALLED_MS);
 }
 
-static void look_at_held_workers(ngx_event_t *ev) {
+/* A client that reads nothing of a stream. Of any other response nginx itself sees it. */
+static ngx_uint_t reads_nothing(place_t *place) {
+  ngx_http_core_loc_conf_t *core = ngx_http_get_module_loc_conf(place->request, ngx_http_core_module);
+  ngx_msec_int_t unread = unread_ms(place);
+
+  if (unread == 0) {
+    place->sent = place->request->connection->sent;
+    place->unmoved_since = ngx_current_msec;
+  }
+  return unread >= (ngx_msec_int_t) core->send_timeout;
+}
+
+static void look_at_clients(ngx_event_t *ev) {
   ngx_queue_t *q, *next;
 
   for (q = ngx_queue_head(&places); q != ngx_queue_sentinel(&places); q = next) {
     place_t *place = ngx_queue_data(q, place_t, queue);
 
     next = ngx_queue_next(q);
-    if (holds_too_long(place)) {
+    if (reads_nothing(place) || holds_too_long(place)) {
       cut(place->request);
     }
   }
@@ -286,7 +312,7 @@ void corelane_init_places(ngx_log_t *log) {
   ngx_queue_init(&places);
   ngx_memzero(taken, sizeof(taken));
   tick_connection.fd = (ngx_socket_t) -1;
-  tick.handler = look_at_held_workers;
+  tick.handler = look_at_clients;
   tick.data = &tick_connection;
   tick.log = log;
   tick.cancelable = 1;
@@ -318,6 +344,8 @@ static place_t *add_place(ngx_http_request_t *r) {
   place->kinds = kinds_of(r, ngx_http_get_module_main_conf(r, ngx_http_corelane_module));
   place->since = ngx_current_msec;
   place->head_bytes = r->request_length;
+  place->sent = 0;
+  place->unmoved_since = ngx_current_msec;
   place->holds = 0;
   return place;
 }

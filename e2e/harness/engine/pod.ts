@@ -66,7 +66,7 @@ export interface WorkerEvent {
   pid: number;
   /** Milliseconds of the wall clock. */
   at: number;
-  event: 'up' | 'begin' | 'end' | 'upgrade' | 'sigterm' | 'exit' | 'die' | 'tick' | 'refused';
+  event: 'up' | 'begin' | 'end' | 'upgrade' | 'sigterm' | 'exit' | 'die' | 'tick' | 'refused' | 'hold';
   id?: string;
   method?: string;
   bytes?: number;

@@ -13,6 +13,7 @@ import { disruptionBudget, drain, rollout } from './spec/rollout.ts';
 import { runtime, warmup, watchdog } from './spec/runtime.ts';
 import { service } from './spec/service.ts';
 import { sidecar } from './spec/sidecar.ts';
+import { streaming } from './spec/streaming.ts';
 
 /** Shape of the spec without the rules between fields. The order is the order of the reference. */
 export const specShape = z.strictObject({
@@ -55,6 +56,7 @@ export const specShape = z.strictObject({
       'Whether the request that a dying worker was rendering is given once to another one: Safe replays GET, HEAD and OPTIONS; Always replays every method, for renders without side effects; Never replays none. What is not replayed is answered 502 at once. A request that no worker has begun is never lost, whatever its method.',
     ),
   buffering,
+  streaming,
   forwarded,
   ping,
   keepAlive,

@@ -10,6 +10,7 @@ export type MutantFile =
   | 'second-tries/requests.lua'
   | 'corelane-drain'
   | `${'entrypoint' | 'listeners' | 'settings'}.c`
+  | `${'places' | 'streaming'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */
@@ -50,7 +51,8 @@ export interface Mutant {
     | 'peers'
     | 'runtime'
     | 'forwarded'
-    | 'doors';
+    | 'doors'
+    | 'streaming';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];

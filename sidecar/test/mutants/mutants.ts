@@ -14,11 +14,13 @@ import { pooling } from './pooling.ts';
 import { runtime } from './runtime.ts';
 import { runtimePort } from './runtime-port.ts';
 import { secondTries } from './second-tries.ts';
+import { streaming } from './streaming.ts';
 
 export const mutants: Mutant[] = [
   ...haproxy,
   ...doors,
   ...nginx,
+  ...streaming,
   ...lua,
   ...secondTries,
   ...pooling,

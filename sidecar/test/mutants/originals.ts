@@ -1,5 +1,6 @@
 /** The files of the data plane as they are, for mutants to change. */
 import { globSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { renderServiceSpec } from '../../../operator/src/api/validated-spec.ts';
 import { renderConfig } from '../../../operator/src/render/index.ts';
@@ -8,9 +9,9 @@ import { mutated } from './mutants.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** C of process 1: the image is made anew with it. */
+/** C of process 1 and of nginx' module: the image is made anew with it. */
 export const PROGRAM_FILES: Partial<Record<MutantFile, string>> = Object.fromEntries(
-  globSync('*.c', { cwd: `${ROOT}/sidecar/entrypoint` }).map((name) => [name, `sidecar/entrypoint/${name}`]),
+  globSync('sidecar/{entrypoint,nginx}/*.c', { cwd: ROOT }).map((path) => [basename(path), path]),
 );
 
 /** Where the files that are not made from a spec stand in the repository, and in the image. */

@@ -58,6 +58,11 @@ export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
       'tcp-request connection track-sc0 src',
       `tcp-request connection reject if { sc0_conn_cur gt ${perSourceMax} }`,
       'option disable-h2-upgrade',
+      when(
+        model.streaming.sendsToPeersAtOnce,
+        '# HAProxy tells the kernel that more is to come, and that waits for it: 200 ms for a small piece of a stream.',
+        'option http-no-delay',
+      ),
       'timeout client-hs 2s',
       'timeout http-request 2s',
       'timeout http-keep-alive 10s',

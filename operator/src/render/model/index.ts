@@ -10,6 +10,7 @@ import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
 import { type Doors, doors } from './doors.ts';
 import { type Pooling, pooling } from './pooling.ts';
 import { type Quarantine, quarantine } from './quarantine.ts';
+import { type Streaming, streaming } from './streaming.ts';
 import { type Timeouts, timeouts } from './timeouts.ts';
 
 /** One worker as HAProxy sees it. */
@@ -51,6 +52,7 @@ export interface DataPlaneModel {
   quarantine?: Quarantine;
   body: { sizeBytesMax: number; memoryBytes: number };
   response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
+  streaming: Streaming;
   /** Address ranges of proxies in front. */
   trusted: string[];
   drain: { delayMs: number; acceptMsMax: number; timeoutMs: number };
@@ -117,6 +119,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
       memoryBytes: sizeBytes(spec.buffering.request.memory),
     },
     response: response(spec, limits),
+    streaming: streaming(spec),
     trusted: spec.forwarded.trust,
     drain: {
       delayMs: durationMs(spec.drain.delay),

@@ -35,6 +35,7 @@ export const LOGGING: Lines = [
     `'"pod":"$corelane_log_pod",'`,
     `'"queueMs":$corelane_log_queue_ms,'`,
     `'"renderMs":$corelane_log_render_ms,'`,
+    `'"firstByteMs":$corelane_first_byte_ms,'`,
     `'"totalSeconds":$request_time,'`,
     `'"bytesReceived":$request_length,'`,
     `'"bytesSent":$bytes_sent,'`,

@@ -1,7 +1,7 @@
 /** What nginx sends to HAProxy, takes from it, and buffers on both ways. */
 import { block, type Lines, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
-import { ms, whole } from '../safe.ts';
+import { ms, whole, word } from '../safe.ts';
 
 /** What else nginx would do because a response says so. */
 const IGNORED = ['Buffering', 'Charset', 'Expires', 'Limit-Rate', 'Redirect'].map((name) => `X-Accel-${name}`);
@@ -15,7 +15,7 @@ const UPGRADES_WEB_SOCKETS: Lines = [
 ];
 
 /** Headers, buffers and time limits of `proxy_pass`. */
-export function proxy({ response, timeouts, webSockets }: DataPlaneModel): Lines {
+export function proxy({ response, streaming, timeouts, webSockets }: DataPlaneModel): Lines {
   const proxyTime = ms(timeouts.proxyMs, 'timeouts.render');
   return [
     'proxy_http_version 1.1;',
@@ -51,6 +51,8 @@ export function proxy({ response, timeouts, webSockets }: DataPlaneModel): Lines
     `proxy_busy_buffers_size ${whole(response.busyBytes, 'response busy buffers')};`,
     `proxy_temp_file_write_size ${whole(response.busyBytes, 'response file write size')};`,
     `proxy_max_temp_file_size ${whole(response.fileBytesMax, 'buffering.response.maxFileSize')};`,
+    '# Our module: which of them go out as they come, and to disk only what a slow client does not take.',
+    `corelane_streaming ${word(streaming.mode, 'streaming')};`,
     '',
     'proxy_connect_timeout 1s;',
     '# Longer than any wait in HAProxy: a large body is stuck half-way while its request queues.',

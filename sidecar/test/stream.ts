@@ -1,0 +1,47 @@
+/** Clients of pods whose workers run apps/streams.mjs: they see how much of a response has come, and when it ends. */
+import http from 'node:http';
+import type { Pod, WorkerOptions } from '../../e2e/harness/engine/pod.ts';
+import { PORTS } from '../../operator/src/api/names.ts';
+
+/** For Pod.start. */
+export const STREAMS: WorkerOptions = { command: ['node', '/app/streams.mjs'] };
+
+export interface Stream {
+  status: number;
+  headers: http.IncomingHttpHeaders;
+  /** Bytes of the body that have come. */
+  bytes(): number;
+  /** Whether all of it has come; false if it was cut off. */
+  ended: Promise<boolean>;
+  /** Begins to read, if it was opened with `paused`. */
+  resume(): void;
+  destroy(): void;
+}
+
+/** The path of a response in these steps. */
+export function inSteps(id: string, steps: string[], more = ''): string {
+  return `/?id=${id}${steps.map((step) => `&step=${encodeURIComponent(step)}`).join('')}${more}`;
+}
+
+/** Begins with a request, and gives what comes once its head is here. */
+export function openStream(pod: Pod, path: string, { paused = false } = {}): Promise<Stream> {
+  return new Promise((resolve, reject) => {
+    const request = http.get({ host: '127.0.0.1', port: pod.port(PORTS.http), path, agent: false }, (response) => {
+      let bytes = 0;
+      response.on('data', (chunk) => {
+        bytes += chunk.length;
+      });
+      if (paused) response.pause();
+      response.on('error', () => {}); // cut off
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        bytes: () => bytes,
+        ended: new Promise((done) => response.on('close', () => done(response.complete))),
+        resume: () => response.resume(),
+        destroy: () => response.destroy(),
+      });
+    });
+    request.on('error', reject);
+  });
+}
