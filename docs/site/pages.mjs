@@ -50,6 +50,7 @@ const GROUPS = [
     [
       'docs/runtime.md',
       'docs/edge.md',
+      'docs/streaming.md',
       'sidecar/README.md',
       'docs/protocol.md',
       'docs/security.md',

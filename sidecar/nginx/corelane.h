@@ -10,7 +10,7 @@
 #include <ngx_http.h>
 
 /* Which responses go to the client as they come; of the others nginx sends whole buffers, and whole chunks. */
-enum { CORELANE_STREAM_OFF, CORELANE_STREAM_AUTO, CORELANE_STREAM_ON };
+enum { CORELANE_STREAM_NEVER, CORELANE_STREAM_AUTO, CORELANE_STREAM_ALWAYS };
 
 /* nginx has one worker process, so all that it has is here, and nothing is shared. */
 typedef struct {

@@ -89,9 +89,9 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
 }
 
 static ngx_conf_enum_t streaming[] = {
-    {ngx_string("off"), CORELANE_STREAM_OFF},
+    {ngx_string("never"), CORELANE_STREAM_NEVER},
     {ngx_string("auto"), CORELANE_STREAM_AUTO},
-    {ngx_string("on"), CORELANE_STREAM_ON},
+    {ngx_string("always"), CORELANE_STREAM_ALWAYS},
     {ngx_null_string, 0},
 };
 

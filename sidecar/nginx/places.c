@@ -129,7 +129,7 @@ static ngx_msec_int_t still_ms(place_t *place, ngx_uint_t sending) {
   return ngx_max(since(c->write->timer.key - core->send_timeout), unread);
 }
 
-/* Since when it has been the client's turn, and what it had given or taken by then: of a stream it is so now and then. */
+/* Of a stream it is the client's turn again and again. */
 static corelane_turn_t turn_of(place_t *place, ngx_uint_t sending) {
   corelane_ctx_t *ctx = ngx_http_get_module_ctx(place->request, ngx_http_corelane_module);
   corelane_turn_t turn = {place->since, sending ? place->head_bytes : 0};

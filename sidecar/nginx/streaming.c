@@ -62,7 +62,7 @@ static ngx_uint_t streams(ngx_http_request_t *r) {
   corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
 
   if (conf->streaming == CORELANE_STREAM_AUTO) return r->upstream->headers_in.content_length_n == -1;
-  return conf->streaming == CORELANE_STREAM_ON;
+  return conf->streaming == CORELANE_STREAM_ALWAYS;
 }
 
 /* The head has been handed on, and nothing of the body. */

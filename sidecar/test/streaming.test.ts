@@ -14,22 +14,22 @@ import { inSteps, openStream, STREAMS } from './stream.ts';
 
 const KIB = 1024;
 let auto: Pod;
-let on: Pod;
-let off: Pod;
+let always: Pod;
+let never: Pod;
 /** Where a render may take two seconds, and a client as long for a read. */
 let brief: Pod;
 /** With few places. */
 let few: Pod;
 beforeAll(async () => {
-  [auto, on, off, brief, few] = await Promise.all([
+  [auto, always, never, brief, few] = await Promise.all([
     Pod.start({ workersPerPod: 2 }, STREAMS),
-    Pod.start({ workersPerPod: 1, streaming: 'On' }, STREAMS),
-    Pod.start({ workersPerPod: 2, streaming: 'Off' }, STREAMS),
+    Pod.start({ workersPerPod: 1, streaming: 'Always' }, STREAMS),
+    Pod.start({ workersPerPod: 2, streaming: 'Never' }, STREAMS),
     Pod.start({ workersPerPod: 1, timeouts: { render: '2s', clientSend: '2s' } }, STREAMS),
     Pod.start({ workersPerPod: 2, sidecar: { nginx: { memory: '32Mi', memoryLimit: '64Mi' } } }, STREAMS),
   ]);
 });
-afterAll(() => Promise.all([auto, on, off, brief, few].map((pod) => pod?.stop())));
+afterAll(() => Promise.all([auto, always, never, brief, few].map((pod) => pod?.stop())));
 
 /** Sees to it that a response arrives so far while its worker waits, and to its end after that. */
 async function expectFlushed(pod: Pod, id: string, steps: string[], bytes: number, more = ''): Promise<void> {
@@ -67,9 +67,9 @@ test('a worker that writes single bytes', () => expectFlushed(auto, 'bytes', ['w
 
 test('a head comes before there is a body', () => expectFlushed(auto, 'head', ['head'], 0));
 
-test('a page with Content-Length goes out in whole buffers, or with On as it comes', async () => {
-  await expectFlushed(on, 'length', ['write:20000'], 20_000, '&length=20010');
-  await expectFlushed(on, 'length-bytes', ['head', 'writes:100x1'], 100, '&length=110');
+test('a page with Content-Length goes out in whole buffers, or with Always as it comes', async () => {
+  await expectFlushed(always, 'length', ['write:20000'], 20_000, '&length=20010');
+  await expectFlushed(always, 'length-bytes', ['head', 'writes:100x1'], 100, '&length=110');
   const path = inSteps('whole', ['write:20000', 'hold:whole-end', 'write:10'], '&length=20010');
   const whole = await openStream(auto, path);
   await until('the first buffer is here', () => whole.bytes() > 15_000);
@@ -79,12 +79,12 @@ test('a page with Content-Length goes out in whole buffers, or with On as it com
   expect([await whole.ended, whole.bytes()]).toEqual([true, 20_010]);
 });
 
-test('Off: the last piece of a shell waits for the next one', async () => {
-  const shell = await openStream(off, inSteps('off', ['write:20000', 'hold:off-end', 'write:10']));
+test('Never: the last piece of a shell waits for the next one', async () => {
+  const shell = await openStream(never, inSteps('off', ['write:20000', 'hold:off-end', 'write:10']));
   await until('the first pieces are here', () => shell.bytes() > 15_000);
-  expect((await off.get(inSteps('beside-off', ['write:10']))).status).toBe(200);
+  expect((await never.get(inSteps('beside-off', ['write:10']))).status).toBe(200);
   expect(shell.bytes()).toBeLessThan(20_000);
-  off.release('off-end');
+  never.release('off-end');
   expect([await shell.ended, shell.bytes()]).toEqual([true, 20_010]);
 });
 
@@ -134,9 +134,9 @@ test.each([
   ['Content-Length', '&length=30000'],
 ])('a stream whose worker ends it in the middle is no whole response: %s', async (name, more) => {
   const path = inSteps(`broken-${name}`, ['write:20000', `hold:broken-${name}`, 'destroy'], more);
-  const stream = await openStream(on, path);
+  const stream = await openStream(always, path);
   await until('a part is here', () => stream.bytes() === 20_000);
-  on.release(`broken-${name}`);
+  always.release(`broken-${name}`);
   expect(await stream.ended).toBe(false);
 });
 
@@ -193,7 +193,7 @@ test.each([
   ['two of nothing, single bytes', 2, 'writes:200000x1', NOTHING],
 ])('readers hold no worker, however a page is written: %s', async (name, count, step, [bytes, pauseMs]) => {
   const id = name.replace(/[^a-z0-9]/g, '');
-  const stop = await readers(auto, off, count, inSteps(id, [step]), bytes, pauseMs);
+  const stop = await readers(auto, never, count, inSteps(id, [step]), bytes, pauseMs);
   await until('all are rendered', () => auto.events({ event: 'end', id }).length === count, 60_000);
   const sessions = 'haproxy_backend_current_sessions{proxy="workers"}';
   await until('HAProxy has none', async () => (await auto.metric(sessions)) === 0);
@@ -212,7 +212,7 @@ test('a stream lasts for as long as it says something, and no longer when its cl
 });
 
 test('a client that stops reading a stream that goes on is cut off, and holds no worker', async () => {
-  const stop = await readers(brief, off, 1, inSteps('unread', ['paced:100000x8192@20']), KIB, NEVER_MS);
+  const stop = await readers(brief, never, 1, inSteps('unread', ['paced:100000x8192@20']), KIB, NEVER_MS);
   await until('the worker is free', () => brief.events({ event: 'end', id: 'unread' })[0]);
   const [cut] = await until('it is logged', () => logged(brief, 'unread'));
   expect(cut).toMatchObject({ status: 200, error: 'response-too-slow' });
@@ -222,11 +222,11 @@ test('a client that stops reading a stream that goes on is cut off, and holds no
 test('a stream that was quiet, and whose client reads, keeps its place before those who read nothing', async () => {
   const { requests } = budget(few.spec);
   const steps = ['paced:20x10@500', 'hold:burst', `write:${4096 * KIB}`, 'hold:quiet-end'];
-  const stop = await readers(few, off, 1, inSteps('quiet', steps), 64 * KIB, 100);
+  const stop = await readers(few, never, 1, inSteps('quiet', steps), 64 * KIB, 100);
   // So long that nobody would be slower, if the pauses were the client's.
   await until('it has been quiet', () => few.events({ event: 'hold', id: 'burst' })[0]);
   const page = inSteps('unread-page', [`write:${800 * KIB}`]);
-  const stopOthers = await readers(few, off, requests - 1, page, KIB, NEVER_MS);
+  const stopOthers = await readers(few, never, requests - 1, page, KIB, NEVER_MS);
   await until('all places are taken', () => few.events({ event: 'end', id: 'unread-page' }).length === requests - 1);
   few.release('burst');
   await until('it writes', () => few.events({ event: 'hold', id: 'quiet-end' })[0]);

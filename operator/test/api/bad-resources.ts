@@ -103,6 +103,7 @@ export const badResources: BadResource[] = [
   // Choices
   { what: 'unknown balance', spec: { balance: 'random' } },
   { what: 'unknown replay', spec: { replay: 'safe' } },
+  { what: 'streaming: Off, which YAML takes for false', spec: { streaming: false } },
   { what: 'unknown type of Service', spec: { service: { type: 'Ingress' } } },
   { what: 'unknown policy of a Service', spec: { service: { type: 'NodePort', externalTrafficPolicy: 'local' } } },
   { what: 'yes instead of true', spec: { disruptionBudget: { enabled: 'yes' } } },

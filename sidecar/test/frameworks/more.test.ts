@@ -24,7 +24,12 @@ testFrameworks('3s', {
   'node:http, ES module': { app: 'plain', command: ['node', '/app/server.mjs'], source },
   Hypernova: hypernova,
   'Hypernova, its own cluster': { ...hypernova, env: { CLUSTER: '1' } },
-  Next: { app: 'next', command: ['node', '/app/.next/standalone/server.js'], source: '/app/.next/standalone/work.mjs' },
+  Next: {
+    app: 'next',
+    command: ['node', '/app/.next/standalone/server.js'],
+    source: '/app/.next/standalone/work.mjs',
+    hasShell: true,
+  },
   Astro: { app: 'astro', command: ['node', '/app/dist/server/entry.mjs'], source },
   Nuxt: { app: 'nuxt', command: ['node', '/app/.output/server/index.mjs'], source },
 });

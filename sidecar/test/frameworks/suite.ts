@@ -1,5 +1,6 @@
 /** What the worker runtime must do for an app, whatever framework it is made with. Behind the real sidecar image. */
 
+import http from 'node:http';
 import { docker } from '../../../e2e/harness/engine/docker.ts';
 import { type Call, Pod, until } from '../../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
@@ -14,6 +15,8 @@ export interface Framework {
   ask?: (page: string) => [path: string, call: Call];
   /** Hypernova answers nothing but POST, and at once. */
   lacks?: 'HEAD and streams';
+  /** Its page `shell` is of 40 kB, once as HTML and once as data, and waits for `rest` to be released. */
+  hasShell?: boolean;
   /** The stack names `work.mjs`, where an app is stuck, in this way. */
   source: string;
 }
@@ -39,6 +42,22 @@ async function pastTheProxies(pod: Pod, calls: [path: string, call: Call][]): Pr
   return JSON.parse(await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[0] ?? '', 'node', '-e', SEND, requests));
 }
 
+/** A page of which a part has come. */
+function begin(pod: Pod, path: string): Promise<{ text(): string; ended: Promise<void> }> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port: pod.port(PORTS.http), path, agent: false };
+    const request = http.get(options, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+      });
+      const ended = new Promise<void>((end) => response.on('end', end));
+      resolve({ text: () => text, ended });
+    });
+    request.on('error', reject);
+  });
+}
+
 /** The tests of some frameworks, each with a pod of its own; all are started together. */
 export function testFrameworks(stallTimeout: string, frameworks: Record<string, Framework>): void {
   const pods: Record<string, Pod> = {};
@@ -58,7 +77,7 @@ export function testFrameworks(stallTimeout: string, frameworks: Record<string, 
     describe(name, () => testFramework(framework, () => pods[name] as Pod));
 }
 
-function testFramework({ ask, lacks, source }: Framework, thePod: () => Pod): void {
+function testFramework({ ask, hasShell, lacks, source }: Framework, thePod: () => Pod): void {
   const asked = ask ?? ((page: string): [string, Call] => [`/${page === 'page' ? '' : page}`, {}]);
   const get = (page: string, call: Call = {}) => {
     const [path, own] = asked(page);
@@ -99,5 +118,15 @@ function testFramework({ ask, lacks, source }: Framework, thePod: () => Pod): vo
     const stream = await get('stream');
     expect([stream.status, stream.body]).toEqual([200, 'in flight: 1.....']);
     expect((await get('page')).status).toBe(200);
+  });
+
+  if (!hasShell) return;
+  test('a shell is whole before the rest of its page is rendered', async () => {
+    const page = await begin(thePod(), asked('shell')[0]);
+    await until('both are here', () => page.text().split('end of shell').length === 3);
+    expect(page.text()).not.toContain('rest</p>');
+    thePod().release('rest');
+    await page.ended;
+    expect(page.text()).toContain('rest</p>');
   });
 }

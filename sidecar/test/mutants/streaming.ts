@@ -6,7 +6,7 @@ export const streaming: Mutant[] = [
     name: 'the end of a shell waits for the next piece',
     breaks: 'streaming',
     file: 'nginx.conf',
-    edits: [[/corelane_streaming auto/g, 'corelane_streaming off']],
+    edits: [[/corelane_streaming auto/g, 'corelane_streaming never']],
     caughtBy: 'streaming: a shell of 20000 bytes',
   },
   {

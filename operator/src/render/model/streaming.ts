@@ -3,7 +3,7 @@ import type { RenderServiceSpec } from '../../api/spec.ts';
 
 export interface Streaming {
   /** Which responses nginx sends as they come, as our module calls it. */
-  mode: 'auto' | 'on' | 'off';
+  mode: 'auto' | 'always' | 'never';
   /**
    * Whether a pod sends small pieces of a response to another one at once. Else the kernel holds them back until there
    * are more, for 200 ms.
@@ -11,9 +11,9 @@ export interface Streaming {
   sendsToPeersAtOnce: boolean;
 }
 
-const MODES = { Auto: 'auto', On: 'on', Off: 'off' } as const;
+const MODES = { Auto: 'auto', Always: 'always', Never: 'never' } as const;
 
 /** What the proxies of one pod do for a defaulted spec. */
 export function streaming(spec: RenderServiceSpec): Streaming {
-  return { mode: MODES[spec.streaming], sendsToPeersAtOnce: spec.streaming !== 'Off' };
+  return { mode: MODES[spec.streaming], sendsToPeersAtOnce: spec.streaming !== 'Never' };
 }

@@ -30,6 +30,16 @@ test('response buffers satisfy nginx however small the setting is', () => {
   expect(response.busyBytes).toBeLessThan((response.buffers - 1) * response.bufferBytes);
 });
 
+test.each([
+  ['Auto', 'auto', true],
+  ['Always', 'always', true],
+  ['Never', 'never', false],
+] as const)('streaming: %s', (streaming, mode, isAtOnce) => {
+  const config = renderConfig(specOf({ streaming }));
+  expect(config['nginx.conf']).toContain(`\n  corelane_streaming ${mode};\n`);
+  expect(config['haproxy.cfg'].includes('\n  option http-no-delay\n')).toBe(isAtOnce);
+});
+
 test('HAProxy asks the supervisors, unless there are none by choice', () => {
   const asked = renderHaproxy(dataPlaneModel(specOf({ workersPerPod: 2 })));
   expect(asked).toContain('server worker-0 127.0.0.1:9002 agent-port 9102 ');
