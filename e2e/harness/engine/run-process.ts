@@ -69,10 +69,18 @@ export class RunProcess {
     this.#process.stderr?.destroy();
   }
 
-  /** Sends a signal if there is one; gives the exit code. */
-  end(signal?: NodeJS.Signals): Promise<number | null> {
+  /** Sends a signal if there is one; gives the exit code. One that does not end is killed, and says how far it came. */
+  async end(signal?: NodeJS.Signals): Promise<number | null> {
     if (signal) this.#process.kill(signal);
-    return this.#code;
+    let isLate = false;
+    const late = setTimeout(() => {
+      isLate = true;
+      this.#process.kill('SIGKILL');
+    }, WAIT_MS);
+    const code = await this.#code;
+    clearTimeout(late);
+    if (isLate) throw new Error(`it does not end\n${this.output}`);
+    return code;
   }
 
   /** Containers, networks and folders that are this run's. */
