@@ -43,28 +43,20 @@ run_project() {
   [[ $project != sidecar ]] || workers=--maxWorkers=2
   # A run that dies before its first test writes none, and must not be told by the one before it.
   rm -f "$results/$project.json"
+  # Run even after a failure: one run should show all that is broken.
   node_modules/.bin/node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js \
-    --selectProjects "$project" $workers "${jest_options[@]}" --ci --json --outputFile="$results/$project.json"
+    --selectProjects "$project" $workers "${jest_options[@]}" --ci --json --outputFile="$results/$project.json" || failed=1
 }
 
-# Its output comes when it has ended, in one piece.
-run_quietly() { # PROJECT
-  local status=0
-  run_project "$1" >"$results/$1.log" 2>&1 || status=$?
-  cat "$results/$1.log"
-  return $status
-}
-
-# After a failure the others run all the same: one run should show all that is broken.
 failed=0
 if [[ $* == unit ]]; then
-  run_project unit || failed=1
+  run_project unit
 else
   CORELANE_LINES=1 prepare "$@" &
   prepared=$!
   trap 'kill_tree "$prepared"' EXIT
   # It wants nothing of what is being prepared.
-  [[ " $* " != *' unit '* ]] || run_project unit || failed=1
+  [[ " $* " != *' unit '* ]] || run_project unit
   wait "$prepared"
   trap - EXIT
   use_engine
@@ -72,19 +64,9 @@ else
   # shellcheck disable=SC2046
   export PATH $(cat "$results/images")
   export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
-  beside=
-  if [[ " $* " == *' api '* && " $* " == *' sidecar '* ]]; then
-    # Those of the api project wait for leases, windows and back-offs: the sidecar's have the cores meanwhile.
-    run_quietly api &
-    beside=$!
-    trap 'kill_tree "$beside"' EXIT
-  fi
   for project in "$@"; do
-    if [[ $project == unit || ($project == api && -n $beside) ]]; then continue; fi
-    run_project "$project" || failed=1
+    [[ $project == unit ]] || run_project "$project"
   done
-  [[ -z $beside ]] || wait "$beside" || failed=1
-  trap - EXIT
 fi
 prefix=
 [[ $* != e2e ]] || prefix='e2e: '
