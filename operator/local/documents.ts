@@ -19,6 +19,8 @@ export interface Service {
   spec: RenderServiceSpec;
   /** The container that becomes the workers, its environment resolved. */
   worker: V1Container;
+  /** The page of the ConfigMap that `fallback` names. */
+  shell?: string | undefined;
   /** What the file asks for and this machine has not, a line each. */
   leftOut: string[];
 }
@@ -127,14 +129,17 @@ export function loadDocuments(text: string, options: LoadOptions): Service {
   }
   const given: V1Container = { ...used.data, ...ofPod(checked, used.data) };
   const whole = withoutHost(given);
-  const env = resolvedEnv(whole, dataObjects(documents, options.source), { path, metadata, set: options.env ?? [] });
+  const objects = dataObjects(documents, options.source);
+  const { shell, missing } = shellOf(checked, objects);
+  const env = resolvedEnv(whole, objects, { path, metadata, set: options.env ?? [] });
   if (env.errors.length > 0) throw refused(options.source, name, env.errors);
   const { envFrom: _envFrom, ...worker } = whole;
   return {
     name,
     spec: checked,
     worker: { ...worker, env: env.env },
-    leftOut: [...leftOut(checked, given, path), ...env.leftOut],
+    shell,
+    leftOut: [...leftOut(checked, given, path), ...env.leftOut, ...missing],
   };
 }
 
@@ -197,6 +202,20 @@ function ofPod(
       ...(runAsGroup != null && { runAsGroup }),
       ...securityContext,
     },
+  };
+}
+
+/** The page of `fallback.configMap`: pods run without it, here as there. */
+function shellOf({ fallback }: RenderServiceSpec, objects: DataObject[]): { shell?: string; missing: string[] } {
+  const wanted = fallback?.configMap;
+  if (!wanted) return { missing: [] };
+  const { name, key } = wanted;
+  const found = objects.find((object) => object.kind === 'ConfigMap' && object.name === name);
+  if (found && Object.hasOwn(found.data, key)) return { shell: found.data[key] as string, missing: [] };
+  return {
+    missing: [
+      `spec.fallback.configMap: there is no ConfigMap ${name} with the key ${key} in the file; browsers get JSON`,
+    ],
   };
 }
 

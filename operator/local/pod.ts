@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
-import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, PORTS } from '../src/api/names.ts';
+import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, PORTS, SHELL_FILE, SHELL_MOUNT_PATH } from '../src/api/names.ts';
 import type { RenderServiceSpec } from '../src/api/spec.ts';
 import { runtimeContainers } from '../src/plan/runtime.ts';
 import { workerContainers } from '../src/plan/workers.ts';
@@ -34,6 +34,8 @@ export interface LocalPodOptions {
   key: string | null;
   /** Changes a file of the proxies' configuration. */
   edit?: (file: string, text: string) => string;
+  /** The page of the ConfigMap that `fallback` names; undefined: there is none. */
+  shell?: string | undefined;
   /** More files beside the configuration, in /etc/corelane, by name. */
   files?: Record<string, string>;
   /** After so long the pod's network ends by itself, should nobody be left to remove it. */
@@ -223,11 +225,20 @@ export class LocalPod {
 
   /** Puts a key in place of the one that the peers have; null: no file. */
   writeKey(key: string | null): void {
-    const file = join(this.open('key'), PEERS_KEY);
+    this.#replace('key', PEERS_KEY, key ?? undefined);
+  }
+
+  #replace(folder: string, name: string, text: string | undefined): void {
+    const file = join(this.open(folder), name);
     rmSync(file, { force: true });
-    if (key === null) return;
-    writeFileSync(`${file}.new`, key);
+    if (text === undefined) return;
+    writeFileSync(`${file}.new`, text);
     renameSync(`${file}.new`, file); // in one step, as kubelet does it
+  }
+
+  /** Puts a page in place of the one of the ConfigMap; undefined: there is none. */
+  writeShell(shell: string | undefined): void {
+    this.#replace('shell', SHELL_FILE, shell);
   }
 
   #writeConfig(): string {
@@ -255,8 +266,9 @@ export class LocalPod {
 
   async #startContainers(): Promise<void> {
     const config = this.#writeConfig();
-    const { revision = 'r1', key, sidecarImage } = this.#options;
+    const { revision = 'r1', key, shell, sidecarImage } = this.#options;
     this.writeKey(key);
+    this.writeShell(shell);
     const addresses = await this.#startHolder();
     const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
     const options = ['--network', this.network, ...RESTRICTED, ...shared];
@@ -271,7 +283,10 @@ export class LocalPod {
     const nginx = async () => {
       const memory = memoryOptions(sidecar.nginx.memoryLimit);
       const disk = ['--volume', `${this.open('tmp')}:/tmp`];
-      this.nginx = await this.engine.start(...options, ...disk, ...memory, sidecarImage, 'nginx');
+      const page = this.spec.fallback?.configMap
+        ? ['--volume', `${join(this.#folder, 'shell')}:${SHELL_MOUNT_PATH}:ro`]
+        : [];
+      this.nginx = await this.engine.start(...options, ...disk, ...page, ...memory, sidecarImage, 'nginx');
     };
     await together([haproxy(), nginx()]);
   }

@@ -56,7 +56,7 @@ export class RunPod extends LocalPod {
   readonly #workerOptions: string[];
 
   constructor(engine: Engine, { name, service, workerOptions, ...options }: RunPodOptions) {
-    super(engine, service.spec, options);
+    super(engine, service.spec, { shell: service.shell, ...options });
     this.name = name;
     this.#service = service;
     this.#workerOptions = workerOptions;

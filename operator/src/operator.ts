@@ -5,6 +5,7 @@ import { Caches } from './controller/caches.ts';
 import { PeersKeys } from './controller/peers-keys.ts';
 import { type Outcome, WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
+import { Shells } from './controller/shells.ts';
 import type { PooledKubeConfig } from './kube/config.ts';
 import { type EventDraft, EventRecorder } from './kube/events.ts';
 import { LeaderElection } from './kube/lease.ts';
@@ -34,6 +35,7 @@ export class Operator {
   readonly #sampler: PodSampler;
   readonly #autoscaler: Autoscaler;
   readonly #peersKeys: PeersKeys;
+  readonly #shells: Shells;
   readonly #reconciler: Reconciler;
   readonly #queue: WorkQueue;
   #synced = false;
@@ -105,9 +107,11 @@ export class Operator {
         await this.#events.record(metadata, { type: 'Warning', reason: 'NoPeersKey', action: 'Reconcile', note });
       },
     });
+    this.#shells = new Shells(this.#caches.rest);
     this.#reconciler = new Reconciler({
       caches: this.#caches,
       peersKeys: this.#peersKeys,
+      shells: this.#shells,
       sampler: this.#sampler,
       scalingOf: (uid) => this.#autoscaler.viewOf(uid),
       sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
@@ -177,7 +181,9 @@ export class Operator {
   #lead(): void {
     const keys = () => this.#caches.renderServices.list();
     const enqueueAll = () => {
-      this.#peersKeys.keepOnly(new Set(keys().map(({ metadata }) => metadata.uid)));
+      const uids = new Set(keys().map(({ metadata }) => metadata.uid));
+      this.#peersKeys.keepOnly(uids);
+      this.#shells.keepOnly(uids);
       for (const { metadata } of keys()) this.#queue.add(`${metadata.namespace}/${metadata.name}`);
     };
     this.#queue.start();

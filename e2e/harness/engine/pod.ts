@@ -34,6 +34,8 @@ export interface PodOptions {
   key?: string | null;
   /** Changes a file of the proxies' configuration. */
   edit?: (file: string, text: string) => string;
+  /** The page of the ConfigMap that `fallback` names; undefined: there is none. */
+  shell?: string;
   /** More files beside the configuration, in /etc/corelane, by name. */
   files?: Record<string, string>;
 }
@@ -88,10 +90,10 @@ export class Pod extends LocalPod {
     { workers = true, key = FLEET_KEY, edit = (_file, text) => text, ...options }: WorkerOptions & PodOptions = {},
   ): Promise<Pod> {
     await prepare();
-    const { network, revision, files, ...worker } = options;
+    const { network, revision, files, shell, ...worker } = options;
     const template = { spec: { containers: [{ name: 'worker', image: NODE_IMAGE }] } };
     const pod = new Pod(engine, renderServiceSpec.parse({ template, ...input }), {
-      ...{ sidecarImage: SIDECAR_IMAGE, network, revision, key, files, secondsMax: SECONDS_MAX },
+      ...{ sidecarImage: SIDECAR_IMAGE, network, revision, key, files, shell, secondsMax: SECONDS_MAX },
       edit: (file, text) => Pod.editAll(file, edit(file, text)),
     });
     try {

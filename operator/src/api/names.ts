@@ -37,6 +37,11 @@ export const RUNTIME_MOUNT_PATH = '/corelane';
 /** Where HAProxy finds the key of its RenderService, and the name of the file and of the Secret's key. */
 export const PEERS_KEY_MOUNT_PATH = '/etc/corelane-peers';
 export const PEERS_KEY = 'key';
+/** Where the proxies find their configuration. */
+export const CONFIG_MOUNT_PATH = '/etc/corelane';
+/** The page of `fallback`, and where it is if it is of a ConfigMap of the user. */
+export const SHELL_FILE = 'shell.html';
+export const SHELL_MOUNT_PATH = '/etc/corelane-shell';
 /** What the proxies of a pod share: their sockets, and the mark of a drain. */
 export const RUN_MOUNT_PATH = '/run/corelane';
 /** Prefix of the volumes that Corelane adds to a pod. */

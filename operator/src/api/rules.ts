@@ -190,6 +190,12 @@ export const specRules: SpecRule[] = [
     cel: '!has(self.webSockets.maxAge) || self.runtime.instrument',
     holds: ({ webSockets, runtime }) => webSockets.maxAge === undefined || runtime.instrument,
   },
+  {
+    path: ['fallback'],
+    message: 'needs html or configMap, and not both',
+    cel: '!has(self.fallback) || has(self.fallback.html) != has(self.fallback.configMap)',
+    holds: ({ fallback }) => !fallback || (fallback.html === undefined) !== (fallback.configMap === undefined),
+  },
   limitAboveRequest('nginx'),
   limitAboveRequest('haproxy'),
   {

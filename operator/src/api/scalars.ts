@@ -155,6 +155,16 @@ export function cidr() {
     .meta(celRule('isCIDR(self)', message));
 }
 
+/** Text of at most `lengthMax` characters, all of which `pattern` (RE2 and JavaScript) describes. */
+export function matching(pattern: string, lengthMax: number, message: string) {
+  return z
+    .string()
+    .min(1)
+    .max(lengthMax)
+    .regex(new RegExp(pattern), message)
+    .meta(celRule(`self.matches(r'${pattern}')`, message));
+}
+
 /**
  * A path of the URL: plain characters only, so that it can stand in nginx.conf without any escaping (I7), and as nginx
  * compares it, which takes out empty, "." and ".." parts of what a client asks for.
@@ -169,6 +179,17 @@ export function urlPath() {
     .max(128)
     .regex(new RegExp(pattern), message)
     .meta(celRule(`self.matches('${pattern}')`, message));
+}
+
+/**
+ * Path elements from the root, as in an Ingress with pathType Prefix: plain characters only, so that it can stand in
+ * nginx.conf (I7), and as nginx compares it.
+ */
+export function pathPrefix() {
+  const pattern = '^(/|(/[.]*[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+/?)$';
+  const message =
+    'must be a path such as /shop: it begins with "/", has letters, digits and . _ ~ - / only, and no part that is empty or consists of dots';
+  return matching(pattern, 128, message);
 }
 
 /**

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { WORKERS_PER_POD_MAX } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
 import { scaling } from './scaling.ts';
+import { fallback } from './spec/fallback.ts';
 import { podTemplate } from './spec/pod-template.ts';
 import { pooling, queue, readiness } from './spec/queue.ts';
 import { buffering, forwarded, keepAlive, limits, ping, timeouts, webSockets } from './spec/requests.ts';
@@ -62,6 +63,7 @@ export const specShape = z.strictObject({
   keepAlive,
   webSockets,
   limits,
+  fallback,
   service,
   sidecar,
   readiness,

@@ -24,6 +24,7 @@ import type { PeersKeys } from './peers-keys.ts';
 import { prune, superfluous } from './prune.ts';
 import type { Outcome } from './queue.ts';
 import { type ScalingView, scalingCondition, scalingStatus } from './scaling-status.ts';
+import type { Shells } from './shells.ts';
 import {
   availablePods,
   computeStatus,
@@ -50,6 +51,7 @@ export interface ReconcilerOptions {
   access: OperatorAccess;
   sampler: PodSampler;
   peersKeys: PeersKeys;
+  shells: Shells;
   /** What scaling has to say about a RenderService, by its uid. */
   scalingOf: (uid: string) => ScalingView | undefined;
   events: EventRecorder;
@@ -95,12 +97,23 @@ export class Reconciler {
       const applied = await this.#applyAll(resource, failures);
       const pods = caches.podsOf(namespace, name);
       const budget = caches.owned('PodDisruptionBudget').get(namespace, name);
+      const shell = await this.#options.shells.problem(applied.renderService);
       const now = this.#options.now();
       const outcome = await this.#finish(resource, applied.deployment, (fleet) =>
-        rolloutConditions(applied.renderService, applied.deployment, pods, { budget, fleet, now }),
+        rolloutConditions(applied.renderService, applied.deployment, pods, {
+          budget,
+          fleet,
+          now,
+          remark: shell?.problem,
+        }),
       );
       const contended = this.#contention.of(key).length > 0;
-      const again = [applied.keyAfterMs, contended && CONTENDED_MS, pods.some(isCreating) && CREATING_MS];
+      const again = [
+        applied.keyAfterMs,
+        shell?.afterMs,
+        contended && CONTENDED_MS,
+        pods.some(isCreating) && CREATING_MS,
+      ];
       return sooner(outcome, Math.min(...again.map((ms) => ms || Number.POSITIVE_INFINITY)));
     } catch (error) {
       const live = this.#ownDeployment(resource);

@@ -20,17 +20,27 @@ interface DeploymentStatus {
   conditions?: { type: string; status: string; reason?: string; message?: string }[];
 }
 
+interface Circumstances {
+  budget?: KubeObject | undefined;
+  fleet?: Fleet | undefined;
+  now: Date;
+  remark?: string | undefined;
+}
+
 /** Pods that are available, of whatever template. */
 export function availablePods(deployment: KubeObject | undefined): number {
   return (deployment?.status as DeploymentStatus | undefined)?.availableReplicas ?? 0;
 }
 
-/** Conditions of a RenderService whose objects are all applied. */
+/**
+ * Conditions of a RenderService whose objects are all applied.
+ * @param remark what somebody should know although it keeps no pod from running
+ */
 export function rolloutConditions(
   renderService: RenderService,
   deployment: KubeObject,
   pods: KubeObject[],
-  { budget, fleet, now }: { budget?: KubeObject | undefined; fleet?: Fleet | undefined; now: Date },
+  { budget, fleet, now, remark }: Circumstances,
 ): ConditionDraft[] {
   const wanted = renderService.spec.replicas;
   const status = (deployment.status ?? {}) as DeploymentStatus;
@@ -39,7 +49,7 @@ export function rolloutConditions(
     return progressing('the Deployment has not been looked at yet', availableReplicas >= wanted);
   }
   const problem = refusalOf(deployment) ?? podProblem(pods, now) ?? crashLoopOf(fleet);
-  const eviction = evictionProblem(budget);
+  const remarks = [evictionProblem(budget), remark].filter((text) => text !== undefined);
   const failed = status.conditions?.find(
     ({ type, reason }) => type === 'Progressing' && reason === 'ProgressDeadlineExceeded',
   );
@@ -47,9 +57,10 @@ export function rolloutConditions(
     const message = `${failed.message ?? 'the rollout makes no progress'}; ${problem ?? "see the pods' events"}`;
     return stalled('ProgressDeadlineExceeded', message, availableReplicas);
   }
-  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) return ready(wanted, eviction);
+  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)
+    return ready(wanted, remarks.join('; '));
   const counts = `${availableReplicas} of ${wanted} pods are available, ${updatedReplicas} run the current template, ${replicas} exist`;
-  const message = [counts, problem, eviction].filter(Boolean).join('; ');
+  const message = [counts, problem, ...remarks].filter(Boolean).join('; ');
   return progressing(message, wanted > 0 && availableReplicas >= wanted, problem !== undefined);
 }
 

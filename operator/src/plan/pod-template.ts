@@ -57,7 +57,7 @@ export function podTemplate(
         ...proxyContainers(spec, peersHost(renderService), sidecar),
       ],
       containers: user.containers.flatMap((container) => expand(spec, container)),
-      volumes: [...(user.volumes ?? []), ...runtimeVolumes(spec), ...proxyVolumes(configMapName, keySecret)],
+      volumes: [...(user.volumes ?? []), ...runtimeVolumes(spec), ...proxyVolumes(spec, configMapName, keySecret)],
     },
   };
 }

@@ -1,11 +1,14 @@
 /** The nginx and HAProxy containers and their volumes. The contract with the image is in sidecar/README.md. */
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import {
+  CONFIG_MOUNT_PATH,
   HAPROXY_CONTAINER,
   NGINX_CONTAINER,
   PEERS_KEY_MOUNT_PATH,
   PORTS,
   RUN_MOUNT_PATH,
+  SHELL_FILE,
+  SHELL_MOUNT_PATH,
   VOLUME_PREFIX,
 } from '../api/names.ts';
 import { quantityOf } from '../api/scalars.ts';
@@ -22,6 +25,7 @@ const CONFIG_VOLUME = `${VOLUME_PREFIX}config`;
 const RUN_VOLUME = `${VOLUME_PREFIX}run`;
 const TEMP_VOLUME = `${VOLUME_PREFIX}tmp`;
 const PEERS_KEY_VOLUME = `${VOLUME_PREFIX}peers-key`;
+const SHELL_VOLUME = `${VOLUME_PREFIX}shell`;
 const NO_TOKEN_VOLUME = `${VOLUME_PREFIX}no-token`;
 /** Where the API server mounts the token of the pod's account, unless the container has a mount of its own there. */
 const TOKEN_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -56,17 +60,29 @@ function peersKeyVolume(secretName: string): V1Volume {
   return { name: PEERS_KEY_VOLUME, secret: { secretName, optional: true, defaultMode: 0o444 } };
 }
 
+/** The page of a ConfigMap of the user. Optional: a pod without the page serves all others. */
+function shellVolumes({ fallback }: RenderServiceSpec): V1Volume[] {
+  if (!fallback?.configMap) return [];
+  const { name, key } = fallback.configMap;
+  return [{ name: SHELL_VOLUME, configMap: { name, optional: true, items: [{ key, path: SHELL_FILE }] } }];
+}
+
 /**
- * Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files, the key of the peers, no
- * token.
+ * Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files, the key of the peers, the page
+ * of `fallback`, no token.
  * @param peersKeySecretName undefined where pods do not ask each other anything
  */
-export function proxyVolumes(configMapName: string, peersKeySecretName: string | undefined): V1Volume[] {
+export function proxyVolumes(
+  spec: RenderServiceSpec,
+  configMapName: string,
+  peersKeySecretName: string | undefined,
+): V1Volume[] {
   return [
     { name: CONFIG_VOLUME, configMap: { name: configMapName } },
     { name: RUN_VOLUME, emptyDir: {} },
     { name: TEMP_VOLUME, emptyDir: {} },
     ...(peersKeySecretName === undefined ? [] : [peersKeyVolume(peersKeySecretName)]),
+    ...shellVolumes(spec),
     // Nobody can write there.
     { name: NO_TOKEN_VOLUME, emptyDir: { sizeLimit: '1Mi' } },
   ];
@@ -77,6 +93,7 @@ export function proxyVolumes(configMapName: string, peersKeySecretName: string |
  * @param peersHost name of the headless Service, without the cluster's domain
  */
 export function proxyContainers(spec: RenderServiceSpec, peersHost: string, sidecar: SidecarImage): V1Container[] {
+  const shell = { name: SHELL_VOLUME, mountPath: SHELL_MOUNT_PATH, readOnly: true };
   const peersKey = { name: PEERS_KEY_VOLUME, mountPath: PEERS_KEY_MOUNT_PATH, readOnly: true };
   return [
     {
@@ -103,7 +120,10 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
       readinessProbe: probe('/readyz', { periodSeconds: 1, failureThreshold: 2 }),
     },
     {
-      ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar, { disk: disk(spec) }),
+      ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar, {
+        disk: disk(spec),
+        mounts: spec.fallback?.configMap ? [shell] : [],
+      }),
       ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
       // By HTTP: the port is open before nginx is there, the entry point holds it. Not by exec, which costs a process
       // of the container's engine each time, when a node that starts pods has the least to spare.
@@ -139,7 +159,7 @@ function common(
     },
     securityContext: SECURITY_CONTEXT,
     volumeMounts: [
-      { name: CONFIG_VOLUME, mountPath: '/etc/corelane', readOnly: true },
+      { name: CONFIG_VOLUME, mountPath: CONFIG_MOUNT_PATH, readOnly: true },
       { name: RUN_VOLUME, mountPath: RUN_MOUNT_PATH },
       ...(name === NGINX_CONTAINER ? [{ name: TEMP_VOLUME, mountPath: '/tmp' }] : []),
       ...mounts,

@@ -1,4 +1,6 @@
 /** Configuration of the data plane, rendered from a spec. Pure: no I/O, no clock, no environment. */
+
+import { SHELL_FILE } from '../api/names.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { renderHaproxy } from './haproxy/index.ts';
 import { dataPlaneModel } from './model/index.ts';
@@ -12,6 +14,8 @@ export interface DataPlaneConfig {
   'listen-ipv6.conf': string;
   'haproxy.cfg': string;
   'pod.env': string;
+  /** The page of `fallback`, if the spec has it itself. */
+  [SHELL_FILE]?: string;
 }
 
 /**
@@ -20,10 +24,12 @@ export interface DataPlaneConfig {
  */
 export function renderConfig(spec: RenderServiceSpec): DataPlaneConfig {
   const model = dataPlaneModel(spec);
+  const html = spec.fallback?.html;
   return {
     'nginx.conf': renderNginx(model),
     'listen-ipv6.conf': renderListenIpv6(model),
     'haproxy.cfg': renderHaproxy(model),
     'pod.env': renderPodEnv(model),
+    ...(html !== undefined && { [SHELL_FILE]: html }),
   };
 }

@@ -102,6 +102,12 @@ export const FORBIDDEN: Forbidden[] = [
   borrowed('a Secret as all variables', init({ envFrom: [{ secretRef: { name: 'key' } }] })),
   borrowed('a Secret for the registry', pod({ imagePullSecrets: [{ name: 'pull' }] })),
   borrowed('a ConfigMap', volume({ configMap: { name: 'settings' } })),
+  {
+    what: 'a ConfigMap that all the world reads',
+    spec: { fallback: { configMap: { name: 'settings' } } },
+    field: 'spec.fallback.configMap',
+    allowed: ['creates-pods'],
+  },
   borrowed("another's volume", volume({ persistentVolumeClaim: { claimName: 'data' } })),
   borrowed("a driver's volume", volume({ csi: { driver: 'example.com' } })),
 

@@ -225,6 +225,21 @@ describe('a template that only the Deployment refuses', () => {
   });
 });
 
+test('a page that is not there is told, and keeps nobody from being ready', async () => {
+  const missing = 'fallback: there is no ConfigMap "shell", so browsers get JSON';
+  await world.createRenderService('fallback', { fallback: { configMap: { name: 'shell' } } });
+  await untilReady('fallback');
+  const message = async () => (await world.condition('fallback', 'Ready')).message;
+  expect(await message()).toBe(`2 of 2 pods are ready; ${missing}`);
+  const path = `/api/v1/namespaces/${world.namespace}/configmaps`;
+  await world.admin.post(path, { metadata: { name: 'shell' }, data: { 'other.html': '<p>' } });
+  await eventually('it says what is missing now', async () =>
+    expect(await message()).toContain('ConfigMap "shell" has no key "index.html"'),
+  );
+  await world.admin.patch(`${path}/shell`, { data: { 'index.html': '<p>' } });
+  await eventually('nothing is missing', async () => expect(await message()).toBe('2 of 2 pods are ready'));
+});
+
 test('of pods that nobody can ask nothing is claimed', async () => {
   await createReady('unasked');
   expect(await world.condition('unasked', 'WorkersHealthy')).toMatchObject({ status: 'Unknown', reason: 'NotSampled' });

@@ -52,7 +52,8 @@ export interface Mutant {
     | 'runtime'
     | 'forwarded'
     | 'doors'
-    | 'streaming';
+    | 'streaming'
+    | 'fallback';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];

@@ -6,6 +6,7 @@ import { doors } from './doors.ts';
 import { lua } from './drain.ts';
 import { scripts } from './drain-hook.ts';
 import { entrypoint } from './entrypoint.ts';
+import { fallback } from './fallback.ts';
 import { guarded } from './guarded.ts';
 import { haproxy } from './haproxy.ts';
 import type { Mutant } from './mutant.ts';
@@ -21,6 +22,7 @@ export const mutants: Mutant[] = [
   ...doors,
   ...nginx,
   ...streaming,
+  ...fallback,
   ...lua,
   ...secondTries,
   ...pooling,

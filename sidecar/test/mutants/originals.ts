@@ -39,6 +39,7 @@ const configs = (['Safe', 'Always'] as const).map((replay) =>
       replay,
       webSockets: { enabled: replay === 'Always' },
       limits: { perClient: { requests: 10 } },
+      ...(replay === 'Always' && { fallback: { html: 'shell' } }),
     }),
   ),
 );
@@ -47,7 +48,7 @@ const configs = (['Safe', 'Always'] as const).map((replay) =>
 export function originals({ file }: Mutant): string[] {
   const source = PROGRAM_FILES[file] ?? IMAGE_FILES[file]?.[0];
   if (source) return [readFileSync(`${ROOT}/${source}`, 'utf8')];
-  return configs.map((config) => config[file as keyof (typeof configs)[0]]);
+  return configs.map((config) => config[file as keyof (typeof configs)[0]] ?? '');
 }
 
 /** Whether the mutant leaves every variant of its file as it was: it would prove nothing. */

@@ -5,6 +5,7 @@ import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS } from './connections.ts';
 import { asksWhyItDied, DIED, notesForDeath, STUCK } from './deaths.ts';
+import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { holdsSuspects, USES_POISON } from './quarantine.ts';
 import { errorReply, NO_REPLY, tooLateReplies } from './replies.ts';
 
@@ -20,7 +21,7 @@ const FORWARDING = [
 
 /** The frontend: rules for requests in the order in which they are met, then those for responses. */
 export function entrance(model: DataPlaneModel): Lines {
-  const { quarantine } = model;
+  const { fallback, quarantine } = model;
   return section(
     'frontend front',
     `# front.sock and replay.sock in ${RUN_MOUNT_PATH}, which the entry point holds open: requests wait in there while HAProxy is`,
@@ -35,6 +36,7 @@ export function entrance(model: DataPlaneModel): Lines {
     '# Of somebody who is no trusted proxy.',
     `http-request del-header '^(${FORWARDING})' -m reg if { req.hdr(X-Corelane-Untrusted) -m found }`,
     'http-request set-var(txn.token) req.hdr(X-Corelane-Request)',
+    given(fallback, () => NOTES_BROWSER),
     '# Nobody outside speaks for the proxies, nor to those of other pods.',
     'http-request del-header X-Corelane- -m beg',
     'http-request set-header X-Corelane-Request %[var(txn.token)] unless { so_name replay }',
@@ -61,6 +63,7 @@ export function entrance(model: DataPlaneModel): Lines {
     'http-after-response set-header Connection close if { so_name replay } !{ status 101 }',
     '# nginx decides when a request comes whether its connection is kept: this one may have come before the drain.',
     'http-after-response set-header X-Corelane-Connection close if { lua.corelane_draining -m bool } !{ status 101 }',
+    given(fallback, () => LEADS_TO_SHELL),
     given(quarantine, () => USES_POISON),
     'default_backend line',
   );

@@ -8,6 +8,7 @@ import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
 import { type Doors, doors } from './doors.ts';
+import { type Fallback, fallback } from './fallback.ts';
 import { type Pooling, pooling } from './pooling.ts';
 import { type Quarantine, quarantine } from './quarantine.ts';
 import { type Streaming, streaming } from './streaming.ts';
@@ -50,6 +51,10 @@ export interface DataPlaneModel {
   asksWhetherBegun: boolean;
   /** Undefined if no URL is ever kept away from the workers. */
   quarantine?: Quarantine;
+  /** Whether it matters who asks: a crawler, a browser that looks ahead. */
+  looksAtVisitors: boolean;
+  /** Undefined if browsers get what programs get. */
+  fallback?: Fallback;
   body: { sizeBytesMax: number; memoryBytes: number };
   response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
   streaming: Streaming;
@@ -114,6 +119,8 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     replay,
     asksWhetherBegun: isSupervised && replay.someOnlyOnce,
     quarantine: quarantine(spec),
+    looksAtVisitors: spec.fallback !== undefined,
+    fallback: fallback(spec),
     body: {
       sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),
       memoryBytes: sizeBytes(spec.buffering.request.memory),

@@ -1,9 +1,10 @@
 /**
  * Errors that nginx makes itself, and says so in X-Corelane-Error; those of HAProxy and of applications pass through.
  */
-import { block, type Lines } from '../directives.ts';
+import { block, given, type Lines } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
+import { leadsToShell, shellPage } from './fallback.ts';
 import { requestLimits } from './limits.ts';
 
 /** Which status leads to which location. 417 to 420 are never sent: they stand for what nginx has no status for. */
@@ -24,13 +25,15 @@ export function errorPages(model: DataPlaneModel): Lines {
     'error_page 417 = @corelane_evicted;',
     '# 418 stands for "draining"; an error page keeps method and body.',
     'error_page 418 = @corelane_draining;',
+    given(model.fallback, shellPage),
     'recursive_error_pages on;',
   ];
 }
 
 /** The locations, each of which is a paragraph. */
-export function errorLocations({ retryAfterSeconds }: DataPlaneModel): Lines[] {
+export function errorLocations({ fallback, retryAfterSeconds }: DataPlaneModel): Lines[] {
   const retry = `add_header Retry-After ${whole(retryAfterSeconds, 'Retry-After')} always;`;
+  const shell = (reason: string) => given(fallback, () => leadsToShell(reason));
   return [
     errorLocation('400', 400, 'bad-request'),
     errorLocation(
@@ -40,11 +43,12 @@ export function errorLocations({ retryAfterSeconds }: DataPlaneModel): Lines[] {
       retry,
       // One that has too much itself is told so by the status.
       block('if ($corelane_full = client-limit)', `return 429 '{"error":"client-limit"}';`),
+      shell('$corelane_full'),
     ),
     errorLocation('evicted', 503, 'body-too-slow', retry, '# Its place is free at once.', 'lingering_close off;'),
     errorLocation('413', 413, 'body-too-large'),
-    errorLocation('502', 502, '$corelane_bad_gateway'),
-    errorLocation('504', 504, 'proxy-timeout'),
+    errorLocation('502', 502, '$corelane_bad_gateway', shell('$corelane_bad_gateway')),
+    errorLocation('504', 504, 'proxy-timeout', shell('proxy-timeout')),
   ];
 }
 

@@ -1,7 +1,8 @@
 /** nginx.conf of one pod: reads whole bodies, buffers responses, replays the request of a dead worker. nginx 1.26. */
-import { block, paragraphs, text } from '../directives.ts';
+import { block, given, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { clients } from './clients.ts';
+import { browsers } from './fallback.ts';
 import { HOSTS } from './hosts.ts';
 import { http } from './http.ts';
 import { limitZones } from './limits.ts';
@@ -11,6 +12,7 @@ import { proxy } from './proxy.ts';
 import { server } from './server.ts';
 import { NEXT_UPSTREAM, UPSTREAM } from './upstream.ts';
 import { VARIABLES } from './variables.ts';
+import { VISITORS } from './visitors.ts';
 
 /**
  * The whole nginx.conf.
@@ -22,6 +24,8 @@ export function renderNginx(model: DataPlaneModel): string {
     VARIABLES,
     clients(model),
     HOSTS,
+    when(model.looksAtVisitors, VISITORS),
+    given(model.fallback, browsers),
     limitZones(model),
     NEXT_UPSTREAM,
     LOGGING,

@@ -1,10 +1,12 @@
 /** What nginx sends to HAProxy, takes from it, and buffers on both ways. */
-import { block, type Lines, when } from '../directives.ts';
+import { block, given, type Lines, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole, word } from '../safe.ts';
+import { TELLS_BROWSER } from './fallback.ts';
 
 /** What else nginx would do because a response says so. */
-const IGNORED = ['Buffering', 'Charset', 'Expires', 'Limit-Rate', 'Redirect'].map((name) => `X-Accel-${name}`);
+const IGNORED = ['Buffering', 'Charset', 'Expires', 'Limit-Rate'].map((name) => `X-Accel-${name}`);
+const REDIRECT = 'X-Accel-Redirect';
 
 /** Connections to HAProxy are kept. Nothing but a WebSocket may leave HTTP. */
 const UPGRADES_WEB_SOCKETS: Lines = [
@@ -15,7 +17,7 @@ const UPGRADES_WEB_SOCKETS: Lines = [
 ];
 
 /** Headers, buffers and time limits of `proxy_pass`. */
-export function proxy({ response, streaming, timeouts, webSockets }: DataPlaneModel): Lines {
+export function proxy({ fallback, response, streaming, timeouts, webSockets }: DataPlaneModel): Lines {
   const proxyTime = ms(timeouts.proxyMs, 'timeouts.render');
   return [
     'proxy_http_version 1.1;',
@@ -33,6 +35,7 @@ export function proxy({ response, streaming, timeouts, webSockets }: DataPlaneMo
     'proxy_set_header Forwarded "";',
     '# HAProxy takes away the other headers of the kind.',
     'proxy_set_header X-Corelane-Untrusted $corelane_untrusted;',
+    given(fallback, () => TELLS_BROWSER),
     'proxy_hide_header X-Corelane-Queue-Ms;',
     'proxy_hide_header X-Corelane-Render-Ms;',
     'proxy_hide_header X-Corelane-Worker;',
@@ -41,7 +44,7 @@ export function proxy({ response, streaming, timeouts, webSockets }: DataPlaneMo
     'proxy_hide_header X-Corelane-Connection;',
     '',
     '# Second line: HAProxy lets none of these pass.',
-    `proxy_ignore_headers ${IGNORED.join(' ')};`,
+    `${words('proxy_ignore_headers', ...IGNORED, !fallback && REDIRECT)};`,
     '',
     '# HAProxy sees a request when all of its body is here, and gets rid of a response as fast as it can be written.',
     'proxy_request_buffering on;',

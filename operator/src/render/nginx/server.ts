@@ -4,6 +4,7 @@ import { block, type Lines, MADE_BY_CORELANE, paragraphs, text, words } from '..
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';
 import { errorLocations, errorPages } from './errors.ts';
+import { shellLocations } from './fallback.ts';
 
 /** A file that the drain hook makes. */
 const DRAINS = `if (-f ${RUN_MOUNT_PATH}/draining)`;
@@ -48,6 +49,7 @@ export function server(model: DataPlaneModel): Lines {
           block('location @corelane_draining', 'keepalive_timeout 0;', 'proxy_pass http://corelane;'),
         ],
         ...errorLocations(model),
+        ...(model.fallback ? shellLocations(model.fallback) : []),
       ),
     ),
   ];

@@ -46,6 +46,21 @@ test('options for the engine, and a line for each field that has no effect', () 
   expectGolden('laptop.txt', `${options}\n\nleft out:\n${leftOut.join('\n')}\n`);
 });
 
+test('a page of a ConfigMap is taken from the file; where it is missing, that is said', () => {
+  const load = (key: string) => {
+    const template = { spec: { containers: [{ name: 'worker', image: 'shop:1' }] } };
+    const spec = { template, fallback: { configMap: { name: 'shell', key } } };
+    const service = { kind: 'RenderService', metadata: { name: 'shop' }, spec };
+    const map = { kind: 'ConfigMap', metadata: { name: 'shell' }, data: { 'index.html': '<p>' } };
+    return loadDocuments([service, map].map((one) => JSON.stringify(one)).join('\n---\n'), { source: 'f' });
+  };
+  expect(load('index.html')).toMatchObject({ shell: '<p>', leftOut: [] });
+  expect(load('200.html')).toMatchObject({
+    shell: undefined,
+    leftOut: [expect.stringContaining('there is no ConfigMap shell with the key 200.html in the file')],
+  });
+});
+
 test('--workers wins over the file, and is checked like it', () => {
   const text = readFileSync(new URL('laptop.yaml', GOLDEN), 'utf8');
   expect(loadDocuments(text, { source: 'f', workers: 3 }).spec.workersPerPod).toBe(3);

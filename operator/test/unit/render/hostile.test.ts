@@ -9,9 +9,14 @@ import { type DataPlaneConfig, renderConfig } from '../../../src/render/index.ts
 import { haproxyDirectives, nginxDirectives, structuralDifference } from '../../support/directives.ts';
 import { HOSTILE_COUNT, HOSTILE_SEED, harmless, hostileResource, strings } from '../../support/hostile.ts';
 
+/** A path as nginx.conf has it: one quoted word, of which the path is a part. */
+function pathPattern(path: string): string {
+  return `"~^${path.replace(/\/$/, '').replaceAll('.', '[.]')}(?:/|$)"`;
+}
+
 /** What a value has added to the configuration, or undefined. */
 function injected(spec: RenderServiceSpec, config: DataPlaneConfig): string | undefined {
-  const values = new Set(strings(spec));
+  const values = new Set(strings(spec).flatMap((text) => [text, pathPattern(text)]));
   const expected = renderConfig(harmless(spec));
   return (
     structuralDifference(nginxDirectives(config['nginx.conf']), nginxDirectives(expected['nginx.conf']), values) ??

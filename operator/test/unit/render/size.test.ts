@@ -3,8 +3,18 @@ import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { CONFIG_BYTES_MAX } from '../../../src/controller/cached-parts.ts';
 import { renderConfig } from '../../../src/render/index.ts';
 
+const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
+
+test('the largest page fits beside it, whatever JSON makes of its characters', () => {
+  const html = '\u{1f600}'.repeat(16_384);
+  const config = renderConfig(renderServiceSpec.parse({ template, fallback: { html } }));
+  expect(config['shell.html']).toBe(html);
+  const quotes = renderConfig(renderServiceSpec.parse({ template, fallback: { html: '"'.repeat(32_768) } }));
+  for (const { 'shell.html': page } of [config, quotes])
+    expect(JSON.stringify(page).length).toBeLessThan(CONFIG_BYTES_MAX / 2 - 2_000);
+});
+
 test('the configuration of the largest pod has less than half of what is kept', () => {
-  const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
   const trust = Array.from({ length: 64 }, (_unused, n) => `2001:db8:${n}::/48`);
   const config = renderConfig(
     renderServiceSpec.parse({

@@ -1,0 +1,351 @@
+/**
+ * What a browser gets where there is no page for it: a static one, from which it renders by itself. Programs and
+ * crawlers get the error as ever.
+ */
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { Fleet } from '../../e2e/harness/engine/fleet.ts';
+import { type Answer, type Call, Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { PORTS } from '../../operator/src/api/names.ts';
+
+const SHELL = '<!doctype html><title>Läden</title><div id="app"></div>\n';
+const CHROME = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36';
+const ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
+/** What a browser sends when somebody follows a link, and what it sends else. */
+const BROWSER = { accept: ACCEPT, 'user-agent': CHROME, 'sec-fetch-mode': 'navigate' };
+const browser = (headers: object = {}, call: Call = {}): Call => ({ ...call, headers: { ...BROWSER, ...headers } });
+
+let pod: Pod;
+const stop = () => pod?.stop();
+
+const reason = ({ status, headers }: Answer) => [status, headers['x-corelane-error']];
+/** Status, reason, and which of both bodies it is. */
+function seen(answer: Answer): unknown[] {
+  const { headers, body } = answer;
+  const type = headers['content-type'];
+  if (type === 'text/html; charset=utf-8' && body === SHELL) return [...reason(answer), 'shell'];
+  if (type === 'application/json' && JSON.parse(body).error === headers['x-corelane-error'])
+    return [...reason(answer), 'json'];
+  return [...reason(answer), type, body];
+}
+
+let fills = 0;
+/** Fills worker and queue of a pod that has one of each while `action` runs. */
+async function whileFull<T>(action: () => Promise<T>): Promise<T> {
+  fills += 1;
+  const id = `busy-${fills}`;
+  const busy = pod.get(`/?hold=1&id=${id}`);
+  await pod.begun(id);
+  const waits = pod.get('/?id=waits');
+  await pod.queued(1);
+  try {
+    return await action();
+  } finally {
+    // It has waited for nobody.
+    expect(pod.events({ event: 'end', id })).toEqual([]);
+    pod.release(id);
+    expect((await Promise.all([busy, waits])).map(({ status }) => status)).toEqual([200, 200]);
+  }
+}
+
+describe('a full queue', () => {
+  beforeAll(async () => {
+    const fallback = { html: SHELL, status: 200, paths: ['/shop', '/a.b/'] };
+    pod = await Pod.start({ workersPerPod: 1, queue: { maxLength: 1, timeout: '60s' }, fallback });
+  });
+  afterAll(stop);
+
+  test('a browser gets the page, which nobody keeps and nobody can compare', async () => {
+    await whileFull(async () => {
+      const { status, headers, body } = await pod.get('/shop/red?x=1', browser());
+      expect([status, body]).toEqual([200, SHELL]);
+      expect(headers).toMatchObject({
+        'content-type': 'text/html; charset=utf-8',
+        'content-length': String(Buffer.byteLength(SHELL)),
+        'cache-control': 'no-store',
+        'x-corelane-error': 'queue-full',
+        'retry-after': '1',
+      });
+      for (const name of ['etag', 'last-modified', 'accept-ranges', 'x-accel-redirect', 'set-cookie'])
+        expect([name, headers[name]]).toEqual([name, undefined]);
+      const head = await pod.get('/shop', browser({}, { method: 'HEAD' }));
+      expect([head.status, head.body, head.headers['content-length']]).toEqual([
+        200,
+        '',
+        String(Buffer.byteLength(SHELL)),
+      ]);
+    });
+  });
+
+  test('whatever a browser says it has already', async () => {
+    await whileFull(async () => {
+      for (const headers of [
+        { 'if-none-match': '"a"' },
+        { 'if-none-match': 'W/"a", *' },
+        { 'if-modified-since': 'Fri, 01 Jan 2100 00:00:00 GMT' },
+        { range: 'bytes=0-1' },
+        { range: 'bytes=0-1', 'if-range': '"a"' },
+      ])
+        expect([headers, seen(await pod.get('/shop', browser(headers)))]).toEqual([
+          headers,
+          [200, 'queue-full', 'shell'],
+        ]);
+    });
+  });
+
+  test('who is no browser that shows a page gets JSON, and never 200', async () => {
+    const others: [string, string, Call][] = [
+      ['a form', '/shop', browser({}, { method: 'POST' })],
+      ['a program that says nothing', '/shop', { headers: { 'user-agent': CHROME } }],
+      ['a program that takes anything', '/shop', browser({ accept: '*/*' })],
+      ['an API', '/shop', browser({ accept: 'application/json' })],
+      ['one that takes no HTML', '/shop', browser({ accept: 'application/json, text/html;q=0' })],
+      ['another type', '/shop', browser({ accept: 'x/text/html' })],
+      ['a script', '/shop', browser({ 'sec-fetch-mode': 'cors' })],
+      ['an image', '/shop', browser({ 'sec-fetch-mode': 'no-cors' })],
+      ['a browser that looks ahead', '/shop', browser({ 'sec-purpose': 'prefetch;prerender' })],
+      ['an older one', '/shop', browser({ purpose: 'prefetch' })],
+      ['the router of Next', '/shop', browser({ 'next-router-prefetch': '1' })],
+      ['a condition', '/shop', browser({ 'if-none-match': '*' })],
+      ['another', '/shop', browser({ 'if-match': '"a"' })],
+      ['a third', '/shop', browser({ 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' })],
+      ['another path', '/api', browser()],
+      ['a longer element', '/shopping', browser()],
+      ['the dot is a dot', '/a-b/', browser()],
+      ['it is not at the root', '/x/shop', browser()],
+      ['a path that goes up', '/shop/../api', browser()],
+      ['one that says what nginx would', '/shop', { headers: { 'x-corelane-fallback': '1', accept: '*/*' } }],
+      ...[
+        'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
+        `${CHROME} (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)`,
+        'Mozilla/5.0 (compatible; Google-InspectionTool/1.0;)',
+        'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)',
+        'WhatsApp/2.23.20.0',
+        CHROME.replace('Chrome', 'HeadlessChrome'),
+        '',
+      ].map((agent): [string, string, Call] => [agent, '/shop', browser({ 'user-agent': agent })]),
+    ];
+    await whileFull(async () => {
+      for (const [what, path, call] of others)
+        expect([what, seen(await pod.get(path, call))]).toEqual([what, [503, 'queue-full', 'json']]);
+    });
+  });
+
+  test('every browser that shows a page does', async () => {
+    await whileFull(async () => {
+      for (const [path, headers] of [
+        ['/shop', { 'sec-fetch-mode': '' }],
+        ['/shop', { accept: 'text/html' }],
+        ['/shop', { accept: 'application/json;q=0.1, text/html;level=1;q=0.5' }],
+        [
+          '/shop',
+          { 'user-agent': 'Mozilla/5.0 (Linux; Android 9; CUBOT_X19) AppleWebKit/537.36 Chrome/142.0 Safari/537.36' },
+        ],
+        ['/shop', { 'user-agent': `${CHROME} [Pinterest/iOS]` }],
+        ['/shop/', {}],
+        ['//shop/a', {}],
+        ['/x/../shop', {}],
+        ['/a.b/c', {}],
+        ['/a.b', {}],
+      ] as const)
+        expect([path, headers, seen(await pod.get(path, browser(headers)))]).toEqual([
+          ...[path, headers],
+          [200, 'queue-full', 'shell'],
+        ]);
+    });
+  });
+
+  test('a pod that drains says that the connection ends', async () => {
+    await whileFull(async () => {
+      await docker('exec', pod.haproxy, 'touch', '/run/corelane/draining');
+      const answer = await until('HAProxy has seen it', async () => {
+        const one = await pod.get('/shop', browser());
+        return one.headers.connection === 'close' ? one : undefined;
+      });
+      expect(seen(answer)).toEqual([200, 'queue-full', 'shell']);
+    });
+    await docker('exec', pod.haproxy, 'rm', '/run/corelane/draining');
+  });
+});
+
+describe('every error of the proxies, and none of the application', () => {
+  beforeAll(async () => {
+    pod = await Pod.start({
+      workersPerPod: 1,
+      queue: { timeout: '2s' },
+      timeouts: { render: '3s' },
+      watchdog: { stallTimeout: '1s' },
+      fallback: { html: SHELL },
+    });
+  });
+  afterAll(stop);
+  const isUp = () => until('the worker is up', () => pod.isUp(0));
+
+  test('too long a wait, and too long a render', async () => {
+    const busy = pod.get('/?hold=1&id=long', browser());
+    await pod.begun('long');
+    expect(seen(await pod.get('/?id=late', browser()))).toEqual([503, 'queue-timeout', 'shell']);
+    expect(seen(await pod.get('/?id=late'))).toEqual([503, 'queue-timeout', 'json']);
+    expect(seen(await busy)).toEqual([503, 'render-timeout', 'shell']);
+    pod.release('long');
+    expect(pod.events({ id: 'late' })).toEqual([]);
+    await until('the render ends', () => pod.events({ event: 'end', id: 'long' })[0]);
+  });
+
+  test('a worker that dies, is stuck, says nonsense', async () => {
+    await isUp();
+    expect(seen(await pod.get('/?die=1&id=dies', browser()))).toEqual([503, 'worker-died', 'shell']);
+    await isUp();
+    expect(seen(await pod.get('/?head=20000&id=nonsense', browser()))).toEqual([503, 'bad-response', 'shell']);
+    await isUp();
+    const stuck = { 'x-loop': '1', 'x-forwarded-for': '192.0.2.1' };
+    for (const _ of [1, 2]) {
+      expect(seen(await pod.get('/?id=poison', browser(stuck)))).toEqual([503, 'worker-stuck', 'shell']);
+      await isUp();
+    }
+    const refused = await pod.get('/?id=poison', browser(stuck));
+    expect([...seen(refused), refused.headers['retry-after']]).toEqual([503, 'poison', 'shell', '30']);
+    expect(seen(await pod.get('/?id=poison', { headers: stuck }))).toEqual([503, 'poison', 'json']);
+  });
+
+  test('no worker', async () => {
+    const [worker = ''] = pod.workers;
+    await docker('stop', '--time', '1', worker);
+    await until('it is down', async () => !(await pod.isUp(0)));
+    expect(seen(await pod.get('/?id=none', browser()))).toEqual([503, 'no-worker', 'shell']);
+    await docker('start', worker);
+    await isUp();
+  });
+
+  test.each([400, 404, 429, 500, 502, 503, 504])('an error %d of the application passes', async (status) => {
+    const id = `app-${status}`;
+    const path = `/?id=${id}&status=${status}&header=${encodeURIComponent('x-corelane-error:queue-full')}`;
+    const answer = await pod.get(path, browser());
+    expect([...reason(answer), JSON.parse(answer.body).id]).toEqual([status, undefined, id]);
+    expect(pod.events({ event: 'begin', id })).toHaveLength(1);
+  });
+
+  test.each(['@corelane_fallback', '@corelane_shell', '/@corelane_shell', '/shell.html'])(
+    'no application, and no client, leads to the page: %s',
+    async (target) => {
+      const id = `led-${target.replace(/\W/g, '')}-${target.length}`;
+      const header = encodeURIComponent(`X-Accel-Redirect:${target}`);
+      const led = await pod.get(`/?id=${id}&status=503&header=${header}`, browser());
+      expect([...reason(led), JSON.parse(led.body).id]).toEqual([503, undefined, id]);
+      const asked = await pod.get(target.replace(/^@/, '/@'), browser({ 'x-accel-redirect': target }));
+      expect([asked.status, JSON.parse(asked.body).method]).toEqual([200, 'GET']);
+    },
+  );
+
+  test('HAProxy is not there', async () => {
+    await docker('kill', '--signal', 'KILL', pod.haproxy);
+    expect(seen(await pod.get('/?id=down', browser()))).toEqual([503, 'proxy-down', 'shell']);
+    expect(seen(await pod.get('/?id=down'))).toEqual([502, 'proxy-down', 'json']);
+    await docker('start', pod.haproxy);
+    await until('ready', () =>
+      pod.get('/readyz', { port: PORTS.health }).then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+  });
+});
+
+describe("errors of nginx' own", () => {
+  afterEach(stop);
+
+  test('as many requests as there is memory for', async () => {
+    const edit = (_file: string, text: string) => text.replace(/corelane_requests [0-9]+/, 'corelane_requests 1');
+    pod = await Pod.start({ workersPerPod: 1, fallback: { html: SHELL } }, { edit });
+    const busy = pod.get('/?hold=1&id=busy');
+    await pod.begun('busy');
+    expect(seen(await pod.get('/', browser()))).toEqual([503, 'requests-full', 'shell']);
+    expect(seen(await pod.get('/'))).toEqual([503, 'requests-full', 'json']);
+    pod.release('busy');
+    expect((await busy).status).toBe(200);
+  });
+
+  test('a client that has more requests than it may is told so', async () => {
+    pod = await Pod.start({ workersPerPod: 1, fallback: { html: SHELL }, limits: { perClient: { requests: 1 } } });
+    const busy = pod.get('/?hold=1&id=busy');
+    await pod.begun('busy');
+    expect(seen(await pod.get('/', browser()))).toEqual([429, 'client-limit', 'json']);
+    pod.release('busy');
+    expect((await busy).status).toBe(200);
+  });
+
+  test('HAProxy does not answer', async () => {
+    const edit = (_file: string, text: string) =>
+      text.replace(/proxy_read_timeout [0-9]+ms/, 'proxy_read_timeout 500ms');
+    pod = await Pod.start({ workersPerPod: 1, fallback: { html: SHELL } }, { edit });
+    const page = pod.get('/?hold=1&id=mute', browser());
+    await pod.begun('mute');
+    expect(seen(await pod.get('/?id=behind'))).toEqual([504, 'proxy-timeout', 'json']);
+    expect(seen(await page)).toEqual([503, 'proxy-timeout', 'shell']);
+    pod.release('mute');
+  });
+});
+
+test('an error of a peer that has the request', async () => {
+  const fallback = { html: SHELL };
+  const fleet = await Fleet.start(2, {
+    workersPerPod: 1,
+    timeouts: { render: '3s' },
+    queue: { timeout: '60s' },
+    fallback,
+  });
+  try {
+    const [home, other] = fleet.pods as [Pod, Pod];
+    const busy = home.get('/?hold=1&id=busy');
+    await home.begun('busy');
+    const away = home.get('/?hold=1&id=away', browser());
+    await other.begun('away');
+    home.release('busy');
+    expect((await busy).status).toBe(200);
+    expect(seen(await away)).toEqual([503, 'render-timeout', 'shell']);
+    other.release('away');
+  } finally {
+    await fleet.stop();
+  }
+});
+
+describe('a page of a ConfigMap', () => {
+  beforeAll(async () => {
+    pod = await Pod.start({
+      workersPerPod: 1,
+      timeouts: { render: '1s' },
+      queue: { maxLength: 1, timeout: '60s' },
+      fallback: { configMap: { name: 'shop-shell' }, status: 200 },
+    });
+  });
+  afterAll(stop);
+
+  test('that is not there: a browser gets what programs get', async () => {
+    await whileFull(async () => {
+      const answer = await pod.get('/', browser());
+      expect([...seen(answer), answer.headers['retry-after']]).toEqual([503, 'queue-full', 'json', '1']);
+    });
+    expect(seen(await pod.get('/?die=1&id=dies', browser()))).toEqual([502, 'worker-died', 'json']);
+    await until('the worker is up', () => pod.isUp(0));
+    expect(seen(await pod.get('/?hold=1&id=long', browser()))).toEqual([504, 'render-timeout', 'json']);
+    pod.release('long');
+    await until('the render ends', () => pod.events({ event: 'end', id: 'long' })[0]);
+    await docker('kill', '--signal', 'KILL', pod.haproxy);
+    expect(seen(await pod.get('/', browser()))).toEqual([502, 'proxy-down', 'json']);
+    await docker('start', pod.haproxy);
+    await until('served', () =>
+      pod.get('/').then(
+        ({ status }) => status === 200,
+        () => false,
+      ),
+    );
+  });
+
+  test('it comes, and is another one, without any restart', async () => {
+    pod.writeShell('<p>first');
+    await whileFull(async () => expect(await pod.get('/', browser())).toMatchObject({ status: 200, body: '<p>first' }));
+    pod.writeShell('<p>second');
+    await whileFull(async () =>
+      expect(await pod.get('/', browser())).toMatchObject({ status: 200, body: '<p>second' }),
+    );
+  });
+});
