@@ -259,6 +259,7 @@ static void wait_for_kubelet(void) {
 static void prepare_haproxy(void) {
   hold_socket("front", "CORELANE_FRONT");
   hold_socket("replay", "CORELANE_REPLAY");
+  hold_socket("timed", "CORELANE_TIMED");
   hold_port(number_setting("CORELANE_HEALTH_PORT", 1, PORT_MAX), "CORELANE_HEALTH");
   find_cluster_dns();
   find_node_addresses();

@@ -78,6 +78,9 @@ function limitAboveRequest(proxy: 'nginx' | 'haproxy'): SpecRule {
   };
 }
 
+/** The key of the queue has 20 bits of milliseconds, half of them to either side. */
+const ORDERED_MAX = '520s';
+
 const DISK = 'self.sidecar.nginx.ephemeralStorageLimit';
 const MAX_SIZE = 'self.buffering.request.maxSize';
 
@@ -195,6 +198,22 @@ export const specRules: SpecRule[] = [
     message: 'needs html or configMap, and not both',
     cel: '!has(self.fallback) || has(self.fallback.html) != has(self.fallback.configMap)',
     holds: ({ fallback }) => !fallback || (fallback.html === undefined) !== (fallback.configMap === undefined),
+  },
+  {
+    path: ['priority', 'classes'],
+    message: 'each must have a name of its own',
+    cel: '!has(self.priority) || self.priority.classes.all(c, self.priority.classes.exists_one(o, o.name == c.name))',
+    holds: ({ priority }) =>
+      !priority || new Set(priority.classes.map(({ name }) => name)).size === priority.classes.length,
+  },
+  {
+    path: ['priority', 'classes'],
+    message: `delay and queue.timeout together must not be longer than ${ORDERED_MAX}: HAProxy keeps the order of the queue for no longer`,
+    cel: `!has(self.priority) || !${isDuration('self.queue.timeout')} || self.priority.classes.all(c, !${isDuration('c.delay')} || duration(c.delay) + duration(self.queue.timeout) <= duration('${ORDERED_MAX}'))`,
+    holds: ({ priority, queue }) =>
+      (priority?.classes ?? []).every(
+        ({ delay }) => durationMs(delay) + durationMs(queue.timeout) <= durationMs(ORDERED_MAX),
+      ),
   },
   limitAboveRequest('nginx'),
   limitAboveRequest('haproxy'),

@@ -6,8 +6,10 @@ import { z } from 'zod';
 import { WORKERS_PER_POD_MAX } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
 import { scaling } from './scaling.ts';
+import { deadlines } from './spec/deadlines.ts';
 import { fallback } from './spec/fallback.ts';
 import { podTemplate } from './spec/pod-template.ts';
+import { priority } from './spec/priority.ts';
 import { pooling, queue, readiness } from './spec/queue.ts';
 import { buffering, forwarded, keepAlive, limits, ping, timeouts, webSockets } from './spec/requests.ts';
 import { disruptionBudget, drain, rollout } from './spec/rollout.ts';
@@ -64,6 +66,8 @@ export const specShape = z.strictObject({
   webSockets,
   limits,
   fallback,
+  priority,
+  deadlines,
   service,
   sidecar,
   readiness,

@@ -23,6 +23,9 @@ const steps = (...pairs: [abovePercent: number, addReplicas: number][]) =>
   scaling({ cpu: { scaleUp: { steps: pairs.map(([abovePercent, addReplicas]) => ({ abovePercent, addReplicas })) } } });
 const monitoring = (peer: object) => ({ networkPolicy: { monitoring: [peer] } });
 const ingress = (rule: object) => ({ networkPolicy: { ingress: [rule] } });
+const classes = (...fields: object[]) => ({
+  priority: { classes: fields.map((one) => ({ name: 'robot', match: [{ visitor: 'Crawler' }], ...one })) },
+});
 const twoContainers = (one: object, other: object) => pod({ containers: [one, other] });
 
 export const badResources: BadResource[] = [
@@ -115,6 +118,25 @@ export const badResources: BadResource[] = [
   { what: 'page for no path', spec: { fallback: { html: '<p>', paths: [] } } },
   { what: 'ConfigMap of another namespace', spec: { fallback: { configMap: { name: 'other/shell' } } } },
   { what: 'key that is a path', spec: { fallback: { configMap: { name: 'shell', key: '../index.html' } } } },
+  { what: 'no class', spec: { priority: { classes: [] } } },
+  { what: 'class without a match', spec: classes({ match: [] }) },
+  { what: 'match that says nothing', spec: classes({ match: [{}] }) },
+  { what: 'unknown visitor', spec: classes({ match: [{ visitor: 'Robot' }] }) },
+  { what: 'class whose name is no name', spec: classes({ name: 'Crawler 1' }) },
+  { what: 'two classes of one name', spec: classes({}, {}) },
+  { what: 'header that is none', spec: classes({ match: [{ header: { name: 'X_Job' } }] }) },
+  {
+    what: 'value of a header that is a pattern',
+    spec: classes({ match: [{ header: { name: 'X-Job', value: 'a.*' } }] }),
+  },
+  { what: 'cookie with its value', spec: classes({ match: [{ cookie: 'robot=1' }] }) },
+  { what: 'two words of a User-Agent', spec: classes({ match: [{ userAgent: 'Some Robot' }] }) },
+  { what: 'class of a pattern', spec: classes({ match: [{ pathPrefix: '/shop/*' }] }) },
+  { what: 'class that goes before others', spec: classes({ delay: '-1s' }) },
+  { what: 'share beyond the queue', spec: classes({ maxQueue: '101%' }) },
+  { what: 'order that HAProxy cannot keep', spec: { queue: { timeout: '10m' }, ...classes({}) } },
+  { what: 'header of a deadline that is none', spec: { deadlines: { header: 'X_Timeout' } } },
+  { what: 'deadline for all', spec: { deadlines: { timeout: '1s' } } },
   { what: 'unknown type of Service', spec: { service: { type: 'Ingress' } } },
   { what: 'unknown policy of a Service', spec: { service: { type: 'NodePort', externalTrafficPolicy: 'local' } } },
   { what: 'yes instead of true', spec: { disruptionBudget: { enabled: 'yes' } } },
@@ -372,6 +394,19 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
     spec: {
       fallback: { configMap: { name: 'shop.shell', key: 'a_b.html' }, status: 529, paths: ['/', '/shop/', '/a.b/~c'] },
     },
+  },
+  { what: 'deadlines by a header of its own', spec: { deadlines: { header: 'Acme-Timeout-Millis' } } },
+  { what: 'people before the rest', spec: { priority: {} } },
+  {
+    what: 'a class of everything',
+    spec: classes({
+      match: [
+        { visitor: 'Prefetch' },
+        { pathPrefix: '/', header: { name: 'X-Job', value: 'a/b:c@d~1.2' }, cookie: 'a_b.c-d', userAgent: 'a/1.0' },
+      ],
+      delay: '5m',
+      maxQueue: '0%',
+    }),
   },
   { what: 'one request of each client', spec: { limits: { perClient: { requests: 1 } } } },
   { what: 'a stall time-out just below a render', spec: { watchdog: { stallTimeout: '29999ms' } } },

@@ -14,7 +14,7 @@
  *   head=N    answer with a header of N bytes
  *   hints=N   answer 103 Early Hints N times before
  *   status=N  answer with that status; 401 asks for an authentication of the connection
- *   length=N  announce N bytes, send 10, and the text of more=TEXT 0.1 s later; never=1: do not end
+ *   length=N  announce N bytes, send 10, and the text of more=TEXT after 0.1 s, or after=N ms; never=1: do not end
  *   closes-idle=1  close all idle connections after the render
  *   unread=1  answer without having read the body
  *   drop=once end the connection instead of an answer in the first try
@@ -152,7 +152,7 @@ async function fetchText(target, headers) {
 async function sendWrongly(response, parameters) {
   response.writeHead(200, { 'content-length': Number(parameters.get('length')) });
   response.write('x'.repeat(10));
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await new Promise((resolve) => setTimeout(resolve, Number(parameters.get('after') ?? 100)));
   if (!parameters.has('never')) response.end(parameters.get('more') ?? '');
 }
 

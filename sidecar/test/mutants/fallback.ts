@@ -75,11 +75,6 @@ const haproxy: Omit<Mutant, 'file' | 'breaks'>[] = [
     edits: [[/(set-var\(txn\.shell\) .*){ var\(txn\.browser\) -m bool } /g, '$1']],
     caughtBy: 'fallback: who is no browser that shows a page',
   },
-  {
-    name: 'the page is JSON',
-    edits: [[/ +http-after-response del-header Content-Type .*\n/g, REMOVED]],
-    caughtBy: 'fallback: a browser gets the page',
-  },
 ];
 
 export const fallback: Mutant[] = [

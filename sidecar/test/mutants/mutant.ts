@@ -53,7 +53,9 @@ export interface Mutant {
     | 'forwarded'
     | 'doors'
     | 'streaming'
-    | 'fallback';
+    | 'fallback'
+    | 'priority'
+    | 'deadlines';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];

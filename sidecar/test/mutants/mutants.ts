@@ -11,6 +11,7 @@ import { guarded } from './guarded.ts';
 import { haproxy } from './haproxy.ts';
 import type { Mutant } from './mutant.ts';
 import { nginx } from './nginx.ts';
+import { overload } from './overload.ts';
 import { pooling } from './pooling.ts';
 import { runtime } from './runtime.ts';
 import { runtimePort } from './runtime-port.ts';
@@ -23,6 +24,7 @@ export const mutants: Mutant[] = [
   ...nginx,
   ...streaming,
   ...fallback,
+  ...overload,
   ...lua,
   ...secondTries,
   ...pooling,

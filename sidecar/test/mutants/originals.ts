@@ -39,7 +39,7 @@ const configs = (['Safe', 'Always'] as const).map((replay) =>
       replay,
       webSockets: { enabled: replay === 'Always' },
       limits: { perClient: { requests: 10 } },
-      ...(replay === 'Always' && { fallback: { html: 'shell' } }),
+      ...(replay === 'Always' && { fallback: { html: 'shell' }, priority: {}, deadlines: {} }),
     }),
   ),
 );

@@ -7,6 +7,7 @@ import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel, WorkerModel } from '../model/index.ts';
 import { ms, whole, word } from '../safe.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, REQUEST } from './connections.ts';
+import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
 import { COUNTS_URLS } from './quarantine.ts';
 import { tooLateReplies } from './replies.ts';
@@ -24,6 +25,7 @@ export function slots(model: DataPlaneModel): Lines {
     'frontend slots',
     `bind unix@${RUN_MOUNT_PATH}/slots.sock mode 600 backlog 4096`,
     KEEPS_CLIENTS,
+    given(model.deadlines, () => OBSERVES_DEADLINE),
     given(model.quarantine, () => COUNTS_URLS),
     tooLateReplies(model),
     saysWhoDied(model),

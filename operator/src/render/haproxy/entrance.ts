@@ -4,8 +4,10 @@ import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS } from './connections.ts';
+import { notesDeadline, PASSES_DEADLINE } from './deadlines.ts';
 import { asksWhyItDied, DIED, notesForDeath, STUCK } from './deaths.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
+import { NOTES_CLASS, ranks, usesRefused } from './priority.ts';
 import { holdsSuspects, USES_POISON } from './quarantine.ts';
 import { errorReply, NO_REPLY, tooLateReplies } from './replies.ts';
 
@@ -21,7 +23,7 @@ const FORWARDING = [
 
 /** The frontend: rules for requests in the order in which they are met, then those for responses. */
 export function entrance(model: DataPlaneModel): Lines {
-  const { fallback, quarantine } = model;
+  const { deadlines, fallback, priority, quarantine } = model;
   return section(
     'frontend front',
     `# front.sock and replay.sock in ${RUN_MOUNT_PATH}, which the entry point holds open: requests wait in there while HAProxy is`,
@@ -37,9 +39,12 @@ export function entrance(model: DataPlaneModel): Lines {
     `http-request del-header '^(${FORWARDING})' -m reg if { req.hdr(X-Corelane-Untrusted) -m found }`,
     'http-request set-var(txn.token) req.hdr(X-Corelane-Request)',
     given(fallback, () => NOTES_BROWSER),
+    given(priority, () => NOTES_CLASS),
+    given(deadlines, notesDeadline),
     '# Nobody outside speaks for the proxies, nor to those of other pods.',
     'http-request del-header X-Corelane- -m beg',
     'http-request set-header X-Corelane-Request %[var(txn.token)] unless { so_name replay }',
+    given(deadlines, () => PASSES_DEADLINE),
     '# A worker that has promised not to begin the first try may have the second.',
     'http-request set-header X-Corelane-Request %[var(txn.token)]-again if { so_name replay }',
     notesForDeath(model),
@@ -65,6 +70,7 @@ export function entrance(model: DataPlaneModel): Lines {
     'http-after-response set-header X-Corelane-Connection close if { lua.corelane_draining -m bool } !{ status 101 }',
     given(fallback, () => LEADS_TO_SHELL),
     given(quarantine, () => USES_POISON),
+    given(priority, usesRefused),
     'default_backend line',
   );
 }
@@ -103,9 +109,10 @@ function secondTries({ isSupervised, replay }: DataPlaneModel): Lines {
 /**
  * Without a free slot: the queue has room, or a peer has a slot. A URL in quarantine is answered, and does not wait.
  */
-function fullQueue({ pooling, quarantine, queue, retryAfterSeconds, webSockets }: DataPlaneModel): Lines {
+function fullQueue({ pooling, priority, quarantine, queue, retryAfterSeconds, webSockets }: DataPlaneModel): Lines {
   const waiting = 'queue(line),add(txn.waiting),add(txn.in_waiting_room)';
   const notPoison = quarantine && '!poison';
+  const notRefused = priority && '!{ var(txn.refused) -m bool }';
   return [
     '# All that wait: in the queue, for a worker whose last client has gone, and for any worker to come up.',
     'http-request set-var(txn.waiting) queue(workers)',
@@ -114,13 +121,19 @@ function fullQueue({ pooling, quarantine, queue, retryAfterSeconds, webSockets }
     'acl no_slot be_conn_free(workers) le 0',
     '# It may wait here and in the waiting room, for queue.timeout in all.',
     'http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if no_slot',
+    given(priority, (classes) => ranks(classes, waiting)),
     `acl queue_full ${waiting} ge ${whole(queue.lengthMax, 'queue.maxLength')}`,
-    words(`http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if no_slot queue_full`, notPoison),
+    words(
+      `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if no_slot queue_full`,
+      notPoison,
+      notRefused,
+    ),
     when(
       pooling?.handsOver,
       words(
         'http-request lua.ask_peers if no_slot',
         notPoison,
+        notRefused,
         // The limit of WebSockets is this pod's own.
         webSockets && '!{ req.hdr(Upgrade) -m found }',
       ),

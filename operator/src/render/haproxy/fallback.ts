@@ -13,6 +13,4 @@ export const LEADS_TO_SHELL = [
     'if { var(txn.browser) -m bool } { status 502 503 504 } { res.hdr(X-Corelane-Error) -m found }',
   ),
   `http-after-response set-header X-Accel-Redirect ${SHELL} if { var(txn.shell) -m bool }`,
-  '# nginx would keep it.',
-  'http-after-response del-header Content-Type if { var(txn.shell) -m bool }',
 ];

@@ -5,13 +5,14 @@ import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
 import type { Quarantine } from '../model/quarantine.ts';
 import { ms, whole } from '../safe.ts';
+import { TIMED_ENTRANCE } from './deadlines.ts';
 
 /** The key of the RenderService, as the pod mounts it. */
 const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
 export function global(model: DataPlaneModel): Lines {
-  const { doors, drain, isSupervised, limits, pooling, quarantine, queue } = model;
+  const { deadlines, doors, drain, isSupervised, limits, pooling, quarantine, queue } = model;
   return section(
     'global',
     '# One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.',
@@ -24,6 +25,7 @@ export function global(model: DataPlaneModel): Lines {
     `stats socket ${RUN_MOUNT_PATH}/haproxy.sock mode 600 level admin`,
     '# The entry point sets it: addresses from which kubelet may come.',
     'presetenv CORELANE_NODE 127.0.0.1',
+    given(deadlines, () => TIMED_ENTRANCE),
     'lua-prepend-path /usr/share/corelane/haproxy/?.lua',
     lua('corelane', [
       `workers=${whole(model.workers.length, 'workersPerPod')}`,

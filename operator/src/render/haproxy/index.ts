@@ -2,12 +2,14 @@
 import { given, MADE_BY_CORELANE, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { workersAlive, workersGuarded, workersUp } from './checks.ts';
+import { timedStage } from './deadlines.ts';
 import { defaults } from './defaults.ts';
 import { slots, workers } from './dispatch.ts';
 import { entrance } from './entrance.ts';
 import { global } from './global.ts';
 import { health } from './health.ts';
 import { elsewhere, late, peersEntrance, peersList, RESOLVERS } from './peers.ts';
+import { refusedBackends } from './priority.ts';
 import { quarantineBackends } from './quarantine.ts';
 import { queue } from './queue.ts';
 import { STATS_PAGE, statistics, wholePages, workerRuntimes } from './statistics.ts';
@@ -18,11 +20,12 @@ import { waitingRoom } from './waiting-room.ts';
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderHaproxy(model: DataPlaneModel): string {
-  const { isSupervised, pooling, quarantine } = model;
+  const { deadlines, isSupervised, pooling, priority, quarantine } = model;
   return text(
     paragraphs(
       [MADE_BY_CORELANE, global(model)],
       defaults(model),
+      given(deadlines, (deadlines) => timedStage(deadlines, model)),
       entrance(model),
       queue(model),
       slots(model),
@@ -32,6 +35,7 @@ export function renderHaproxy(model: DataPlaneModel): string {
       when(isSupervised, workersAlive(model)),
       when(isSupervised, workersGuarded(model)),
       given(quarantine, quarantineBackends),
+      given(priority, refusedBackends),
       given(pooling, () => RESOLVERS),
       given(pooling, (pooling) => peersList(pooling, model)),
       given(pooling, (pooling) => peersEntrance(pooling, model)),

@@ -3,15 +3,16 @@
  * peer.
  */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
-import { type Lines, section, when, words } from '../directives.ts';
+import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
+import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
 import { NAMES_WORKER } from './dispatch.ts';
 import { errorReply, tooLateReplies } from './replies.ts';
 
 /** The frontend, a server of backend `workers` when no worker is up. */
 export function waitingRoom(model: DataPlaneModel): Lines {
-  const { isSupervised, pooling, retryAfterSeconds } = model;
+  const { deadlines, isSupervised, pooling, retryAfterSeconds } = model;
   const inVain = words('if in_vain', pooling?.handsOver && '!{ var(txn.peer) -m found }');
   return section(
     'frontend waiting-room',
@@ -19,6 +20,7 @@ export function waitingRoom(model: DataPlaneModel): Lines {
     'http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if !{ req.hdr(X-Corelane-Came-Ms) -m found }',
     'http-request set-var(txn.waited_ms) int(0)',
     'http-request lua.wait_for_worker unless { req.hdr_cnt(X-Corelane-Waits) ge 8 }',
+    given(deadlines, () => OBSERVES_DEADLINE),
     'http-request add-header X-Corelane-Waits 1',
     'acl in_vain nbsrv(workers-up) eq 0',
     'acl in_vain req.hdr_cnt(X-Corelane-Waits) gt 8',

@@ -7,9 +7,11 @@ import { PORTS, workerName } from '../../api/names.ts';
 import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
+import { type Deadlines, deadlines } from './deadlines.ts';
 import { type Doors, doors } from './doors.ts';
 import { type Fallback, fallback } from './fallback.ts';
 import { type Pooling, pooling } from './pooling.ts';
+import { looksAtVisitors, type PriorityClass, priority } from './priority.ts';
 import { type Quarantine, quarantine } from './quarantine.ts';
 import { type Streaming, streaming } from './streaming.ts';
 import { type Timeouts, timeouts } from './timeouts.ts';
@@ -51,10 +53,16 @@ export interface DataPlaneModel {
   asksWhetherBegun: boolean;
   /** Undefined if no URL is ever kept away from the workers. */
   quarantine?: Quarantine;
+  /** Whether nginx has more variables than its tables are for. */
+  hasManyVariables: boolean;
   /** Whether it matters who asks: a crawler, a browser that looks ahead. */
   looksAtVisitors: boolean;
   /** Undefined if browsers get what programs get. */
   fallback?: Fallback;
+  /** Classes of requests that others go before, those that wait the longest first; undefined if all are alike. */
+  priority?: PriorityClass[];
+  /** Undefined if no request says how long it is waited for. */
+  deadlines?: Deadlines;
   body: { sizeBytesMax: number; memoryBytes: number };
   response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
   streaming: Streaming;
@@ -102,6 +110,7 @@ const RETRIES_MORE = 3;
 /** What the proxies of one pod do for a defaulted spec. */
 export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const limits = budget(spec);
+  const limitsOfTime = timeouts(spec);
   const isSupervised = spec.runtime.instrument;
   const replay = REPLAY[spec.replay];
   const slots = spec.workersPerPod * spec.concurrency;
@@ -115,12 +124,15 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     firstRuntimePort: isSupervised ? PORTS.firstWorkerRuntime : 0,
     rememberedMax: Math.max(REMEMBERED_MIN, 2 * spec.concurrency),
     queue: { lengthMax: spec.queue.maxLength, timeoutMs: durationMs(spec.queue.timeout) },
-    timeouts: timeouts(spec),
+    timeouts: limitsOfTime,
     replay,
     asksWhetherBegun: isSupervised && replay.someOnlyOnce,
     quarantine: quarantine(spec),
-    looksAtVisitors: spec.fallback !== undefined,
+    hasManyVariables: [spec.fallback, spec.priority, spec.deadlines].some((part) => part !== undefined),
+    looksAtVisitors: looksAtVisitors(spec),
     fallback: fallback(spec),
+    priority: priority(spec),
+    deadlines: deadlines(spec, limitsOfTime),
     body: {
       sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),
       memoryBytes: sizeBytes(spec.buffering.request.memory),

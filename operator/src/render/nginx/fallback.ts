@@ -2,15 +2,11 @@
 import { SHELL_FILE } from '../../api/names.ts';
 import { block, type Lines } from '../directives.ts';
 import type { Fallback } from '../model/fallback.ts';
-import { whole, word } from '../safe.ts';
+import { whole } from '../safe.ts';
+import { pathPattern } from './patterns.ts';
 
 /** Where HAProxy leads its errors. */
 export const SHELL = '@corelane_fallback';
-
-/** The elements of a path as a regular expression. Nothing that may stand in a word is special in one, but the dot. */
-function pathPattern(path: string): string {
-  return `"~^${path && word(path, 'path').replaceAll('.', '[.]')}(?:/|$)"`;
-}
 
 /** Whether a request is a browser's that wants a page to show it. Most are not, and cost the first map only. */
 export function browsers({ paths }: Fallback): Lines {

@@ -2,17 +2,22 @@
 import { block, given, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { clients } from './clients.ts';
+import { deadlineMaps } from './deadlines.ts';
 import { browsers } from './fallback.ts';
 import { HOSTS } from './hosts.ts';
 import { http } from './http.ts';
 import { limitZones } from './limits.ts';
-import { LOGGING } from './logging.ts';
+import { logging } from './logging.ts';
 import { events, main } from './main.ts';
+import { classes } from './priority.ts';
 import { proxy } from './proxy.ts';
 import { server } from './server.ts';
-import { NEXT_UPSTREAM, UPSTREAM } from './upstream.ts';
+import { NEXT_UPSTREAM, TIMED_UPSTREAM, UPSTREAM } from './upstream.ts';
 import { VARIABLES } from './variables.ts';
 import { VISITORS } from './visitors.ts';
+
+/** Else nginx warns, each time that it starts, that its table of variables is not the best. */
+const MANY_VARIABLES = ['variables_hash_max_size 4096;', 'variables_hash_bucket_size 128;'];
 
 /**
  * The whole nginx.conf.
@@ -24,12 +29,16 @@ export function renderNginx(model: DataPlaneModel): string {
     VARIABLES,
     clients(model),
     HOSTS,
+    when(model.hasManyVariables, MANY_VARIABLES),
     when(model.looksAtVisitors, VISITORS),
     given(model.fallback, browsers),
+    given(model.priority, classes),
+    given(model.deadlines, deadlineMaps),
     limitZones(model),
     NEXT_UPSTREAM,
-    LOGGING,
+    logging(model),
     UPSTREAM,
+    given(model.deadlines, () => TIMED_UPSTREAM),
     proxy(model),
     server(model),
   ];

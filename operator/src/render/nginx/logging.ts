@@ -1,8 +1,10 @@
 /** One line per request, of bounded length; `escape=json` makes every value of a client harmless. */
-import { block, type Lines, section } from '../directives.ts';
+import { block, given, type Lines, section } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { LOGS_CLASS } from './priority.ts';
 
-/** Maps that bound what a client can put into a line, and the line. */
-export const LOGGING: Lines = [
+/** Maps that bound what a client can put into a line. */
+const BOUNDS: Lines = [
   block('map $request_uri $corelane_log_uri', '"~^(?<corelane_uri_head>.{0,512})" $corelane_uri_head;'),
   block('map $http_traceparent $corelane_log_traceparent', '"~^[0-9a-f-]{1,64}$" $http_traceparent;'),
   block(
@@ -21,28 +23,36 @@ export const LOGGING: Lines = [
     'default null;',
     '"~^[0-9]+$" $upstream_http_x_corelane_render_ms;',
   ),
-  section(
-    `log_format corelane escape=json '{"time":"$time_iso8601",'`,
-    `'"requestId":"$corelane_request_id",'`,
-    `'"client":"$remote_addr",'`,
-    `'"proxy":"$realip_remote_addr",'`,
-    `'"method":"$request_method",'`,
-    `'"uri":"$corelane_log_uri",'`,
-    `'"status":$status,'`,
-    `'"error":"$sent_http_x_corelane_error",'`,
-    `'"stuckIn":"$upstream_http_x_corelane_stuck",'`,
-    `'"worker":"$corelane_log_worker",'`,
-    `'"pod":"$corelane_log_pod",'`,
-    `'"queueMs":$corelane_log_queue_ms,'`,
-    `'"renderMs":$corelane_log_render_ms,'`,
-    `'"firstByteMs":$corelane_first_byte_ms,'`,
-    `'"totalSeconds":$request_time,'`,
-    `'"bytesReceived":$request_length,'`,
-    `'"bytesSent":$bytes_sent,'`,
-    `'"tries":"$upstream_status",'`,
-    `'"traceparent":"$corelane_log_traceparent"}';`,
-  ),
-  '# Lines go out together: one at a time costs the container runtime (Docker) as much CPU as nginx takes for the request.',
-  '# 4 KiB reach the pipe in one piece. A stop writes what is there; a kill -9 loses the lines of the last 0.1 s.',
-  'access_log /dev/stdout corelane buffer=4k flush=100ms;',
 ];
+
+/** The maps, and the line. */
+export function logging({ priority }: DataPlaneModel): Lines {
+  return [
+    BOUNDS,
+    section(
+      `log_format corelane escape=json '{"time":"$time_iso8601",'`,
+      `'"requestId":"$corelane_request_id",'`,
+      `'"client":"$remote_addr",'`,
+      `'"proxy":"$realip_remote_addr",'`,
+      `'"method":"$request_method",'`,
+      `'"uri":"$corelane_log_uri",'`,
+      `'"status":$status,'`,
+      `'"error":"$sent_http_x_corelane_error",'`,
+      `'"stuckIn":"$upstream_http_x_corelane_stuck",'`,
+      given(priority, () => LOGS_CLASS),
+      `'"worker":"$corelane_log_worker",'`,
+      `'"pod":"$corelane_log_pod",'`,
+      `'"queueMs":$corelane_log_queue_ms,'`,
+      `'"renderMs":$corelane_log_render_ms,'`,
+      `'"firstByteMs":$corelane_first_byte_ms,'`,
+      `'"totalSeconds":$request_time,'`,
+      `'"bytesReceived":$request_length,'`,
+      `'"bytesSent":$bytes_sent,'`,
+      `'"tries":"$upstream_status",'`,
+      `'"traceparent":"$corelane_log_traceparent"}';`,
+    ),
+    '# Lines go out together: one at a time costs the container runtime (Docker) as much CPU as nginx takes for the request.',
+    '# 4 KiB reach the pipe in one piece. A stop writes what is there; a kill -9 loses the lines of the last 0.1 s.',
+    'access_log /dev/stdout corelane buffer=4k flush=100ms;',
+  ];
+}

@@ -2,7 +2,9 @@
 import { block, given, type Lines, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole, word } from '../safe.ts';
+import { TELLS_DEADLINES } from './deadlines.ts';
 import { TELLS_BROWSER } from './fallback.ts';
+import { TELLS_CLASS } from './priority.ts';
 
 /** What else nginx would do because a response says so. */
 const IGNORED = ['Buffering', 'Charset', 'Expires', 'Limit-Rate'].map((name) => `X-Accel-${name}`);
@@ -17,7 +19,15 @@ const UPGRADES_WEB_SOCKETS: Lines = [
 ];
 
 /** Headers, buffers and time limits of `proxy_pass`. */
-export function proxy({ fallback, response, streaming, timeouts, webSockets }: DataPlaneModel): Lines {
+export function proxy({
+  deadlines,
+  fallback,
+  priority,
+  response,
+  streaming,
+  timeouts,
+  webSockets,
+}: DataPlaneModel): Lines {
   const proxyTime = ms(timeouts.proxyMs, 'timeouts.render');
   return [
     'proxy_http_version 1.1;',
@@ -36,6 +46,8 @@ export function proxy({ fallback, response, streaming, timeouts, webSockets }: D
     '# HAProxy takes away the other headers of the kind.',
     'proxy_set_header X-Corelane-Untrusted $corelane_untrusted;',
     given(fallback, () => TELLS_BROWSER),
+    given(priority, () => TELLS_CLASS),
+    given(deadlines, () => TELLS_DEADLINES),
     'proxy_hide_header X-Corelane-Queue-Ms;',
     'proxy_hide_header X-Corelane-Render-Ms;',
     'proxy_hide_header X-Corelane-Worker;',

@@ -5,6 +5,7 @@ import type { DataPlaneModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';
 import { errorLocations, errorPages } from './errors.ts';
 import { shellLocations } from './fallback.ts';
+import { toHaproxy } from './upstream.ts';
 
 /** A file that the drain hook makes. */
 const DRAINS = `if (-f ${RUN_MOUNT_PATH}/draining)`;
@@ -42,11 +43,11 @@ export function server(model: DataPlaneModel): Lines {
           block(DRAINS, 'return 418;'),
           '# Of a pod that drains by now; beside nginx\' own "keep-alive", over which "close" prevails.',
           'add_header Connection $upstream_http_x_corelane_connection always;',
-          'proxy_pass http://corelane;',
+          toHaproxy(model),
         ),
         [
           '# Clients are told to come back with a new connection, which leads to another pod.',
-          block('location @corelane_draining', 'keepalive_timeout 0;', 'proxy_pass http://corelane;'),
+          block('location @corelane_draining', 'keepalive_timeout 0;', toHaproxy(model)),
         ],
         ...errorLocations(model),
         ...(model.fallback ? shellLocations(model.fallback) : []),

@@ -1,6 +1,8 @@
 /** HAProxy, as nginx sees it: an entrance for requests, and one for those that got no answer. */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { block, type Lines } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { TIMED_SOCKET } from './deadlines.ts';
 
 /** Idle connections to HAProxy. More than that are in use where many wait, and it does not matter then. */
 const KEPT_MAX = 64;
@@ -26,3 +28,18 @@ export const UPSTREAM: Lines = [
     `keepalive ${KEPT_MAX};`,
   ),
 ];
+
+/** The same for requests that say how long they are waited for. */
+export const TIMED_UPSTREAM: Lines = [
+  block(
+    'upstream corelane_timed',
+    `server unix:${TIMED_SOCKET} max_fails=0;`,
+    `server unix:${RUN_MOUNT_PATH}/replay.sock max_fails=0 backup;`,
+    `keepalive ${KEPT_MAX};`,
+  ),
+];
+
+/** Where a request goes. */
+export function toHaproxy({ deadlines }: DataPlaneModel): string {
+  return `proxy_pass http://${deadlines ? '$corelane_upstream' : 'corelane'};`;
+}

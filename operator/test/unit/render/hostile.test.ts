@@ -9,14 +9,23 @@ import { type DataPlaneConfig, renderConfig } from '../../../src/render/index.ts
 import { haproxyDirectives, nginxDirectives, structuralDifference } from '../../support/directives.ts';
 import { HOSTILE_COUNT, HOSTILE_SEED, harmless, hostileResource, strings } from '../../support/hostile.ts';
 
-/** A path as nginx.conf has it: one quoted word, of which the path is a part. */
-function pathPattern(path: string): string {
-  return `"~^${path.replace(/\/$/, '').replaceAll('.', '[.]')}(?:/|$)"`;
+/** A value as it stands in one quoted word of a map, of which it is a part, or in an argument of HAProxy's. */
+function derived(value: string): string[] {
+  const literal = value.replaceAll('.', '[.]');
+  return [
+    value,
+    `"~^${literal.replace(/\/$/, '')}(?:/|$)"`,
+    `"~*^${literal}$"`,
+    `"~*${literal}"`,
+    `"~(?:^|; *)${literal}="`,
+    `$http_${value.toLowerCase().replaceAll('-', '_')}`,
+    `refused-${value}`,
+  ];
 }
 
 /** What a value has added to the configuration, or undefined. */
 function injected(spec: RenderServiceSpec, config: DataPlaneConfig): string | undefined {
-  const values = new Set(strings(spec).flatMap((text) => [text, pathPattern(text)]));
+  const values = new Set(strings(spec).flatMap(derived));
   const expected = renderConfig(harmless(spec));
   return (
     structuralDifference(nginxDirectives(config['nginx.conf']), nginxDirectives(expected['nginx.conf']), values) ??

@@ -1,0 +1,98 @@
+/** Fields on who waits for whom. */
+import { z } from 'zod';
+import { duration, matching, pathPrefix } from '../scalars.ts';
+
+const CLASSES_MAX = 8;
+const MATCHES_MAX = 8;
+/** HAProxy's offsets end at 524 s, and one that has waited must still be less than one that has just come. */
+const DELAY_MAX = '5m';
+
+const word = (lengthMax: number, what: string, example: string) =>
+  matching(
+    '^[A-Za-z0-9._~/@:-]+$',
+    lengthMax,
+    `must be ${what} such as ${example}: letters, digits and . _ ~ / @ : - only`,
+  );
+
+const header = z
+  .strictObject({
+    name: matching('^[A-Za-z][A-Za-z0-9-]*$', 64, 'must be the name of a header, such as X-Job').describe(
+      'Name of the header.',
+    ),
+    value: word(64, 'a value', 'batch')
+      .optional()
+      .describe('Its whole value, in upper or lower case. Any that is not empty unless given.'),
+  })
+  .describe('A header of the request.');
+
+const match = z
+  .strictObject({
+    visitor: z
+      .enum(['Crawler', 'Prefetch'])
+      .optional()
+      .describe(
+        'Crawler: the User-Agent is empty or a known crawler’s. Prefetch: a browser that looks ahead (Sec-Purpose, Purpose, X-Moz, Next-Router-Prefetch).',
+      ),
+    pathPrefix: pathPrefix().optional().describe('A path and all below it, as in an Ingress.'),
+    header: header.optional(),
+    cookie: matching('^[A-Za-z0-9_.-]+$', 64, 'must be the name of a cookie, such as preview')
+      .optional()
+      .describe('Name of a cookie that the request has.'),
+    userAgent: word(64, 'a part of a User-Agent', 'python-requests')
+      .optional()
+      .describe('Part of the User-Agent, in upper or lower case.'),
+  })
+  .refine((fields) => Object.values(fields).some((field) => field !== undefined), 'needs at least one field')
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: 'has(self.visitor) || has(self.pathPrefix) || has(self.header) || has(self.cookie) || has(self.userAgent)',
+        message: 'needs at least one field',
+      },
+    ],
+  });
+
+const priorityClass = z.strictObject({
+  name: matching(
+    '^[a-z]([-a-z0-9]{0,30}[a-z0-9])?$',
+    32,
+    'must be a name such as crawler: lower case, digits and -',
+  ).describe('Name, in the access log and in metrics.'),
+  match: z
+    .array(match)
+    .min(1)
+    .max(MATCHES_MAX)
+    .describe('A request is in the class if one of these is true of it: all fields that the entry has.'),
+  delay: duration({ min: '0s', max: DELAY_MAX })
+    .default('5s')
+    .describe(
+      'It waits as if it had come so much later: behind all others that come within this time, and before those that come after it. So nobody waits for ever.',
+    ),
+  maxQueue: matching('^(100|[0-9]{1,2})%$', 4, 'must be a percentage from "0%" to "100%"')
+    .default('10%')
+    .describe(
+      'Share of queue.maxLength: where so many requests wait in the pod, of whatever class, it is refused (503 queue-full).',
+    ),
+});
+
+/** People before those that look ahead, and these before crawlers. */
+const PRESET: z.input<typeof priorityClass>[] = [
+  { name: 'prefetch', match: [{ visitor: 'Prefetch' }], delay: '2s', maxQueue: '25%' },
+  { name: 'crawler', match: [{ visitor: 'Crawler' }], delay: '5s', maxQueue: '10%' },
+];
+
+export const priority = z
+  .strictObject({
+    classes: z
+      .array(priorityClass)
+      .min(1)
+      .max(CLASSES_MAX)
+      .default(PRESET as z.output<typeof priorityClass>[])
+      .describe(
+        'Classes of requests that others go before; who is in none waits for nobody. Of several that a request is in, the one with the longest delay counts, so that what a client says can only make it later. Unless given: prefetch (browsers that look ahead, 2s, 25%) and crawler (5s, 10%).',
+      ),
+  })
+  .optional()
+  .describe(
+    'Who is served and refused first when there is more to do than can be done. `priority: {}` puts people before browsers that look ahead and crawlers. Off unless given (docs/overload.md).',
+  );

@@ -1,0 +1,17 @@
+/** What a user gives, as a part of a regular expression in a map. */
+import { word } from '../safe.ts';
+
+/** Text that stands for itself: of all that may stand in a word, nothing is special but the dot. */
+export function literal(text: string, what: string): string {
+  return word(text, what).replaceAll('.', '[.]');
+}
+
+/** The elements of a path. */
+export function pathPattern(path: string): string {
+  return `"~^${path && literal(path, 'path')}(?:/|$)"`;
+}
+
+/** The variable that has a header of the request. */
+export function headerVariable(name: string): string {
+  return `$http_${word(name, 'header').toLowerCase().replaceAll('-', '_')}`;
+}
