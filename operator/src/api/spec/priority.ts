@@ -2,8 +2,8 @@
 import { z } from 'zod';
 import { duration, matching, pathPrefix } from '../scalars.ts';
 
-const CLASSES_MAX = 8;
-const MATCHES_MAX = 8;
+const CLASSES_MAX = 5;
+const MATCHES_MAX = 6;
 /** HAProxy's offsets end at 524 s, and one that has waited must still be less than one that has just come. */
 const DELAY_MAX = '5m';
 
@@ -16,10 +16,10 @@ const word = (lengthMax: number, what: string, example: string) =>
 
 const header = z
   .strictObject({
-    name: matching('^[A-Za-z][A-Za-z0-9-]*$', 64, 'must be the name of a header, such as X-Job').describe(
+    name: matching('^[A-Za-z][A-Za-z0-9-]*$', 48, 'must be the name of a header, such as X-Job').describe(
       'Name of the header.',
     ),
-    value: word(64, 'a value', 'batch')
+    value: word(48, 'a value', 'batch')
       .optional()
       .describe('Its whole value, in upper or lower case. Any that is not empty unless given.'),
   })
@@ -35,10 +35,10 @@ const match = z
       ),
     pathPrefix: pathPrefix().optional().describe('A path and all below it, as in an Ingress.'),
     header: header.optional(),
-    cookie: matching('^[A-Za-z0-9_.-]+$', 64, 'must be the name of a cookie, such as preview')
+    cookie: matching('^[A-Za-z0-9_.-]+$', 48, 'must be the name of a cookie, such as preview')
       .optional()
       .describe('Name of a cookie that the request has.'),
-    userAgent: word(64, 'a part of a User-Agent', 'python-requests')
+    userAgent: word(48, 'a part of a User-Agent', 'python-requests')
       .optional()
       .describe('Part of the User-Agent, in upper or lower case.'),
   })

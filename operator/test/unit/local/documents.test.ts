@@ -55,10 +55,11 @@ test('a page of a ConfigMap is taken from the file; where it is missing, that is
     return loadDocuments([service, map].map((one) => JSON.stringify(one)).join('\n---\n'), { source: 'f' });
   };
   expect(load('index.html')).toMatchObject({ shell: '<p>', leftOut: [] });
-  expect(load('200.html')).toMatchObject({
-    shell: undefined,
-    leftOut: [expect.stringContaining('there is no ConfigMap shell with the key 200.html in the file')],
-  });
+  for (const key of ['200.html', 'toString'])
+    expect(load(key)).toMatchObject({
+      shell: undefined,
+      leftOut: [expect.stringContaining(`there is no ConfigMap shell with the key ${key} in the file`)],
+    });
 });
 
 test('--workers wins over the file, and is checked like it', () => {

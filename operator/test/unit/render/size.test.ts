@@ -5,26 +5,29 @@ import { renderConfig } from '../../../src/render/index.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 
-test('the largest page fits beside it, whatever JSON makes of its characters', () => {
-  const html = '\u{1f600}'.repeat(16_384);
-  const config = renderConfig(renderServiceSpec.parse({ template, fallback: { html } }));
-  expect(config['shell.html']).toBe(html);
-  const quotes = renderConfig(renderServiceSpec.parse({ template, fallback: { html: '"'.repeat(32_768) } }));
-  for (const { 'shell.html': page } of [config, quotes])
-    expect(JSON.stringify(page).length).toBeLessThan(CONFIG_BYTES_MAX / 2 - 2_000);
-});
-
-test('the configuration of the largest pod has less than half of what is kept', () => {
+test('the configuration of the largest pod has less than half of what is kept, and three quarters with a page', () => {
   const trust = Array.from({ length: 64 }, (_unused, n) => `2001:db8:${n}::/48`);
-  const config = renderConfig(
-    renderServiceSpec.parse({
-      template,
-      workersPerPod: 64,
-      concurrency: 1_000,
-      webSockets: { enabled: true },
-      limits: { perClient: { requests: 10 } },
-      forwarded: { trust },
-    }),
-  );
-  expect(JSON.stringify(config).length).toBeLessThan(CONFIG_BYTES_MAX / 2);
+  const match = {
+    visitor: 'Crawler' as const,
+    pathPrefix: `/${'a'.repeat(127)}`,
+    header: { name: 'H'.repeat(48), value: 'b'.repeat(48) },
+    cookie: 'c'.repeat(48),
+    userAgent: 'd'.repeat(48),
+  };
+  const classes = [1, 2, 3, 4, 5].map((n) => ({ name: `${'e'.repeat(31)}${n}`, match: Array(6).fill(match) }));
+  const paths = Array(32).fill(match.pathPrefix);
+  const spec = (html: string) => ({ ...largest, fallback: { html, paths }, priority: { classes }, deadlines: {} });
+  const largest = {
+    template,
+    workersPerPod: 64,
+    concurrency: 1_000,
+    webSockets: { enabled: true },
+    limits: { perClient: { requests: 10 } },
+    forwarded: { trust },
+  };
+  const bytes = (html: string) => JSON.stringify(renderConfig(renderServiceSpec.parse(spec(html)))).length;
+  expect(bytes('x')).toBeLessThan(CONFIG_BYTES_MAX / 2);
+  // Whatever JSON makes of its characters.
+  for (const html of ['"'.repeat(32_768), '\u{1f600}'.repeat(16_384)])
+    expect(bytes(html)).toBeLessThan(0.75 * CONFIG_BYTES_MAX);
 });
