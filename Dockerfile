@@ -3,7 +3,8 @@ ARG DEBIAN_IMAGE=debian:trixie-slim
 ARG NODE_IMAGE=node:24-trixie-slim
 
 # ---- programs ----
-# What is written in C: the module of nginx, the process 1 of the proxies, and the reaper of the worker runtime.
+# What is written in C: the module of nginx, the process 1 of the proxies, the reaper of the worker runtime, and what copies
+# assets.
 FROM ${DEBIAN_IMAGE} AS programs
 # Unpacked, not installed: of this stage nothing is kept but what it compiles, and an installation takes three times as
 # long. Of nginx-dev nothing but itself: what it depends on (170 packages) is for OpenSSL and modules that are not made.
@@ -23,9 +24,11 @@ COPY sidecar/nginx/ /src/nginx/
 RUN make -s -f objs/Makefile modules \
     && strip -o /out/usr/share/corelane/nginx/ngx_http_corelane_module.so objs/ngx_http_corelane_module.so
 COPY sidecar/reaper/ /src/reaper/
+COPY sidecar/assets/ /src/assets/
 COPY sidecar/entrypoint/ /src/entrypoint/
-# The reaper is static: it runs in the user's image, whichever C library that has.
+# The reaper and what copies assets are static: they run in the user's image, whichever C library that has.
 RUN gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/usr/share/corelane/runtime/reaper /src/reaper/*.c \
+    && gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/usr/share/corelane/runtime/copy-assets /src/assets/*.c \
     && gcc -std=c17 -Os -Wall -Wextra -Werror -s -o /out/usr/local/bin/corelane-entrypoint /src/entrypoint/*.c
 
 # ---- proxies ----
@@ -33,6 +36,7 @@ RUN gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/usr/share/corelane
 FROM ${DEBIAN_IMAGE} AS proxies
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends haproxy lua-luaossl nginx \
+       libnginx-mod-http-brotli-static \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/* /var/log/* \
        /usr/share/man/* /usr/share/nginx/html /var/www \
        /etc/nginx/sites-enabled /etc/nginx/sites-available /etc/haproxy \
@@ -47,6 +51,7 @@ FROM proxies AS sidecar
 COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
 COPY sidecar/bin/ /usr/local/bin/
 COPY sidecar/runtime/ /usr/share/corelane/runtime/
+COPY sidecar/assets/mime.types /usr/share/corelane/nginx/
 COPY --from=programs /out/ /
 # The module was made with the headers of the very nginx that is here, or there is no image: the two stages may have been
 # made on different days.
@@ -54,7 +59,7 @@ COPY --from=programs /out/ /
 RUN version=$(cat /usr/share/corelane/nginx/version) && nginx=$(dpkg-query -W -f '${Version}' nginx) \
     && if [ "$version" != "$nginx" ]; then echo "nginx $nginx, but nginx-dev $version: build with --no-cache"; exit 1; fi \
     && chmod 0755 /usr/local/bin/corelane-* && chmod -R u=rw,go=r,a+X /usr/share/corelane/haproxy \
-    && chmod 0644 /usr/share/corelane/runtime/*.cjs
+    && chmod 0644 /usr/share/corelane/runtime/*.cjs /usr/share/corelane/nginx/mime.types
 # Numeric, so that kubelet can verify runAsNonRoot.
 USER 10001:10001
 EXPOSE 8998 8999 9000 9001

@@ -23,8 +23,10 @@ RUN mkdir /out \
     && make -s -f objs/Makefile modules CC="$CC -idirafter /usr/include/x86_64-linux-gnu" LINK=$CC \
     && aarch64-linux-gnu-strip -o /out/ngx_http_corelane_module.so objs/ngx_http_corelane_module.so
 COPY sidecar/reaper/ /src/reaper/
+COPY sidecar/assets/ /src/assets/
 COPY sidecar/entrypoint/ /src/entrypoint/
 RUN $CC -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/reaper /src/reaper/*.c \
+    && $CC -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/copy-assets /src/assets/*.c \
     && $CC -std=c17 -Os -Wall -Wextra -Werror -s -o /out/corelane-entrypoint /src/entrypoint/*.c
 
 # ---- packages ----
@@ -34,7 +36,7 @@ FROM ${DEBIAN_IMAGE} AS packages
 COPY unpack.sh /
 RUN apt-get update
 RUN sh /unpack.sh /operator libstdc++6 libgcc-s1 libatomic1
-RUN sh /unpack.sh /sidecar haproxy lua-luaossl nginx \
+RUN sh /unpack.sh /sidecar haproxy lua-luaossl nginx libnginx-mod-http-brotli-static \
     && rm -rf /sidecar/usr/share/nginx/html /sidecar/var/www /sidecar/etc/nginx/sites-* /sidecar/etc/haproxy
 
 # ---- sidecar ----
@@ -45,7 +47,8 @@ COPY --chown=10001:10001 empty/ /run/corelane/
 COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
 COPY sidecar/bin/ /usr/local/bin/
 COPY sidecar/runtime/ /usr/share/corelane/runtime/
-COPY --from=programs /out/reaper /usr/share/corelane/runtime/reaper
+COPY sidecar/assets/mime.types /usr/share/corelane/nginx/
+COPY --from=programs /out/reaper /out/copy-assets /usr/share/corelane/runtime/
 COPY --from=programs /out/corelane-entrypoint /usr/local/bin/
 COPY --from=programs /out/ngx_http_corelane_module.so /usr/share/corelane/nginx/
 USER 10001:10001

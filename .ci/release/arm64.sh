@@ -68,6 +68,7 @@ smoke() {
     "$work/root-sidecar/usr/share/corelane/nginx/ngx_http_corelane_module.so" >"$work/nginx.conf"
   starts sidecar usr/sbin/nginx -t -c "$work/nginx.conf" -e stderr
   is_arm64 "$work/root-sidecar/usr/share/corelane/runtime/reaper"
+  is_arm64 "$work/root-sidecar/usr/share/corelane/runtime/copy-assets"
   # Without a configuration it has nothing to start.
   ! starts sidecar usr/local/bin/corelane-entrypoint
 }

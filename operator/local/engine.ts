@@ -118,6 +118,11 @@ export class Engine {
     return this.#making(() => this.run('run', '--detach', ...this.#labelled(), ...this.#options, ...args));
   }
 
+  /** Runs a labelled container to its end, and removes it; rejects when it fails, with what it has said. */
+  runToEnd(...args: string[]): Promise<string> {
+    return this.#making(() => this.run('run', '--rm', ...this.#labelled(), ...this.#options, ...args));
+  }
+
   /** Runs a command in a container of the sidecar image; rejects when it fails. */
   runSidecar(image: string, mounts: string[], ...command: string[]): Promise<string> {
     const options = ['--rm', '--network', 'none', ...this.#labelled(), ...RESTRICTED];
