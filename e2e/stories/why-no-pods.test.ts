@@ -132,6 +132,12 @@ const WORLDS: Bad[] = [
     says: /container worker-0 of pod memory-\S+: CrashLoopBackOff \(OOMKilled, exit code 137\)/,
   },
   {
+    what: 'assets that the image has not got',
+    name: 'assets',
+    spec: { assets: [{ path: '/a/', from: '/nowhere' }] },
+    says: /container corelane-assets of pod assets-\S+: CrashLoopBackOff \(Error, exit code 1\): "assets: from "\/nowhere" is no folder/,
+  },
+  {
     what: 'a volume that does not mount',
     name: 'volume',
     container: { volumeMounts: [{ name: 'data', mountPath: '/data' }] },

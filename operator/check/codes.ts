@@ -106,7 +106,7 @@ export const CODES = {
     title: 'volumes, other containers, host',
     levels: ['warning', 'decide', 'error'],
     meaning:
-      'Ports 8998 to 9201 of a pod, the container names nginx, haproxy, corelane-runtime and worker-N, and volumes named corelane-... are taken. Pods of one RenderService are on several nodes and overlap in a rollout, so a volume that one node or one pod may mount (ReadWriteOnce, ReadWriteOncePod) keeps the others Pending. Every pod uses the same ports, so `hostNetwork` is refused.',
+      'Ports 8998 to 9201 of a pod, the container names nginx, haproxy, corelane-runtime, corelane-assets and worker-N, and volumes named corelane-... are taken. Pods of one RenderService are on several nodes and overlap in a rollout, so a volume that one node or one pod may mount (ReadWriteOnce, ReadWriteOncePod) keeps the others Pending. Every pod uses the same ports, so `hostNetwork` is refused.',
     wayOut: 'Rename what clashes, give other containers other ports, use ReadWriteMany or an emptyDir.',
   },
   C013: {

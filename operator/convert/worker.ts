@@ -1,7 +1,13 @@
 /** The container that renders: which one it is, and what of it Corelane does itself. */
 import type { V1Container, V1PodSpec } from '@kubernetes/client-node';
 import { httpPort, secondPorts } from '../check/ports.ts';
-import { HAPROXY_CONTAINER, NGINX_CONTAINER, RUNTIME_CONTAINER, WORKER_CONTAINER } from '../src/api/names.ts';
+import {
+  ASSETS_CONTAINER,
+  HAPROXY_CONTAINER,
+  NGINX_CONTAINER,
+  RUNTIME_CONTAINER,
+  WORKER_CONTAINER,
+} from '../src/api/names.ts';
 import type { Draft } from './draft.ts';
 import { ManifestError, type Path } from './manifests.ts';
 
@@ -9,7 +15,7 @@ import { ManifestError, type Path } from './manifests.ts';
 const SIDECARS =
   /(^|-)(istio-proxy|linkerd-proxy|envoy|cloud-?sql-proxy|nginx|haproxy|oauth2?-proxy|vault-agent|fluent-?bit|fluentd|filebeat|promtail|vector|otel-collector|opentelemetry-collector|datadog-agent|statsd-exporter|[a-z]+-exporter|redis|memcached|log(ger|s|-shipper)?|metrics)(-|$)/;
 const RESERVED = new RegExp(
-  `^(${NGINX_CONTAINER}|${HAPROXY_CONTAINER}|${RUNTIME_CONTAINER}|${WORKER_CONTAINER}-[0-9]+)$`,
+  `^(${NGINX_CONTAINER}|${HAPROXY_CONTAINER}|${RUNTIME_CONTAINER}|${ASSETS_CONTAINER}|${WORKER_CONTAINER}-[0-9]+)$`,
 );
 
 const CONTAINERS: Path = ['spec', 'template', 'spec', 'containers'];

@@ -5,8 +5,18 @@
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
-import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, PORTS, SHELL_FILE, SHELL_MOUNT_PATH } from '../src/api/names.ts';
+import { assetsOf } from '../src/api/assets.ts';
+import {
+  ASSETS_MOUNT_PATH,
+  PEERS_KEY,
+  PEERS_KEY_MOUNT_PATH,
+  PORTS,
+  RUNTIME_MOUNT_PATH,
+  SHELL_FILE,
+  SHELL_MOUNT_PATH,
+} from '../src/api/names.ts';
 import type { RenderServiceSpec } from '../src/api/spec.ts';
+import { assetContainer } from '../src/plan/assets.ts';
 import { runtimeContainers } from '../src/plan/runtime.ts';
 import { workerContainers } from '../src/plan/workers.ts';
 import { renderConfig } from '../src/render/index.ts';
@@ -53,6 +63,8 @@ export class LocalPod {
   #holder = '';
   /** Mounts of the workers. */
   #runtime: string[] = [];
+  /** Whose files nginx serves. */
+  #assets: { template: V1Container; mounts: string[] } | undefined;
   readonly #options: LocalPodOptions;
   readonly #folder: string;
   readonly #ports = new Map<number, number>();
@@ -85,12 +97,15 @@ export class LocalPod {
   /**
    * Starts all workers as the plan has them.
    * @param template the container that becomes the workers
-   * @param options further options of the engine
+   * @param mounts options of the engine for what is mounted over the image, where assets are looked for, too
+   * @param further options of the engine
    */
-  async startWorkerContainers(template: V1Container, options: string[] = []): Promise<void> {
+  async startWorkerContainers(template: V1Container, mounts: string[] = [], further: string[] = []): Promise<void> {
+    this.#assets = { template, mounts };
+    await this.copyAssets();
     const starts = workerContainers(this.spec, template).map(async (container, index) => {
       const { file, env } = this.#environment(container, index);
-      const shared = ['--network', this.network, ...this.#runtime, ...options, ...file];
+      const shared = ['--network', this.network, ...this.#runtime, ...mounts, ...further, ...file];
       this.workers[index] = await this.engine.start(...shared, ...containerArguments({ ...container, env }));
     });
     await together(starts);
@@ -124,11 +139,25 @@ export class LocalPod {
   /** Runs the init container of the plan. */
   async #copyRuntime(): Promise<void> {
     const image = this.#options.sidecarImage;
-    const [init] = runtimeContainers(this.spec, { image });
+    const [init] = runtimeContainers(withCopiedAssets(this.spec), { image });
     if (!init) return;
     const folder = this.open('runtime');
     await this.engine.runSidecar(image, ['--volume', `${folder}:/corelane`], ...(init.args ?? []));
-    this.#runtime = ['--volume', `${folder}:/corelane:ro`];
+    if (this.spec.runtime.instrument) this.#runtime = ['--volume', `${folder}:/corelane:ro`];
+  }
+
+  /**
+   * Runs the init container of the plan, whatever the source is in a cluster: an engine mounts no images. Once more
+   * after a change of the files.
+   * @throws Error with what the container says if there are no such files
+   */
+  async copyAssets(): Promise<void> {
+    if (assetsOf(this.spec).length === 0 || !this.#assets) return;
+    const { template, mounts } = this.#assets;
+    const container = asOwnUser(assetContainer(this.spec, template));
+    const program = ['--volume', `${this.open('runtime')}:${RUNTIME_MOUNT_PATH}:ro`];
+    const target = ['--volume', `${this.open('assets')}:${ASSETS_MOUNT_PATH}`];
+    await this.engine.runToEnd(...program, ...target, ...mounts, '--network', 'none', ...containerArguments(container));
   }
 
   /** The container that holds the pod's network. */
@@ -286,8 +315,23 @@ export class LocalPod {
       const page = this.spec.fallback?.configMap
         ? ['--volume', `${join(this.#folder, 'shell')}:${SHELL_MOUNT_PATH}:ro`]
         : [];
-      this.nginx = await this.engine.start(...options, ...disk, ...page, ...memory, sidecarImage, 'nginx');
+      const hasAssets = assetsOf(this.spec).length > 0;
+      const assets = hasAssets ? ['--volume', `${this.open('assets')}:${ASSETS_MOUNT_PATH}:ro`] : [];
+      const files = [...disk, ...page, ...assets];
+      this.nginx = await this.engine.start(...options, ...files, ...memory, sidecarImage, 'nginx');
     };
     await together([haproxy(), nginx()]);
   }
+}
+
+/** Who can read the folder of a program, and remove the folders that are made here. */
+function asOwnUser(container: V1Container): V1Container {
+  const [user, group] = [process.getuid?.(), process.getgid?.()];
+  if (user === undefined) return container;
+  return { ...container, securityContext: { ...container.securityContext, runAsUser: user, runAsGroup: group } };
+}
+
+/** An engine mounts no images. */
+function withCopiedAssets({ sidecar, ...spec }: RenderServiceSpec): RenderServiceSpec {
+  return { ...spec, sidecar: { ...sidecar, assets: { ...sidecar.assets, source: 'Copy' } } };
 }

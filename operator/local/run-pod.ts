@@ -67,12 +67,13 @@ export class RunPod extends LocalPod {
     await this.startProxies();
     const { worker, spec } = this.#service;
     // kubelet starts again what has ended.
-    const options = ['--restart', 'always', ...emptyDirOptions(spec, worker), ...this.#workerOptions];
+    const options = ['--restart', 'always', ...emptyDirOptions(spec, worker)];
     if (spec.runtime.instrument) {
       const folder = this.open('faults');
       writeFileSync(join(folder, FAULTS_FILE), FAULTS_MODULE);
-      await this.startWorkerContainers(withFaults(worker), [...options, '--volume', `${folder}:${FAULTS_PATH}:ro`]);
-    } else await this.startWorkerContainers(worker, options);
+      const mounts = [...this.#workerOptions, '--volume', `${folder}:${FAULTS_PATH}:ro`];
+      await this.startWorkerContainers(withFaults(worker), mounts, options);
+    } else await this.startWorkerContainers(worker, this.#workerOptions, options);
     await this.untilServing();
   }
 

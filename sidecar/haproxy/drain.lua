@@ -6,6 +6,8 @@ local DRAINING_MARK = '/run/corelane/draining'
 local FORGOTTEN_MARK = '/run/corelane/forgotten'
 local NGINX_STOPPED_MARK = '/run/corelane/nginx-stopped'
 local DRAINED_MARK = '/run/corelane/drained'
+-- nginx adds a byte or two for each file that it serves while the pod drains.
+local LATE_ASSETS = '/run/corelane/late-assets'
 -- Readiness sees a drain at most this much later.
 local POLL_MS = 50
 
@@ -44,6 +46,15 @@ local function drained()
   -- 3.0.11).
   make(DRAINED_MARK)
   return true
+end
+
+-- Bytes that nginx has noted; 0 where it serves no files.
+local function late_assets()
+  local file = io.open(LATE_ASSETS, 'r')
+  if not file then return 0 end
+  local size = file:seek('end')
+  file:close()
+  return size
 end
 
 ---- Hooks that wait ----
@@ -106,10 +117,11 @@ local function drain()
   -- An endpoint list that is late is known by the requests that it still sends. The hook of nginx waits for the mark,
   -- and makes it when they do not cease.
   local front = core.frontends['front']
-  local requests, quiet_since_ms = front:get_stats().req_tot, draining_since_ms
+  local function seen() return front:get_stats().req_tot + late_assets() end
+  local requests, quiet_since_ms = seen(), draining_since_ms
   while exists(DRAINING_MARK) and not exists(FORGOTTEN_MARK) do
     core.msleep(POLL_MS)
-    local total = front:get_stats().req_tot
+    local total = seen()
     if total ~= requests then
       requests, quiet_since_ms = total, now_ms()
     elseif now_ms() - quiet_since_ms >= settings['drain-delay-ms'] then

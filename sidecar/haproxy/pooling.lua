@@ -8,7 +8,7 @@ local settings = require('settings')(
   'pooling.lua',
   { ... },
   { 'asks-max', 'hand-over', 'port', 'queue-length-max', 'revision', 'shed' },
-  { revision = true }
+  { revision = true, ['own-revision'] = true }
 )
 
 math.randomseed(core.now().usec, core.now().sec)
@@ -23,6 +23,7 @@ local borrowing = require('pooling.borrowing')(settings, peers, capacity, borrow
 local send_heartbeats = require('pooling.heartbeats')(peers, borrowed)
 local look_at_queue = require('pooling.readiness')(settings, peers, capacity)
 require('pooling.answering')(settings, peers, capacity, lending, offering, borrowing)
+if settings['own-revision'] then require('pooling.other-revision')(peers) end
 
 local function watch_borrowed()
   send_heartbeats()

@@ -135,6 +135,27 @@ test('a change replaces one worker after the other, and no request is lost; a br
   expect(run.output).toMatch(/^load 40\/s: ok [1-9]\d+ failed 0 /m);
 });
 
+test('assets: nginx has the files of the folder, and what has changed after a change', async () => {
+  const resource = QUICK.replace(
+    '  workersPerPod: 2',
+    '  workersPerPod: 1\n  assets: [{ path: /static/, from: public }]',
+  );
+  app = new App({ ...FILES, 'renderservice.yaml': resource });
+  app.write('public/a.txt', 'first');
+  const run = new RunProcess([app.folder, '--port', await port(), '--watch']);
+  const url = await run.url();
+  const isServed = (text: string) => async () => (await textOf(`${url}/static/a.txt`)) === `200 ${text}`;
+  expect(await isServed('first')()).toBe(true);
+  expect(await textOf(`${url}/static/b.txt`)).toContain('"text":"one"'); // a worker's page
+  app.write('public/a.txt', 'second');
+  await until('nginx has the change', isServed('second'));
+  expect(await run.end('SIGINT')).toBe(0);
+
+  app.write('renderservice.yaml', resource.replace('from: public', 'from: build'));
+  const wrong = new RunProcess([app.folder, '--port', await port()]);
+  await wrong.says(/from "build" is no folder of the image \(looked in \/app\)/);
+});
+
 test('two at once on one port: the second takes the next; what a killed one has left the next one removes', async () => {
   app = new App(FILES);
   const wanted = await port();

@@ -1,8 +1,8 @@
 /** `corelane run` as a user starts it, and what it has left behind. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { docker } from './docker.ts';
 import { until } from './pod.ts';
@@ -102,7 +102,9 @@ export class App {
   }
 
   write(file: string, text: string): void {
-    writeFileSync(join(this.folder, file), text);
+    const path = join(this.folder, file);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
   }
 
   remove(): void {

@@ -17,11 +17,12 @@ const LINES = 12;
 class StartError extends Error {}
 
 /**
- * Replaces all workers.
+ * Replaces all workers, and the files that nginx serves.
  * @param isOutdated asked before each: another change has come
  * @throws StartError for the first that does not come up
  */
 export async function replaceWorkers(fleet: RunFleet, logs: Logs, isOutdated: () => boolean): Promise<void> {
+  await Promise.all(fleet.staying.map((pod) => pod.copyAssets()));
   const workers = fleet.staying.flatMap((pod) => Array.from(pod.workers.keys(), (worker) => ({ pod, worker })));
   const up = await Promise.all(workers.map(({ pod, worker }) => pod.isUp(worker).catch(() => false)));
   // Those first that serve nobody: if the change mends them the others follow.

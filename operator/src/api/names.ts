@@ -32,6 +32,10 @@ export const NGINX_CONTAINER = 'nginx';
 export const HAPROXY_CONTAINER = 'haproxy';
 /** Init container that copies the worker runtime into the pod. */
 export const RUNTIME_CONTAINER = 'corelane-runtime';
+/** Init container of the worker's image that copies assets to where nginx has them. */
+export const ASSETS_CONTAINER = 'corelane-assets';
+/** Where nginx finds assets: a folder for each entry of spec.assets, by its number, with the path of the URL below. */
+export const ASSETS_MOUNT_PATH = '/corelane-assets';
 /** Where the workers find the worker runtime. */
 export const RUNTIME_MOUNT_PATH = '/corelane';
 /** Where HAProxy finds the key of its RenderService, and the name of the file and of the Secret's key. */
@@ -47,13 +51,17 @@ export const RUN_MOUNT_PATH = '/run/corelane';
 /** Prefix of the volumes that Corelane adds to a pod. */
 export const VOLUME_PREFIX = 'corelane-';
 
-/** Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 8998 health, 8999 statistics). */
+/**
+ * Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 9101 assets for peers, 8998 health, 8999
+ * statistics).
+ */
 export const PORTS = {
   health: 8998,
   stats: 8999,
   http: 9000,
   peers: 9001,
   firstWorker: 9002,
+  assets: 9101,
   firstWorkerRuntime: 9102,
 } as const;
 

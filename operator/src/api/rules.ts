@@ -4,9 +4,11 @@
  * resources. A rule speaks about a *defaulted* spec: the API server runs CEL after defaulting.
  */
 import type { V1Container } from '@kubernetes/client-node';
+import { assetRules } from './asset-rules.ts';
 import { BODIES_SHARE } from './disk.ts';
 import { acceptedMsMax } from './drain.ts';
 import {
+  ASSETS_CONTAINER,
   HAPROXY_CONTAINER,
   isReservedPort,
   NGINX_CONTAINER,
@@ -53,9 +55,9 @@ function workerWithout(field: keyof V1Container, why: string): SpecRule {
 }
 
 const RESERVED_NAMES = new RegExp(
-  `^(${NGINX_CONTAINER}|${HAPROXY_CONTAINER}|${RUNTIME_CONTAINER}|${WORKER_CONTAINER}-[0-9]+)$`,
+  `^(${NGINX_CONTAINER}|${HAPROXY_CONTAINER}|${RUNTIME_CONTAINER}|${ASSETS_CONTAINER}|${WORKER_CONTAINER}-[0-9]+)$`,
 );
-const RESERVED_NAMES_TEXT = `${NGINX_CONTAINER}, ${HAPROXY_CONTAINER}, ${RUNTIME_CONTAINER} and ${WORKER_CONTAINER}-0, ${WORKER_CONTAINER}-1 ... are names of containers that Corelane adds`;
+const RESERVED_NAMES_TEXT = `${NGINX_CONTAINER}, ${HAPROXY_CONTAINER}, ${RUNTIME_CONTAINER}, ${ASSETS_CONTAINER} and ${WORKER_CONTAINER}-0, ${WORKER_CONTAINER}-1 ... are names of containers that Corelane adds`;
 const PROBES_WHY = 'Corelane checks the workers through HAProxy, and a probe would wait behind a render; remove it';
 
 /** CEL: `field` can be read as a duration. Where it cannot, its own message says so, and no second one should. */
@@ -230,6 +232,7 @@ export const specRules: SpecRule[] = [
     cel: "!(string(self.rollout.rolling.maxSurge) in ['0', '0%'] && string(self.rollout.rolling.maxUnavailable) in ['0', '0%'])",
     holds: ({ rollout: { rolling } }) => !(isZero(rolling.maxSurge) && isZero(rolling.maxUnavailable)),
   },
+  ...assetRules,
   ...serviceRules,
   ...scalingRules,
 ];

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { WORKERS_PER_POD_MAX } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
 import { scaling } from './scaling.ts';
+import { assets, framework } from './spec/assets.ts';
 import { deadlines } from './spec/deadlines.ts';
 import { fallback } from './spec/fallback.ts';
 import { podTemplate } from './spec/pod-template.ts';
@@ -62,6 +63,8 @@ export const specShape = z.strictObject({
   streaming,
   forwarded,
   ping,
+  framework,
+  assets,
   keepAlive,
   webSockets,
   limits,

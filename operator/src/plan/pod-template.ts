@@ -6,6 +6,7 @@ import type { RenderService } from '../api/resource.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { workerTemplate } from '../api/worker-template.ts';
 import { hasPeers } from '../render/model/pooling.ts';
+import { assetContainers, assetMounts, assetVolumes } from './assets.ts';
 import { peersHost, peersName, selectorLabels } from './objects.ts';
 import { proxyContainers, proxyVolumes, type SidecarImage } from './proxies.ts';
 import { runtimeContainers, runtimeVolumes } from './runtime.ts';
@@ -54,10 +55,16 @@ export function podTemplate(
       initContainers: [
         ...(user.initContainers ?? []),
         ...runtimeContainers(spec, sidecar),
-        ...proxyContainers(spec, peersHost(renderService), sidecar),
+        ...assetContainers(spec),
+        ...proxyContainers(spec, peersHost(renderService), sidecar, assetMounts(spec)),
       ],
       containers: user.containers.flatMap((container) => expand(spec, container)),
-      volumes: [...(user.volumes ?? []), ...runtimeVolumes(spec), ...proxyVolumes(spec, configMapName, keySecret)],
+      volumes: [
+        ...(user.volumes ?? []),
+        ...runtimeVolumes(spec),
+        ...assetVolumes(spec),
+        ...proxyVolumes(spec, configMapName, keySecret),
+      ],
     },
   };
 }

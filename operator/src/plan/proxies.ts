@@ -91,8 +91,14 @@ export function proxyVolumes(
 /**
  * HAProxy first: kubelet stops native sidecars in reverse order, so nginx goes before the proxy behind it.
  * @param peersHost name of the headless Service, without the cluster's domain
+ * @param assets mounts of nginx with files of the application
  */
-export function proxyContainers(spec: RenderServiceSpec, peersHost: string, sidecar: SidecarImage): V1Container[] {
+export function proxyContainers(
+  spec: RenderServiceSpec,
+  peersHost: string,
+  sidecar: SidecarImage,
+  assets: V1VolumeMount[],
+): V1Container[] {
   const shell = { name: SHELL_VOLUME, mountPath: SHELL_MOUNT_PATH, readOnly: true };
   const peersKey = { name: PEERS_KEY_VOLUME, mountPath: PEERS_KEY_MOUNT_PATH, readOnly: true };
   return [
@@ -122,7 +128,7 @@ export function proxyContainers(spec: RenderServiceSpec, peersHost: string, side
     {
       ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar, {
         disk: disk(spec),
-        mounts: spec.fallback?.configMap ? [shell] : [],
+        mounts: [...(spec.fallback?.configMap ? [shell] : []), ...assets],
       }),
       ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
       // By HTTP: the port is open before nginx is there, the entry point holds it. Not by exec, which costs a process

@@ -7,6 +7,7 @@ import { PORTS, RUNTIME_CONTAINER, RUNTIME_MOUNT_PATH, VOLUME_PREFIX } from '../
 import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { stallTimeoutMs } from '../api/watchdog.ts';
+import { copiesAssets } from './assets.ts';
 import { NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
 
 const VOLUME = `${VOLUME_PREFIX}runtime`;
@@ -24,14 +25,19 @@ const MIB = 1024 ** 2;
 /** Keeps a value of NODE_OPTIONS that the plan cannot see. */
 const USER_OPTIONS = 'CORELANE_USER_NODE_OPTIONS';
 
+/** The volume has what copies assets, too. */
+function hasVolume(spec: RenderServiceSpec): boolean {
+  return spec.runtime.instrument || copiesAssets(spec);
+}
+
 /** The volume with the worker runtime. */
 export function runtimeVolumes(spec: RenderServiceSpec): V1Volume[] {
-  return spec.runtime.instrument ? [{ name: VOLUME, emptyDir: {} }] : [];
+  return hasVolume(spec) ? [{ name: VOLUME, emptyDir: {} }] : [];
 }
 
 /** Copies the worker runtime; over what is there when the pod's sandbox was made anew. */
 export function runtimeContainers(spec: RenderServiceSpec, { image, pullPolicy }: SidecarImage): V1Container[] {
-  if (!spec.runtime.instrument) return [];
+  if (!hasVolume(spec)) return [];
   return [
     {
       name: RUNTIME_CONTAINER,

@@ -3,7 +3,7 @@
  * way out. What a user would look for with `kubectl describe` of the ReplicaSet and of its pods. docs/why-no-pods.md
  * shows them.
  */
-import { HAPROXY_CONTAINER, NGINX_CONTAINER } from '../api/names.ts';
+import { ASSETS_CONTAINER, HAPROXY_CONTAINER, NGINX_CONTAINER } from '../api/names.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { type Ended, type PodStatus, statusOf } from './status.ts';
 
@@ -74,7 +74,8 @@ const WAITING: Record<string, string> = {
 /** Ends of a container whose program was not even started. */
 const NEVER_BEGUN = new Set(['StartError', 'ContainerCannotRun']);
 const CRASH_LOOP = 'CrashLoopBackOff';
-const PROXIES = new Set<string>([HAPROXY_CONTAINER, NGINX_CONTAINER]);
+/** Programs of ours. */
+const OURS = new Set<string>([HAPROXY_CONTAINER, NGINX_CONTAINER, ASSETS_CONTAINER]);
 /** Waits that are the normal course of a start. */
 const NORMAL_WAITS = new Set(['ContainerCreating', 'PodInitializing']);
 /** A node has pulled a large image, and mounted volumes, by then; or it says why not. */
@@ -154,14 +155,15 @@ function printable(text: string): string[] {
 
 /**
  * How a container has ended that is started again and again, and what helps; where it has never begun there is no log.
- * A proxy says in the message of its end what it cannot work with: an operator of another release, say.
+ * Our own programs say in the message of their end what they cannot work with: an operator of another release, or an
+ * image without the files that nginx is to serve.
  */
 function crash({ reason = 'Error', exitCode, message = '' }: Ended = {}, pod: string, name: string): string {
   const container = `${pod} -c ${name}`;
   if (NEVER_BEGUN.has(reason)) return ` (${reason}: ${message.slice(0, TEXT_MAX).trim()}): ${NO_COMMAND}`;
   const how = exitCode === undefined ? '' : ` (${reason}, exit code ${exitCode})`;
   if (reason === 'OOMKilled') return `${how}: give it a higher memory limit, or less to keep`;
-  const [lastWords] = PROXIES.has(name) ? printable(message) : [];
+  const [lastWords] = OURS.has(name) ? printable(message) : [];
   if (lastWords) return `${how}: "${lastWords.slice(0, TEXT_MAX)}"`;
   return `${how}: kubectl logs ${container} --previous`;
 }

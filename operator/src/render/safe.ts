@@ -13,6 +13,19 @@ export function word(text: string, what: string): string {
   return text;
 }
 
+/** What may stand in a quoted word of nginx.conf: nothing that ends it, begins a variable, or is an escape. */
+const QUOTED = /^[A-Za-z0-9 .,:=*/_+()<>?&@!~-]+$/;
+
+/**
+ * The text in quotes, if it is one word of nginx.conf in them.
+ * @throws RangeError when it is empty or has a newline, NUL, a quote, or one of `; { } # $ \ %`.
+ */
+export function quoted(text: string, what: string): string {
+  if (!QUOTED.test(text))
+    throw new RangeError(`${what} must not appear in a configuration file: ${JSON.stringify(text)}`);
+  return `"${text}"`;
+}
+
 /**
  * The digits of a whole number from 0 up.
  * @throws RangeError when it is anything else (NaN, a fraction, a string that slipped through).

@@ -26,6 +26,11 @@ const ingress = (rule: object) => ({ networkPolicy: { ingress: [rule] } });
 const classes = (...fields: object[]) => ({
   priority: { classes: fields.map((one) => ({ name: 'robot', match: [{ visitor: 'Crawler' }], ...one })) },
 });
+const asset = (fields: object, spec: object = {}) => ({
+  ...spec,
+  assets: [{ path: '/_next/static/', from: '/app/.next/static', ...fields }],
+});
+const imageVolume = { sidecar: { assets: { source: 'ImageVolume' } } };
 const twoContainers = (one: object, other: object) => pod({ containers: [one, other] });
 
 export const badResources: BadResource[] = [
@@ -151,6 +156,30 @@ export const badResources: BadResource[] = [
   { what: 'path with an empty part', spec: { ping: { path: '//ping' } } },
   { what: 'path that climbs', spec: { ping: { path: '/health/../ping' } } },
   { what: 'path that is all of the site', spec: { ping: { path: '/' } } },
+
+  // Assets
+  { what: 'framework that is none', spec: { framework: 'Rails' } },
+  { what: 'path of assets that does not end', spec: asset({ path: '/_next/static' }) },
+  { what: 'path of assets without a beginning', spec: asset({ path: '_next/static/' }) },
+  { what: 'path of assets with a new line', spec: asset({ path: '/a/\nlocation / {}/' }) },
+  { what: 'path of assets that climbs', spec: asset({ path: '/_next/../' }) },
+  { what: 'folder of assets that climbs', spec: asset({ from: '/app/../etc' }) },
+  { what: 'folder of assets that is the whole image', spec: asset({ from: '/' }) },
+  { what: 'folder of assets with two parts of any name', spec: asset({ from: 'dist/*/*' }) },
+  { what: 'more folders of assets than anybody has', spec: { assets: Array(17).fill({ path: '/a/', from: 'a' }) } },
+  { what: 'two folders for one path', spec: { assets: Array(2).fill({ path: '/a/', from: 'a' }) } },
+  { what: 'ping among the assets', spec: asset({}, { ping: { path: '/_next/static/ping' } }) },
+  { what: 'assets for ever, and for an hour', spec: asset({ immutable: true, maxAge: '1h' }) },
+  { what: 'exception from nothing', spec: asset({ mutable: ['/_next/static/a.json'] }) },
+  { what: 'exception elsewhere', spec: asset({ immutable: true, mutable: ['/a.json'] }) },
+  { what: 'header of assets with a quote', spec: asset({ headers: { 'X-A': '"; return 200' } }) },
+  { what: 'header of assets that nginx makes', spec: asset({ headers: { 'content-Type': 'text/css' } }) },
+  { what: 'header of assets that is none', spec: asset({ headers: { 'X A': 'b' } }) },
+  { what: 'answer to missing assets that is none', spec: asset({ missing: '404' }) },
+  { what: 'room for assets that is none', spec: { sidecar: { assets: { sizeLimit: '0' } } } },
+  { what: 'folder in an image whose WORKDIR nobody says', spec: asset({ from: '.next/static' }, imageVolume) },
+  { what: 'part of any name in a mounted image', spec: asset({ from: '/app/dist/*' }, imageVolume) },
+  { what: 'framework in an image whose WORKDIR nobody says', spec: { framework: 'Next', ...imageVolume } },
 
   // Rules between fields
   { what: 'drain shorter than a render', spec: { drain: { timeout: '10s' } } },
@@ -408,6 +437,24 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
       maxQueue: '0%',
     }),
   },
+  { what: 'assets of a framework', spec: { framework: 'Angular' } },
+  { what: 'a framework without assets', spec: { framework: 'Next', assets: [] } },
+  {
+    what: 'assets with everything',
+    spec: {
+      assets: [
+        { path: '/', from: 'public', maxAge: '8760h', headers: { 'Access-Control-Allow-Origin': '*' } },
+        { path: '/.a/~b_c-d/', from: '/app/@scope/a+b/', missing: 'NotFound' },
+        { path: '/_nuxt/', from: 'dist/*', immutable: true, mutable: ['/_nuxt/builds/latest.json'], hashedNames: true },
+      ],
+    },
+  },
+  { what: 'assets of a mounted image', spec: asset({}, imageVolume) },
+  {
+    what: 'a framework in a mounted image whose WORKDIR is known',
+    spec: { ...container({ workingDir: '/app' }), framework: 'Next', ...imageVolume },
+  },
+  { what: 'ping below a site of assets', spec: asset({ path: '/' }) },
   { what: 'one request of each client', spec: { limits: { perClient: { requests: 1 } } } },
   { what: 'a stall time-out just below a render', spec: { watchdog: { stallTimeout: '29999ms' } } },
   {

@@ -43,6 +43,12 @@ const waiting = (reason: string, message?: string, ended?: { exitCode: number; r
   ],
 });
 const BACK_OFF = 'back-off 40s restarting failed container';
+/** An init container that ends again and again, with these last words. */
+const initEnds = (name: string, message: string) => {
+  const ended = { exitCode: 1, reason: 'Error', message };
+  const { containerStatuses, ...pod } = waiting('CrashLoopBackOff', BACK_OFF, ended);
+  return { ...pod, initContainerStatuses: containerStatuses.map((status) => ({ ...status, name })) };
+};
 /** Of a pod that answers. */
 const ADDRESS = '127.53.98.1';
 const unschedulable = (message: string) => ({
@@ -193,6 +199,14 @@ const WORLDS: Bad[] = [
   {
     what: 'a program that needs more memory than its limit',
     pod: waiting('CrashLoopBackOff', BACK_OFF, { exitCode: 137, reason: 'OOMKilled' }),
+  },
+  {
+    what: 'assets that the image has not got',
+    spec: { assets: [{ path: '/a/', from: '/nowhere' }] },
+    pod: initEnds(
+      'corelane-assets',
+      'assets: from "/nowhere" is no folder of the image. docs/assets.md tells how to look\n',
+    ),
   },
   {
     what: 'a volume that does not mount',

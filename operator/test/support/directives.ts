@@ -43,7 +43,7 @@ export function haproxyDirectives(text: string): string[][] {
 
 /**
  * How two files differ in more than values: the first directive that one has and the other has not, or undefined.
- * A word may differ only where it is one of `values` as a whole.
+ * A word may differ only where it is one of `values` as a whole, perhaps in quotes.
  */
 export function structuralDifference(
   actual: string[][],
@@ -52,7 +52,8 @@ export function structuralDifference(
 ): string | undefined {
   for (let index = 0; index < Math.max(actual.length, expected.length); index += 1) {
     const [one, other] = [actual[index] ?? [], expected[index] ?? []];
-    const same = one.length === other.length && one.every((word, at) => word === other[at] || values.has(word));
+    const isValue = (word: string) => values.has(word) || values.has(word.replace(/^"([^"\\]*)"$/, '$1'));
+    const same = one.length === other.length && one.every((word, at) => word === other[at] || isValue(word));
     if (!same) return `${JSON.stringify(one.join(' '))} stands where ${JSON.stringify(other.join(' '))} was expected`;
   }
   return undefined;

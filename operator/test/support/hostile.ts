@@ -182,12 +182,20 @@ function plausibleText(schema: Schema, random: Random): string {
     return random.pick(['192.0.2.0/24', '10.0.0.1/8', '2001:db8::/32', '::/0']);
   const [, least, most] = / from "?([0-9]\w*%?)"? to "?([0-9]\w*%?)"?[, ]/.exec(`${message(schema)} `) ?? [];
   if (schema.default === undefined && least && most) return random.pick([least, most]);
+  const example = exampleOf(schema, random);
+  if (example) return example;
   const ordinary = schema.default === '/' ? '/x' : String(schema.default ?? random.pick(['a', 'b-1', 'x.example/y']));
   const [, digits, unit] = NUMBER_WITH_UNIT.exec(ordinary) ?? [];
   if (digits === undefined) return ordinary + random.pick(['', '', '-1', '/a.b', '~c_d', '/']);
   if (schema['x-kubernetes-int-or-string']) return `${random.whole(0, 100)}%`;
   const near = `${Math.max(1, Math.round(Number(digits) * (0.5 + random.fraction())))}${unit}`;
   return random.pick([ordinary, near, near, least ?? near, most ?? near]);
+}
+
+/** What a message gives as an example of a path, and others like it; undefined where it gives none. */
+function exampleOf(schema: Schema, random: Random): string | undefined {
+  const example = schema.default === undefined ? / such as (\/[^\s:,;]+)/.exec(message(schema))?.[1] : undefined;
+  return example?.endsWith('/') ? random.pick([example, '/', `${example}a.b/`, '/~c_d/']) : example;
 }
 
 function message(schema: Schema): string {
@@ -205,7 +213,8 @@ export function harmless<T>(spec: T, word = 'x'): T {
 
 function calm(value: unknown, schema: Schema | undefined, word: string): unknown {
   if (typeof value === 'string') {
-    if (schema?.enum || NUMBER_WITH_UNIT.test(value)) return value;
+    // The whole site has a location of its own.
+    if (schema?.enum || NUMBER_WITH_UNIT.test(value) || value === '/') return value;
     return schema?.default ?? word;
   }
   if (Array.isArray(value)) return value.map((item) => calm(item, schema?.items as Schema, word));

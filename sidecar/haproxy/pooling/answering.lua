@@ -1,4 +1,4 @@
--- Answers questions of peers: for a slot, to an offer, whether there is room.
+-- Answers questions of peers: for a slot, to an offer, for a file, whether there is room.
 local askers = require('pooling.askers')
 local drain = require('drain')
 local tokens = require('peers.tokens')
@@ -20,6 +20,11 @@ return function(settings, peers, capacity, lending, offering, borrowing)
     local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == settings['revision']
     if is_peer and what == 'offer' then
       return borrowing.take_offer(peer_of(fetches), header('x-corelane-reservation'), asker)
+    end
+    -- A file needs no worker.
+    if what == 'file' and settings['own-revision'] and not drain.is_draining() then
+      if header('x-corelane-own-revision') == settings['own-revision'] then return 'same' end
+      return 'yes', lending.issue_file_ticket(asker)
     end
     if drain.is_draining() or workers.alive() == 0 then return 'full' end
     local free = capacity.free_slots(fetches)

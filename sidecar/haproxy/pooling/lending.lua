@@ -23,22 +23,32 @@ return function(peers, capacity)
   -- How many slots are kept.
   function lending.reserved() return reservations:count(now_ms()) end
 
-  -- For the process that `asker` names: what it hands one request over with.
-  function lending.issue_ticket(asker, reservation)
+  local function issue(asker, entry)
     local name = tokens.random()
-    local ticket, proof = peers.ticket_and_proof(asker.key, name, asker.identity, tokens.identity)
-    tickets:add(ticket, { proof = proof, reservation = reservation }, now_ms())
+    local ticket
+    ticket, entry.proof = peers.ticket_and_proof(asker.key, name, asker.identity, tokens.identity)
+    tickets:add(ticket, entry, now_ms())
     return name
   end
 
+  -- For the process that `asker` names: what it hands one request over with.
+  function lending.issue_ticket(asker, reservation) return issue(asker, { reservation = reservation }) end
+
+  -- The same for one file, which takes no slot.
+  function lending.issue_file_ticket(asker) return issue(asker, { is_for_file = true }) end
+
   -- A request comes from a peer, with the ticket that it has got for it. Sets txn.proof, and txn.slot_kept if it finds
-  -- the slot that was kept for it; nothing for somebody who has no reservation.
+  -- the slot that was kept for it, or txn.for_asset if it is for a file; nothing for somebody who has no reservation.
   core.register_action('admit_hand_over', { 'http-req' }, function(txn)
     local ticket = txn:get_var('txn.ticket')
     local entry = ticket and tickets:take(ticket, now_ms())
     if not entry then return end
-    reservations:release(entry.reservation)
     txn:set_var('txn.proof', entry.proof)
+    if entry.is_for_file then
+      txn:set_var('txn.for_asset', true)
+      return
+    end
+    reservations:release(entry.reservation)
     if capacity.free_slots(txn.f) > 0 then txn:set_var('txn.slot_kept', true) end
   end)
 

@@ -66,12 +66,14 @@ return function(settings)
   end
 
   -- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it
-  -- has use for another one) or "none"; nil if it does not answer. With "yes" comes what to hand over a request with.
+  -- has use for another one) or "none"; for a file of another revision "yes" or "same"; nil if it does not answer. With
+  -- "yes" comes what to hand over a request with.
   local function ask(peer, what, answer_ms_max, reservation_for)
     local function headers(other)
       return {
         ['X-Corelane-Ask'] = what,
         ['X-Corelane-Revision'] = settings['revision'],
+        ['X-Corelane-Own-Revision'] = settings['own-revision'],
         ['X-Corelane-Reservation'] = reservation_for and reservation_for(other),
       }
     end
@@ -84,7 +86,7 @@ return function(settings)
     else
       eject(peer)
     end
-    if answer == 'yes' or answer == 'room' then peer.room_at = now_ms() end
+    if answer == 'yes' and what ~= 'file' or answer == 'room' then peer.room_at = now_ms() end
     if answer == 'full' then peer.room_at = -math.huge end
     if answer ~= 'yes' then return answer end
     local reservation = reply['x-corelane-reservation']

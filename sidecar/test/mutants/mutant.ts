@@ -9,7 +9,7 @@ export type MutantFile =
   | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
   | 'second-tries/requests.lua'
   | 'corelane-drain'
-  | `${'entrypoint' | 'listeners' | 'settings'}.c`
+  | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
   | `${'places' | 'streaming'}.c`
   | `${RuntimeModule}.cjs`;
 
@@ -55,7 +55,8 @@ export interface Mutant {
     | 'streaming'
     | 'fallback'
     | 'priority'
-    | 'deadlines';
+    | 'deadlines'
+    | 'assets';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];

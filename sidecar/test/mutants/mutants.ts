@@ -2,6 +2,7 @@
  * Deliberate breakages of the data plane, each with the test that must notice it. `make test-mutants` tries them all;
  * docs/testing.md explains the invariants I1 to I7.
  */
+import { assets } from './assets.ts';
 import { doors } from './doors.ts';
 import { lua } from './drain.ts';
 import { scripts } from './drain-hook.ts';
@@ -25,6 +26,7 @@ export const mutants: Mutant[] = [
   ...streaming,
   ...fallback,
   ...overload,
+  ...assets,
   ...lua,
   ...secondTries,
   ...pooling,

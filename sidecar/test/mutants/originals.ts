@@ -9,9 +9,9 @@ import { mutated } from './mutants.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** C of process 1 and of nginx' module: the image is made anew with it. */
+/** C of process 1, of nginx' module, and of what copies assets: the image is made anew with it. */
 export const PROGRAM_FILES: Partial<Record<MutantFile, string>> = Object.fromEntries(
-  globSync('sidecar/{entrypoint,nginx}/*.c', { cwd: ROOT }).map((path) => [basename(path), path]),
+  globSync('sidecar/{assets,entrypoint,nginx}/*.c', { cwd: ROOT }).map((path) => [basename(path), path]),
 );
 
 /** Where the files that are not made from a spec stand in the repository, and in the image. */
@@ -32,6 +32,11 @@ export const IMAGE_FILES: Partial<Record<MutantFile, [source: string, target: st
 };
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
+const ASSETS = [
+  { path: '/a/', from: 'a', immutable: true, mutable: ['/a/b.json'] },
+  { path: '/b/', from: 'b', missing: 'NotFound' },
+  { path: '/c/', from: 'c', hashedNames: true },
+];
 const configs = (['Safe', 'Always'] as const).map((replay) =>
   renderConfig(
     renderServiceSpec.parse({
@@ -39,7 +44,7 @@ const configs = (['Safe', 'Always'] as const).map((replay) =>
       replay,
       webSockets: { enabled: replay === 'Always' },
       limits: { perClient: { requests: 10 } },
-      ...(replay === 'Always' && { fallback: { html: 'shell' }, priority: {}, deadlines: {} }),
+      ...(replay === 'Always' && { assets: ASSETS, fallback: { html: 'shell' }, priority: {}, deadlines: {} }),
     }),
   ),
 );

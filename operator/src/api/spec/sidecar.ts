@@ -1,6 +1,7 @@
 /** Fields on what is added to the pods: the proxies' resources. */
 import { z } from 'zod';
 import { quantity } from '../scalars.ts';
+import { assetFiles } from './assets.ts';
 
 /**
  * Resources of a container that Corelane adds. There is no CPU limit on purpose: throttling a proxy sets p95.
@@ -38,6 +39,7 @@ export const sidecar = z
       .strictObject(proxyResources('50m', '48Mi', '256Mi', '80Mi'))
       .prefault({})
       .describe('Resources of the HAProxy container.'),
+    assets: assetFiles,
   })
   .prefault({})
   .describe('The two proxy containers that Corelane adds to each pod.');

@@ -3,6 +3,7 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
+import { KEEPS_NO_404 } from './assets.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS } from './connections.ts';
 import { notesDeadline, PASSES_DEADLINE } from './deadlines.ts';
 import { asksWhyItDied, DIED, notesForDeath, STUCK } from './deaths.ts';
@@ -23,7 +24,7 @@ const FORWARDING = [
 
 /** The frontend: rules for requests in the order in which they are met, then those for responses. */
 export function entrance(model: DataPlaneModel): Lines {
-  const { deadlines, fallback, priority, quarantine } = model;
+  const { assets, deadlines, fallback, priority, quarantine } = model;
   return section(
     'frontend front',
     `# front.sock and replay.sock in ${RUN_MOUNT_PATH}, which the entry point holds open: requests wait in there while HAProxy is`,
@@ -41,6 +42,7 @@ export function entrance(model: DataPlaneModel): Lines {
     given(fallback, () => NOTES_BROWSER),
     given(priority, () => NOTES_CLASS),
     given(deadlines, notesDeadline),
+    when(assets !== undefined, 'http-request set-var(txn.missing_asset) req.hdr(X-Corelane-Missing)'),
     '# Nobody outside speaks for the proxies, nor to those of other pods.',
     'http-request del-header X-Corelane- -m beg',
     'http-request set-header X-Corelane-Request %[var(txn.token)] unless { so_name replay }',
@@ -54,6 +56,7 @@ export function entrance(model: DataPlaneModel): Lines {
     '# Nobody behind this point, neither a worker nor a peer, tells nginx what to do: without buffering a slow client would',
     '# hold a worker.',
     'http-response del-header X-Accel- -m beg',
+    when(assets !== undefined, KEEPS_NO_404),
     when(model.isSupervised, repliesOfTheDead(model)),
     '# For the access log of nginx, which takes it away again: the wait in the queue, and what came after it.',
     'http-after-response set-var(txn.in_line_ms) req.timer.queue',

@@ -51,14 +51,21 @@ function lua(file: string, settings: string[] = []): string {
   return [`lua-load /usr/share/corelane/haproxy/${file}.lua`, ...settings].join(' ');
 }
 
-function asksPeers(pooling: Pooling, { ports, queue }: DataPlaneModel): Lines {
+function asksPeers(pooling: Pooling, { assets, ports, queue }: DataPlaneModel): Lines {
+  const looksForAssets = assets?.asksOtherRevisions;
   return [
     '# The entry point and the pod set these; the defaults let the file be checked elsewhere.',
     'presetenv CORELANE_NAMESERVER 127.0.0.1',
     'presetenv CORELANE_PEERS peers.invalid',
+    when(
+      looksForAssets,
+      'presetenv CORELANE_REVISION none',
+      '# Of this pod, whatever is handed over across revisions.',
+      `setenv CORELANE_OWN_REVISION "\${CORELANE_REVISION}"`,
+    ),
     // The same for old and new pods of this RenderService.
     when(pooling.acrossRevisions, `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`),
-    when(!pooling.acrossRevisions, 'presetenv CORELANE_REVISION none'),
+    when(!pooling.acrossRevisions && !looksForAssets, 'presetenv CORELANE_REVISION none'),
     lua('peer-key', [`file=${PEERS_KEY_FILE}`, `overlap-ms=${whole(pooling.keyOverlapMs, 'overlap of keys')}`]),
     lua('pooling', [
       `asks-max=${whole(pooling.asksMax, 'pooling.maxAsks')}`,
@@ -67,6 +74,7 @@ function asksPeers(pooling: Pooling, { ports, queue }: DataPlaneModel): Lines {
       `port=${whole(ports.peers, 'port')}`,
       `hand-over=${pooling.handsOver ? 1 : 0}`,
       `revision="\${CORELANE_REVISION}"`,
+      ...(looksForAssets ? [`own-revision="\${CORELANE_OWN_REVISION}"`] : []),
     ]),
   ];
 }

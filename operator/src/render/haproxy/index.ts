@@ -1,6 +1,7 @@
 /** haproxy.cfg of one pod, section by section. HAProxy 3.0. */
 import { given, MADE_BY_CORELANE, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
+import { otherRevisions } from './assets.ts';
 import { workersAlive, workersGuarded, workersUp } from './checks.ts';
 import { timedStage } from './deadlines.ts';
 import { defaults } from './defaults.ts';
@@ -41,6 +42,7 @@ export function renderHaproxy(model: DataPlaneModel): string {
       given(pooling, (pooling) => peersEntrance(pooling, model)),
       when(pooling?.handsOver, elsewhere(model)),
       when(pooling?.handsOver, late(model)),
+      otherRevisions(model),
       health(model),
       statistics(model),
       wholePages(model),

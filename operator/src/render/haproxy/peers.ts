@@ -4,6 +4,7 @@ import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
 import { ms, whole } from '../safe.ts';
+import { ADMITS_FOR_ASSET } from './assets.ts';
 import { REQUEST } from './connections.ts';
 import { asksWhyItDied, notesForDeath } from './deaths.ts';
 import { bindAny } from './door.ts';
@@ -92,7 +93,8 @@ export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
 
 /** Requests of peers, as nginx has made them: what it would not send is not from it. */
 function handedOver(model: DataPlaneModel): Lines {
-  const { body, isSupervised, quarantine, queue, retryAfterSeconds } = model;
+  const { assets, body, isSupervised, quarantine, queue, retryAfterSeconds } = model;
+  const servesAssets = assets?.asksOtherRevisions;
   const bodyMax = whole(body.sizeBytesMax, 'buffering.request.maxSize');
   return [
     'http-request reject if question',
@@ -110,6 +112,7 @@ function handedOver(model: DataPlaneModel): Lines {
     'http-request lua.admit_hand_over',
     'http-request reject unless { var(txn.proof) -m found }',
     'http-after-response set-header X-Corelane-Proof %[var(txn.proof)] if { var(txn.proof) -m found }',
+    when(servesAssets, ADMITS_FOR_ASSET),
     "# X-Corelane-Came-Ms, for one, is by another pod's clock.",
     'http-request del-header X-Corelane- -m beg',
     'http-request set-header X-Corelane-Handed-Over 1',
@@ -121,8 +124,10 @@ function handedOver(model: DataPlaneModel): Lines {
     words(
       `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)}`,
       `if { queue(late) ge ${whole(queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }`,
+      servesAssets && '!for_asset',
     ),
     given(quarantine, () => USES_POISON),
+    when(servesAssets, 'use_backend own-assets if for_asset'),
     '# Check and assignment are one step: one thread, and nothing between them waits.',
     'use_backend line if { var(txn.slot_kept) -m bool }',
     'default_backend late',

@@ -6,6 +6,7 @@ import { drainAcceptMsMax, drainTimeoutMs } from '../../api/drain.ts';
 import { PORTS, workerName } from '../../api/names.ts';
 import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
+import { type Assets, assets } from './assets.ts';
 import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
 import { type Deadlines, deadlines } from './deadlines.ts';
 import { type Doors, doors } from './doors.ts';
@@ -72,11 +73,13 @@ export interface DataPlaneModel {
   /** Undefined if pods do not even look at each other. */
   pooling?: Pooling;
   pingPath: string;
+  /** Undefined if all requests go to workers. */
+  assets?: Assets;
   /** Whether a request may become a WebSocket. */
   webSockets: boolean;
   /** Seconds that a refused client is asked to wait. */
   retryAfterSeconds: number;
-  ports: { http: number; health: number; stats: number; peers: number };
+  ports: { http: number; health: number; stats: number; peers: number; assets: number };
   limits: Budget;
   /** Whether one client may have only so many requests at a time. */
   limitsClients: boolean;
@@ -114,6 +117,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const isSupervised = spec.runtime.instrument;
   const replay = REPLAY[spec.replay];
   const slots = spec.workersPerPod * spec.concurrency;
+  const pool = pooling(spec, slots, limits);
   return {
     workers: workers(spec),
     concurrency: spec.concurrency,
@@ -145,11 +149,12 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
       acceptMsMax: drainAcceptMsMax(spec.drain),
       timeoutMs: drainTimeoutMs(spec),
     },
-    pooling: pooling(spec, slots, limits),
+    pooling: pool,
     pingPath: spec.ping.path,
+    assets: assets(spec, pool),
     webSockets: spec.webSockets.enabled,
     retryAfterSeconds: RETRY_AFTER_SECONDS,
-    ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
+    ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers, assets: PORTS.assets },
     limits,
     limitsClients: limits.perClient !== undefined,
     doors: doors(spec),

@@ -1,18 +1,23 @@
 /**
  * Errors that nginx makes itself, and says so in X-Corelane-Error; those of HAProxy and of applications pass through.
  */
-import { block, given, type Lines } from '../directives.ts';
+import { block, given, type Lines, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
 import { leadsToShell, shellPage } from './fallback.ts';
 import { requestLimits } from './limits.ts';
+
+const BODY_TOO_LARGE = 'error_page 413 @corelane_413;';
+const EVICTED = 'error_page 417 = @corelane_evicted;';
+/** What may happen to a body in a location with an error_page of its own. */
+export const BODY_ERRORS: Lines = [BODY_TOO_LARGE, EVICTED];
 
 /** Which status leads to which location. 417 to 420 are never sent: they stand for what nginx has no status for. */
 export function errorPages(model: DataPlaneModel): Lines {
   return [
     '# 408 is missing: nginx closes the connection of a client that is too slow, and logs 408.',
     '# All of them here: a location with an error_page of its own would not have the others.',
-    'error_page 413 @corelane_413;',
+    BODY_TOO_LARGE,
     'error_page 502 @corelane_502;',
     'error_page 504 @corelane_504;',
     '# 419 stands for "no valid host", or "no valid Referer": a 400 that nginx makes before it knows the URL could not be led anywhere.',
@@ -22,16 +27,22 @@ export function errorPages(model: DataPlaneModel): Lines {
     requestLimits(model),
     'error_page 420 = @corelane_full;',
     '# 417 stands for "evicted": of a request of whose body nginx has waited.',
-    'error_page 417 = @corelane_evicted;',
+    EVICTED,
     '# 418 stands for "draining"; an error page keeps method and body.',
     'error_page 418 = @corelane_draining;',
     given(model.fallback, shellPage),
+    when(
+      model.assets !== undefined,
+      '# A file that nginx may not read is none.',
+      'error_page 403 = @corelane_page;',
+      'error_page 404 = @corelane_404;',
+    ),
     'recursive_error_pages on;',
   ];
 }
 
 /** The locations, each of which is a paragraph. */
-export function errorLocations({ fallback, retryAfterSeconds }: DataPlaneModel): Lines[] {
+export function errorLocations({ assets, fallback, retryAfterSeconds }: DataPlaneModel): Lines[] {
   const retry = `add_header Retry-After ${whole(retryAfterSeconds, 'Retry-After')} always;`;
   const shell = (reason: string) => given(fallback, () => leadsToShell(reason));
   return [
@@ -46,6 +57,10 @@ export function errorLocations({ fallback, retryAfterSeconds }: DataPlaneModel):
       shell('$corelane_full'),
     ),
     errorLocation('evicted', 503, 'body-too-slow', retry, '# Its place is free at once.', 'lingering_close off;'),
+    when(
+      assets !== undefined,
+      errorLocation('404', 404, 'asset-not-found', 'add_header Cache-Control no-store always;'),
+    ),
     errorLocation('413', 413, 'body-too-large'),
     errorLocation('502', 502, '$corelane_bad_gateway', shell('$corelane_bad_gateway')),
     errorLocation('504', 504, 'proxy-timeout', shell('proxy-timeout')),

@@ -1,6 +1,7 @@
 /** nginx.conf of one pod: reads whole bodies, buffers responses, replays the request of a dead worker. nginx 1.26. */
 import { block, given, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
+import { assetMaps, LATE_ASSETS_FORMAT, OTHER_REVISIONS, peersAssets } from './assets.ts';
 import { clients } from './clients.ts';
 import { deadlineMaps } from './deadlines.ts';
 import { browsers } from './fallback.ts';
@@ -37,10 +38,13 @@ export function renderNginx(model: DataPlaneModel): string {
     limitZones(model),
     NEXT_UPSTREAM,
     logging(model),
+    given(model.assets, (assets) => [LATE_ASSETS_FORMAT, assetMaps(assets)]),
     UPSTREAM,
     given(model.deadlines, () => TIMED_UPSTREAM),
+    when(model.assets?.asksOtherRevisions, OTHER_REVISIONS),
     proxy(model),
     server(model),
+    given(model.assets, (assets) => when(assets.asksOtherRevisions, peersAssets(assets, model))),
   ];
   return text(paragraphs(main(model), events(model), block('http', paragraphs(...sections))));
 }

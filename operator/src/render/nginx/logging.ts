@@ -3,6 +3,9 @@ import { block, given, type Lines, section } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { LOGS_CLASS } from './priority.ts';
 
+/** Directive for what is to be logged. */
+export const ACCESS_LOG = 'access_log /dev/stdout corelane buffer=4k flush=100ms;';
+
 /** Maps that bound what a client can put into a line. */
 const BOUNDS: Lines = [
   block('map $request_uri $corelane_log_uri', '"~^(?<corelane_uri_head>.{0,512})" $corelane_uri_head;'),
@@ -53,6 +56,6 @@ export function logging({ priority }: DataPlaneModel): Lines {
     ),
     '# Lines go out together: one at a time costs the container runtime (Docker) as much CPU as nginx takes for the request.',
     '# 4 KiB reach the pipe in one piece. A stop writes what is there; a kill -9 loses the lines of the last 0.1 s.',
-    'access_log /dev/stdout corelane buffer=4k flush=100ms;',
+    ACCESS_LOG,
   ];
 }

@@ -1,15 +1,17 @@
 /** Main context and `events`: limits of the process. */
-import { block, type Lines, MADE_BY_CORELANE } from '../directives.ts';
+import { block, type Lines, MADE_BY_CORELANE, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole } from '../safe.ts';
+import { BROTLI_MODULE } from './assets.ts';
 
 /** The main context. */
-export function main({ drain }: DataPlaneModel): Lines {
+export function main({ assets, drain }: DataPlaneModel): Lines {
   return [
     MADE_BY_CORELANE,
     '# One is enough, and our module counts for one.',
     'worker_processes 1;',
     'load_module /usr/share/corelane/nginx/ngx_http_corelane_module.so;',
+    when(assets !== undefined, BROTLI_MODULE),
     `worker_shutdown_timeout ${ms(drain.timeoutMs, 'drain.timeout')};`,
     'pid /tmp/nginx.pid;',
     'error_log stderr warn;',

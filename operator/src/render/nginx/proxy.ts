@@ -9,6 +9,8 @@ import { TELLS_CLASS } from './priority.ts';
 /** What else nginx would do because a response says so. */
 const IGNORED = ['Buffering', 'Charset', 'Expires', 'Limit-Rate'].map((name) => `X-Accel-${name}`);
 const REDIRECT = 'X-Accel-Redirect';
+/** Where nobody leads nginx anywhere. */
+export const IGNORES_REDIRECTS = `${words('proxy_ignore_headers', ...IGNORED, REDIRECT)};`;
 
 /** Connections to HAProxy are kept. Nothing but a WebSocket may leave HTTP. */
 const UPGRADES_WEB_SOCKETS: Lines = [
@@ -20,6 +22,7 @@ const UPGRADES_WEB_SOCKETS: Lines = [
 
 /** Headers, buffers and time limits of `proxy_pass`. */
 export function proxy({
+  assets,
   deadlines,
   fallback,
   priority,
@@ -48,6 +51,7 @@ export function proxy({
     given(fallback, () => TELLS_BROWSER),
     given(priority, () => TELLS_CLASS),
     given(deadlines, () => TELLS_DEADLINES),
+    when(assets !== undefined, 'proxy_set_header X-Corelane-Missing $corelane_missing;'),
     'proxy_hide_header X-Corelane-Queue-Ms;',
     'proxy_hide_header X-Corelane-Render-Ms;',
     'proxy_hide_header X-Corelane-Worker;',
@@ -56,7 +60,7 @@ export function proxy({
     'proxy_hide_header X-Corelane-Connection;',
     '',
     '# Second line: HAProxy lets none of these pass.',
-    `${words('proxy_ignore_headers', ...IGNORED, !fallback && REDIRECT)};`,
+    fallback ? `${words('proxy_ignore_headers', ...IGNORED)};` : IGNORES_REDIRECTS,
     '',
     '# HAProxy sees a request when all of its body is here, and gets rid of a response as fast as it can be written.',
     'proxy_request_buffering on;',

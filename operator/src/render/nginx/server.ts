@@ -1,8 +1,9 @@
 /** The `server` of all requests: its locations, and the one that answers pings. */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
-import { block, type Lines, MADE_BY_CORELANE, paragraphs, text, words } from '../directives.ts';
+import { block, given, type Lines, MADE_BY_CORELANE, paragraphs, text, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';
+import { ASSET_VARIABLES, assetLocations, siteAssets } from './assets.ts';
 import { errorLocations, errorPages } from './errors.ts';
 import { shellLocations } from './fallback.ts';
 import { toHaproxy } from './upstream.ts';
@@ -21,15 +22,27 @@ export function renderListenIpv6(model: DataPlaneModel): string {
   return text([MADE_BY_CORELANE, listen(model, '[::]:', 'ipv6only=on')]);
 }
 
+/** What sends a request to a worker. */
+function toWorkers(model: DataPlaneModel): Lines {
+  return [
+    block(DRAINS, 'return 418;'),
+    '# Of a pod that drains by now; beside nginx\' own "keep-alive", over which "close" prevails.',
+    'add_header Connection $upstream_http_x_corelane_connection always;',
+    toHaproxy(model),
+  ];
+}
+
 /** The block. */
 export function server(model: DataPlaneModel): Lines {
-  const { pingPath } = model;
+  const { assets, pingPath } = model;
+  const page = toWorkers(model);
   return [
     '# The entry point puts the twin of `listen` there, listen-ipv6.conf, where there is IPv6.',
     block(
       'server',
       paragraphs(
         [listen(model), 'include /tmp/listen-ipv6*.conf;', 'server_name _;'],
+        when(assets !== undefined, ASSET_VARIABLES),
         errorPages(model),
         block(
           `location = ${word(pingPath, 'ping.path')}`,
@@ -38,13 +51,8 @@ export function server(model: DataPlaneModel): Lines {
           block(DRAINS, 'add_header X-Corelane-Error draining always;', 'return 503 "draining\\n";'),
           'return 200 "ok\\n";',
         ),
-        block(
-          'location /',
-          block(DRAINS, 'return 418;'),
-          '# Of a pod that drains by now; beside nginx\' own "keep-alive", over which "close" prevails.',
-          'add_header Connection $upstream_http_x_corelane_connection always;',
-          toHaproxy(model),
-        ),
+        given(assets, siteAssets) || block('location /', page),
+        ...(assets ? assetLocations(assets, page) : []),
         [
           '# Clients are told to come back with a new connection, which leads to another pod.',
           block('location @corelane_draining', 'keepalive_timeout 0;', toHaproxy(model)),

@@ -3,7 +3,7 @@ import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { renderHaproxy } from '../../../src/render/haproxy/index.ts';
 import { renderConfig } from '../../../src/render/index.ts';
 import { dataPlaneModel } from '../../../src/render/model/index.ts';
-import { whole, word } from '../../../src/render/safe.ts';
+import { quoted, whole, word } from '../../../src/render/safe.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 
@@ -91,6 +91,23 @@ describe('config is data (I7)', () => {
       expect(() => whole(value, 'value')).toThrow(RangeError);
       expect(() => renderConfig({ ...specOf(), concurrency: value })).toThrow(RangeError);
     },
+  );
+
+  const ASSET = { path: '/a/', from: 'a', immutable: true };
+  test.each<[string, object]>([
+    ['path', { path: '/a/ { } location /b/' }],
+    ['mutable', { mutable: ['/a/b; return 200'] }],
+    ['headers', { headers: { 'X-A': '"; return 200 "' } }],
+    ['headers', { headers: { 'X-A': '$http_cookie' } }],
+    ['headers', { headers: { 'X-A "b";': 'c' } }],
+  ])('%s of assets that slipped through admission is refused: %j', (field, fields) => {
+    const spec = specOf({ assets: [ASSET] });
+    const assets = spec.assets?.map((asset) => ({ ...asset, ...fields })) as typeof spec.assets;
+    expect(() => renderConfig({ ...spec, assets })).toThrow(`assets.${field} must not appear in a configuration file`);
+  });
+
+  test.each(['a"b', 'a\\b', 'a$b', 'a\nb', 'a;b', 'a{b', ''])('%j is no quoted word', (text) =>
+    expect(() => quoted(text, 'value')).toThrow(RangeError),
   );
 
   test('ordinary words pass', () => expect(word('/a/b.c~d_e-1', 'path')).toBe('/a/b.c~d_e-1'));
