@@ -1,4 +1,4 @@
-/** `framework: NAME` for apps as the frameworks build them: all files of a page come from nginx, and it takes one slot. */
+/** `framework: NAME` for apps as the frameworks build them: all files of a page come from nginx; it takes one slot. */
 import { jest } from '@jest/globals';
 import { Pod, until } from '../../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
