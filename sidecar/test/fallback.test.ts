@@ -2,6 +2,8 @@
  * What a browser gets where there is no page for it: a static one, from which it renders by itself. Programs and
  * crawlers get the error as ever.
  */
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { type Answer, type Call, Pod, until } from '../../e2e/harness/engine/pod.ts';
@@ -31,6 +33,7 @@ function seen(answer: Answer): unknown[] {
 let fills = 0;
 /** Fills worker and queue of a pod that has one of each while `action` runs. */
 async function whileFull<T>(action: () => Promise<T>): Promise<T> {
+  await until('the worker is up', () => pod.isUp(0));
   fills += 1;
   const id = `busy-${fills}`;
   const busy = pod.get(`/?hold=1&id=${id}`);
@@ -156,14 +159,14 @@ describe('a full queue', () => {
 
   test('a pod that drains says that the connection ends', async () => {
     await whileFull(async () => {
-      await docker('exec', pod.haproxy, 'touch', '/run/corelane/draining');
+      writeFileSync(join(pod.run, 'draining'), '');
       const answer = await until('HAProxy has seen it', async () => {
         const one = await pod.get('/shop', browser());
         return one.headers.connection === 'close' ? one : undefined;
       });
       expect(seen(answer)).toEqual([200, 'queue-full', 'shell']);
     });
-    await docker('exec', pod.haproxy, 'rm', '/run/corelane/draining');
+    rmSync(join(pod.run, 'draining'));
   });
 });
 
