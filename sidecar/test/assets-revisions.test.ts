@@ -131,3 +131,22 @@ test('many at once wait for each other, and take no slot', async () => {
   expect(new Set(answers)).toEqual(new Set([200]));
   expect(begun()).toBe(before);
 });
+
+test.each([404, 420, 500, 503])('a pod of another revision that answers %d is no answer', async (status) => {
+  const two = await Fleet.start(0, SPEC);
+  try {
+    // 420 is what nginx says to itself when it has no place left.
+    const edit = (_file: string, text: string) => text.replaceAll('$corelane_file =404;', `/none =${status};`);
+    await two.add(SPEC, { options: oldFiles.options, revision: 'old', edit });
+    const pod = await two.add(SPEC, { options: newFiles.options, revision: 'new' });
+    await two.untilAllKnown();
+    const asked = 'haproxy_server_sessions_total{proxy="other-revision",server="peer"}';
+    await until('the other one was asked', async () => {
+      const { status, body } = await pod.get('/_next/static/old.js');
+      expect([status, JSON.parse(body).method]).toEqual([200, 'GET']);
+      return (await pod.metric(asked)) > 0;
+    });
+  } finally {
+    await two.stop();
+  }
+});

@@ -374,8 +374,8 @@ test('a pod that is to stop is not forgotten while files are asked for, and clos
   const leaving = await Pod.start({ ...SPEC, drain: { delay: '1s' } }, worker);
   try {
     const hooks = [leaving.haproxy, leaving.nginx].map((container) => docker('exec', container, 'corelane-drain'));
-    const readiness = async () => (await leaving.get('/readyz', { port: PORTS.health })).status;
-    await until('not ready', async () => (await readiness()) === 503);
+    const readiness = async () => (await leaving.get('/readyz', { port: PORTS.health })).body;
+    await until('it drains', async () => (await readiness()).startsWith('draining'));
     // Three times the delay, in which no page is asked for.
     for (const end = Date.now() + 3_000; Date.now() < end; ) {
       const agent = new http.Agent({ keepAlive: true });

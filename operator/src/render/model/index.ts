@@ -118,6 +118,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const replay = REPLAY[spec.replay];
   const slots = spec.workersPerPod * spec.concurrency;
   const pool = pooling(spec, slots, limits);
+  const served = assets(spec, pool);
   return {
     workers: workers(spec),
     concurrency: spec.concurrency,
@@ -132,7 +133,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     replay,
     asksWhetherBegun: isSupervised && replay.someOnlyOnce,
     quarantine: quarantine(spec),
-    hasManyVariables: [spec.fallback, spec.priority, spec.deadlines].some((part) => part !== undefined),
+    hasManyVariables: [spec.fallback, spec.priority, spec.deadlines, served].some((part) => part !== undefined),
     looksAtVisitors: looksAtVisitors(spec),
     fallback: fallback(spec),
     priority: priority(spec),
@@ -151,7 +152,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     },
     pooling: pool,
     pingPath: spec.ping.path,
-    assets: assets(spec, pool),
+    assets: served,
     webSockets: spec.webSockets.enabled,
     retryAfterSeconds: RETRY_AFTER_SECONDS,
     ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers, assets: PORTS.assets },
