@@ -3,6 +3,7 @@
  * crawlers get the error as ever.
  */
 import { rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
 import { join } from 'node:path';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
@@ -160,11 +161,14 @@ describe('a full queue', () => {
   test('a pod that drains says that the connection ends', async () => {
     await whileFull(async () => {
       writeFileSync(join(pod.run, 'draining'), '');
+      // One that would keep its connection.
+      const agent = new http.Agent({ keepAlive: true });
       const answer = await until('HAProxy has seen it', async () => {
-        const one = await pod.get('/shop', browser());
-        return one.headers.connection === 'close' ? one : undefined;
+        const one = await pod.get('/shop', browser({}, { agent }));
+        return one.headers.connection?.endsWith('close') ? one : undefined;
       });
       expect(seen(answer)).toEqual([200, 'queue-full', 'shell']);
+      agent.destroy();
     });
     rmSync(join(pod.run, 'draining'));
   });
