@@ -233,7 +233,8 @@ describe('what keeps it from starting is said, and nothing is left', () => {
   test('a program that ends again and again', async () => {
     app = new App({
       'package.json': '{ "name": "shop" }',
-      'server.js': "console.log('hello');\nthrow new Error('no database');",
+      // To the same stream as the error: an engine reads two at its leisure.
+      'server.js': "console.error('hello');\nthrow new Error('no database');",
     });
     const { said } = await failure([app.folder]);
     expect(said).toMatch(
