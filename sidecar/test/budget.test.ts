@@ -2,7 +2,6 @@
  * What clients can do to the memory and the disk of nginx, with the limits of the plan: whatever they hold, no
  * container ends, others are served, and who is turned away is told to come back (I3, I4).
  */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -10,6 +9,7 @@ import { docker, logs } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { budget } from '../../operator/src/render/model/budget.ts';
+import { NOTHING, type Pace, program, readers } from './neighbours.ts';
 import { rawConnection } from './raw.ts';
 
 const KIB = 1024;
@@ -74,30 +74,6 @@ async function onDisk(there: Pod): Promise<number> {
   return 512 * blocks.reduce((total, count) => total + count, 0);
 }
 
-/**
- * Runs a program in a worker's container: a client that is nearer than one behind a published port, which is Docker's
- * own program. Gives what ends it.
- */
-function program(there: Pod, script: string): () => Promise<void> {
-  const ends = "process.stdin.resume().on('end', () => process.exit());";
-  const command = [
-    'exec',
-    '--interactive',
-    '--env',
-    'NODE_OPTIONS=',
-    there.workers[0] ?? '',
-    'node',
-    '-e',
-    script + ends,
-  ];
-  const child = spawn('docker', command);
-  const ended = once(child, 'close');
-  return async () => {
-    child.stdin.end();
-    await ended;
-  };
-}
-
 /** `count` connections from inside of the pod, each with `bytes`, or every second one. */
 const connections = (there: Pod, count: number, bytes: string, every = 1) =>
   program(
@@ -109,34 +85,6 @@ const connections = (there: Pod, count: number, bytes: string, every = 1) =>
       socket.on('connect', () => { if (n % ${every} === 0) socket.write(${JSON.stringify(bytes)}); next(n + 50); });
       socket.on('error', () => {});
       socket.resume();
-    };
-    for (let n = 0; n < 50; n += 1) next(n);`,
-  );
-
-/** Longer than any test. */
-const NEVER_MS = 3_600_000;
-/**
- * `count` requests from another pod, of whose answers nobody reads more than the beginning, or 64 KiB in each pause.
- */
-const unread = async (there: Pod, from: Pod, count: number, bytes: string, pauseMs = NEVER_MS) =>
-  program(
-    from,
-    // Who reads 64 KiB at once, after a while without CPU, gets a window of more than 1 MB from Linux
-    // (tcp_rcv_space_adjust), into which a whole page goes: nobody would wait for that client.
-    `const net = require('node:net');
-    const next = (n) => {
-      if (n >= ${count}) return;
-      let isFirst = true;
-      const callback = () => {
-        if (isFirst) next(n + 50);
-        isFirst = false;
-        setTimeout(() => socket.resume(), ${pauseMs}).unref();
-        return false;
-      };
-      const buffer = Buffer.alloc(${pauseMs === NEVER_MS ? KIB : 64 * KIB});
-      const socket = net.connect({ host: '${await there.address()}', port: ${PORTS.http}, onread: { buffer, callback } });
-      socket.on('connect', () => socket.write(${JSON.stringify(bytes)}));
-      socket.on('error', () => {});
     };
     for (let n = 0; n < 50; n += 1) next(n);`,
   );
@@ -244,7 +192,7 @@ test('250 clients that do not read a page of 1 MiB', async () => {
 });
 
 test('of a response that nobody reads the kernel keeps as much as is in the budget', async () => {
-  const stop = await unread(small, pod, 4, `GET /?id=kept&size=${800 * KIB} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  const stop = await readers(small, pod, 4, `/?id=kept&size=${800 * KIB}`, NOTHING);
   await until('all are rendered', () => small.events({ event: 'end', id: 'kept' }).length === 4);
   // Bytes that were sent and not acknowledged, or wait to be sent: the first of the two columns tx_queue:rx_queue.
   const kept = (await docker('exec', small.nginx, 'cat', '/proc/net/tcp'))
@@ -259,8 +207,7 @@ test('of a response that nobody reads the kernel keeps as much as is in the budg
 
 test('more clients that do not read than there are places: they make room', async () => {
   const { requests } = budget(small.spec);
-  const page = `GET /?id=many-unread&size=${800 * KIB} HTTP/1.1\r\nHost: a\r\n\r\n`;
-  const stop = await unread(small, pod, 2 * requests, page);
+  const stop = await readers(small, pod, 2 * requests, `/?id=many-unread&size=${800 * KIB}`, NOTHING);
   await until('all are rendered', () => small.events({ event: 'end', id: 'many-unread' }).length === 2 * requests);
   await expectUnharmed(small);
   const cut = await until('it is logged', async () =>
@@ -296,21 +243,15 @@ test('bodies of just under the limit, on more connections than the disk is for',
   await expectUnharmed(small);
 });
 
-const SLOW_READERS = [
-  ['does not read', NEVER_MS],
-  ['slowly reads', 100],
-] as const;
+const SLOW_READERS: [how: string, pace: Pace][] = [
+  ['does not read', NOTHING],
+  ['slowly reads', { bytes: 64 * KIB, pauseMs: 100 }],
+];
 test.each(SLOW_READERS)(
   'a client that %s a page beyond its share of the disk gives its worker back',
-  async (_how, pauseMs) => {
-    const id = `held-${pauseMs}`;
-    const stop = await unread(
-      small,
-      pod,
-      1,
-      `GET /?id=${id}&size=${30_000 * KIB} HTTP/1.1\r\nHost: a\r\n\r\n`,
-      pauseMs,
-    );
+  async (_how, pace) => {
+    const id = `held-${pace.pauseMs}`;
+    const stop = await readers(small, pod, 1, `/?id=${id}&size=${30_000 * KIB}`, pace);
     await until('it is being rendered', () => small.events({ event: 'begin', id })[0]);
     // It holds the only worker.
     expect((await small.get('/?id=behind')).status).toBe(200);

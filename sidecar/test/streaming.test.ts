@@ -2,13 +2,13 @@
  * What a worker writes is at its client before it writes more, and a client that is slow holds no worker all the same
  * (I4).
  */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { budget } from '../../operator/src/render/model/budget.ts';
+import { NOTHING, readers, TEN_KB_PER_SECOND } from './neighbours.ts';
 import { rawConnection } from './raw.ts';
 import { inSteps, openStream, STREAMS } from './stream.ts';
 
@@ -150,51 +150,20 @@ test('a piece with a broken chunk after it is cut off there', async () => {
   expect([await stream.ended, stream.bytes()]).toEqual([false, 5]);
 });
 
-/** Sends a request from another pod: a client that is nearer than one behind a published port. */
-async function readers(there: Pod, from: Pod, count: number, path: string, bytes: number, pauseMs: number) {
-  const script = `const net = require('node:net');
-    const next = (n) => {
-      if (n >= ${count}) return;
-      let isFirst = true;
-      const callback = () => {
-        if (isFirst) next(n + 50);
-        isFirst = false;
-        setTimeout(() => socket.resume(), ${pauseMs}).unref();
-        return false;
-      };
-      const onread = { buffer: Buffer.alloc(${bytes}), callback };
-      const socket = net.connect({ host: '${await there.address()}', port: ${PORTS.http}, onread });
-      socket.on('connect', () => socket.write(${JSON.stringify(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)}));
-      socket.on('error', () => {});
-    };
-    for (let n = 0; n < 50; n += 1) next(n);
-    process.stdin.resume().on('end', () => process.exit());`;
-  const options = ['--interactive', '--env', 'NODE_OPTIONS=', from.workers[0] ?? ''];
-  const child = spawn('docker', ['exec', ...options, 'node', '-e', script]);
-  const closed = once(child, 'close');
-  return async () => {
-    child.stdin.end();
-    await closed;
-  };
-}
-const NEVER_MS = 3_600_000;
-
 /** Lines of the access log about the requests with this name; undefined if there are none. */
 async function logged(pod: Pod, id: string): Promise<Record<string, unknown>[] | undefined> {
   const lines = (await pod.accessLog()).filter(({ uri }) => String(uri).startsWith(`/?id=${id}&`));
   return lines.length > 0 ? lines : undefined;
 }
 
-const TEN_KB_PER_SECOND = [KIB, 100] as const;
-const NOTHING = [KIB, NEVER_MS] as const;
 test.each([
   ['200 of 10 kB/s, writes of 4 kB', 200, ['writes:256x4096'], TEN_KB_PER_SECOND],
   ['200 of 10 kB/s, one chunk', 200, ['write:1048576'], TEN_KB_PER_SECOND],
   // And more than the kernels of both ends keep.
   ['two of nothing, single bytes', 2, ['writes:200000x1', 'write:1048576'], NOTHING],
-])('readers hold no worker, however a page is written: %s', async (name, count, steps, [bytes, pauseMs]) => {
+])('readers hold no worker, however a page is written: %s', async (name, count, steps, pace) => {
   const id = name.replace(/[^a-z0-9]/g, '');
-  const stop = await readers(auto, never, count, inSteps(id, steps), bytes, pauseMs);
+  const stop = await readers(auto, never, count, inSteps(id, steps), pace);
   await until('all are rendered', () => auto.events({ event: 'end', id }).length === count, 60_000);
   const sessions = 'haproxy_backend_current_sessions{proxy="workers"}';
   await until('HAProxy has none', async () => (await auto.metric(sessions)) === 0);
@@ -213,7 +182,7 @@ test('a stream lasts for as long as it says something, and no longer when its cl
 });
 
 test('a client that stops reading a stream that goes on is cut off, and holds no worker', async () => {
-  const stop = await readers(brief, never, 1, inSteps('unread', ['paced:100000x8192@20']), KIB, NEVER_MS);
+  const stop = await readers(brief, never, 1, inSteps('unread', ['paced:100000x8192@20']), NOTHING);
   await until('the worker is free', () => brief.events({ event: 'end', id: 'unread' })[0]);
   const [cut] = await until('it is logged', () => logged(brief, 'unread'));
   expect(cut).toMatchObject({ status: 200, error: 'response-too-slow' });
@@ -224,10 +193,10 @@ test('a stream that was quiet keeps its place before those whose clients are slo
   const { requests } = budget(few.spec);
   // 10 s: with these its client would be the slowest, at 100 kB/s.
   const steps = ['paced:20x10@500', 'hold:burst', `write:${4096 * KIB}`, 'hold:quiet-end'];
-  const stop = await readers(few, never, 1, inSteps('quiet', steps), 10 * KIB, 100);
+  const stop = await readers(few, never, 1, inSteps('quiet', steps), { bytes: 10 * KIB, pauseMs: 100 });
   await until('it has been quiet', () => few.events({ event: 'hold', id: 'burst' })[0]);
   const page = inSteps('slower', [`write:${4096 * KIB}`]);
-  const stopOthers = await readers(few, never, requests - 1, page, 6 * KIB, 100);
+  const stopOthers = await readers(few, never, requests - 1, page, { bytes: 6 * KIB, pauseMs: 100 });
   await until('all places are taken', () => few.events({ event: 'end', id: 'slower' }).length === requests - 1);
   few.release('burst');
   await until('it writes', () => few.events({ event: 'hold', id: 'quiet-end' })[0]);
