@@ -290,6 +290,11 @@ test('nobody keeps a 404 of a file that may be there in a moment; other answers 
   expect((await cache('/fonts/missing.js?status=404')).headers['cache-control']).toBe('public, max-age=60');
 });
 
+test('no client says that a file is missing: what may be kept of another 404 is the word of the application', async () => {
+  const { status, headers } = await pod.get('/?status=404', { headers: { 'x-corelane-missing': '1' } });
+  expect([status, headers['cache-control']]).toEqual([404, undefined]);
+});
+
 test('10,000 requests for files that are not there: a slot each, or none where nginx says so', async () => {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 50 });
   const before = pod.events({ event: 'begin' }).length;
