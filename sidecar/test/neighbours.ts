@@ -8,7 +8,7 @@ import type { Pod } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 
 /** A pause longer than any test. */
-export const NEVER_MS = 3_600_000;
+const NEVER_MS = 3_600_000;
 const KIB = 1024;
 
 /** How much a client reads at a time, and how long it then pauses. */
