@@ -23,13 +23,19 @@ export function inSteps(id: string, steps: string[], more = ''): string {
   return `/?id=${id}${steps.map((step) => `&step=${encodeURIComponent(step)}`).join('')}${more}`;
 }
 
-/** Begins with a request, and gives what comes once its head is here. */
-export function openStream(pod: Pod, path: string, { paused = false } = {}): Promise<Stream> {
+/**
+ * Begins with a request, and gives what comes once its head is here. `paused`: until `resume`. `slow`: with a pause after
+ * each piece, so that nginx always has more to send than the connection takes.
+ */
+export function openStream(pod: Pod, path: string, { paused = false, slow = false } = {}): Promise<Stream> {
   return new Promise((resolve, reject) => {
     const request = http.get({ host: '127.0.0.1', port: pod.port(PORTS.http), path, agent: false }, (response) => {
       let bytes = 0;
       response.on('data', (chunk) => {
         bytes += chunk.length;
+        if (!slow) return;
+        response.pause();
+        setTimeout(() => response.resume(), 1);
       });
       if (paused) response.pause();
       response.on('error', () => {}); // cut off

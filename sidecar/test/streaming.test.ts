@@ -48,7 +48,8 @@ test.each([300, 16_500, 20_000])('a shell of %d bytes comes whole before the wor
 test('shells beyond what sockets hold come whole', async () => {
   for (let n = 0; n < 40; n += 1) {
     const [id, bytes] = [`large-${n}`, 600_000 + 1_111 * n];
-    const stream = await openStream(auto, inSteps(id, [`write:${bytes}`, `hold:${id}-end`]), { paused: true });
+    const path = inSteps(id, [`write:${bytes}`, `hold:${id}-end`]);
+    const stream = await openStream(auto, path, { paused: true, slow: true });
     await until('it is written', () => auto.events({ event: 'hold', id: `${id}-end` })[0]);
     stream.resume();
     await until(`${bytes} bytes are here`, () => stream.bytes() === bytes);
