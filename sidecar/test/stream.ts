@@ -24,18 +24,18 @@ export function inSteps(id: string, steps: string[], more = ''): string {
 }
 
 /**
- * Begins with a request, and gives what comes once its head is here. `paused`: until `resume`. `slow`: with a pause after
- * each piece, so that nginx always has more to send than the connection takes.
+ * Begins with a request, and gives what comes once its head is here. `paused`: until `resume`. `direct`: not by the
+ * published port, where Docker's own program takes what nginx writes.
  */
-export function openStream(pod: Pod, path: string, { paused = false, slow = false } = {}): Promise<Stream> {
+export async function openStream(pod: Pod, path: string, { paused = false, direct = false } = {}): Promise<Stream> {
+  const to = direct
+    ? { host: await pod.address(), port: PORTS.http }
+    : { host: '127.0.0.1', port: pod.port(PORTS.http) };
   return new Promise((resolve, reject) => {
-    const request = http.get({ host: '127.0.0.1', port: pod.port(PORTS.http), path, agent: false }, (response) => {
+    const request = http.get({ ...to, path, agent: false }, (response) => {
       let bytes = 0;
       response.on('data', (chunk) => {
         bytes += chunk.length;
-        if (!slow) return;
-        response.pause();
-        setTimeout(() => response.resume(), 1);
       });
       if (paused) response.pause();
       response.on('error', () => {}); // cut off
