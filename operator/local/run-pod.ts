@@ -56,7 +56,13 @@ export class RunPod extends LocalPod {
   readonly #workerOptions: string[];
 
   constructor(engine: Engine, { name, service, workerOptions, ...options }: RunPodOptions) {
-    super(engine, service.spec, { shell: service.shell, ...options });
+    const { forwarded } = service.spec;
+    // Clients come straight from this machine.
+    super(
+      engine,
+      { ...service.spec, forwarded: { ...forwarded, proxyProtocol: false } },
+      { shell: service.shell, ...options },
+    );
     this.name = name;
     this.#service = service;
     this.#workerOptions = workerOptions;

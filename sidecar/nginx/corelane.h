@@ -23,6 +23,8 @@ typedef struct {
   /* How long a client may hold a worker with a response of which there is no more room on disk. */
   ngx_msec_t worker_held_max;
   ngx_uint_t streaming;
+  /* Address ranges (ngx_cidr_t) of those whose PROXY header is believed. */
+  ngx_array_t *balancers;
 } corelane_conf_t;
 
 /* Of an upstream: what nginx would call for each request. */
@@ -44,6 +46,7 @@ typedef struct {
   corelane_handler_pt reinit_request;
   ngx_int_t (*input_filter_init)(void *data);
   ngx_event_pipe_input_filter_pt input_filter;
+  ngx_event_pipe_output_filter_pt output_filter;
   ngx_http_event_handler_pt write_event_handler;
   /* Interim responses that may still come. */
   ngx_uint_t interim_left;
@@ -56,6 +59,17 @@ typedef struct {
 } corelane_ctx_t;
 
 extern ngx_module_t ngx_http_corelane_module;
+
+/* For a new connection: waits for its PROXY header, if there is to be one. */
+void corelane_expect_proxy_header(ngx_connection_t *c);
+/* corelane_balancer RANGE; */
+char *corelane_set_balancer(ngx_conf_t *cf, ngx_command_t *command, void *data);
+
+/* What HAProxy does not take of a target is percent-encoded. */
+ngx_int_t corelane_encode_target(ngx_http_request_t *r);
+
+/* Refuses a head that is too large for HAProxy. */
+ngx_int_t corelane_check_size(ngx_http_request_t *r);
 
 /* Gives a request a place, if need be that of the slowest client, or refuses it. */
 ngx_int_t corelane_take_place(ngx_http_request_t *r);
@@ -75,6 +89,8 @@ void corelane_init_interim(ngx_http_request_t *r, corelane_ctx_t *ctx);
 
 /* Lets the response go out as it comes. */
 void corelane_init_streaming(ngx_http_request_t *r, corelane_ctx_t *ctx);
+/* Leaves alone what says that nobody may transform it: nginx' gzip does not look. */
+void corelane_mind_no_transform(ngx_http_request_t *r);
 /* The head of its response is here. */
 void corelane_note_head(ngx_http_request_t *r, corelane_ctx_t *ctx);
 /* $corelane_first_byte_ms: first_byte_ms of the request; null if it had no response of HAProxy. */

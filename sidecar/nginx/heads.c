@@ -80,4 +80,5 @@ void corelane_init_connection(ngx_connection_t *c) {
     make_room(cycle);
   }
   ngx_http_init_connection(c);
+  corelane_expect_proxy_header(c);
 }

@@ -45,6 +45,7 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
     u->process_header = process_header;
     if (rc == NGX_OK && !is_interim(u->headers_in.status_n)) {
       corelane_note_head(r, ctx);
+      corelane_mind_no_transform(r);
       return NGX_OK;
     }
     if (rc != NGX_OK) {

@@ -13,7 +13,8 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->body_memory = NGX_CONF_UNSET_SIZE;
   conf->worker_held_max = NGX_CONF_UNSET_MSEC;
   conf->streaming = NGX_CONF_UNSET_UINT;
-  return conf;
+  conf->balancers = ngx_array_create(cf->pool, 8, sizeof(ngx_cidr_t));
+  return conf->balancers == NULL ? NULL : conf;
 }
 
 static char *init_conf(ngx_conf_t *cf, void *data) {
@@ -63,14 +64,24 @@ static void wrap_upstreams(ngx_conf_t *cf) {
   }
 }
 
-static ngx_int_t install(ngx_conf_t *cf) {
+static ngx_int_t add_handler(ngx_conf_t *cf, ngx_http_phases phase, ngx_http_handler_pt handle) {
   ngx_http_core_main_conf_t *core = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
-  ngx_http_handler_pt *handler = ngx_array_push(&core->phases[NGX_HTTP_PREACCESS_PHASE].handlers);
+  ngx_http_handler_pt *handler = ngx_array_push(&core->phases[phase].handlers);
 
   if (handler == NULL) {
     return NGX_ERROR;
   }
-  *handler = corelane_take_place;
+  *handler = handle;
+  return NGX_OK;
+}
+
+static ngx_int_t install(ngx_conf_t *cf) {
+  if (add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_encode_target) != NGX_OK
+      || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_take_place) != NGX_OK
+      /* What comes later here nginx calls first. */
+      || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_check_size) != NGX_OK) {
+    return NGX_ERROR;
+  }
   wrap_upstreams(cf);
   return NGX_OK;
 }
@@ -105,6 +116,7 @@ static ngx_command_t commands[] = {
     DIRECTIVE("large_bodies", ngx_conf_set_num_slot, large_bodies_max, NULL),
     DIRECTIVE("body_memory", ngx_conf_set_size_slot, body_memory, NULL),
     DIRECTIVE("worker_held_max", ngx_conf_set_msec_slot, worker_held_max, NULL),
+    DIRECTIVE("balancer", corelane_set_balancer, balancers, NULL),
     DIRECTIVE("streaming", ngx_conf_set_enum_slot, streaming, streaming),
     ngx_null_command,
 };

@@ -41,6 +41,33 @@ static void begin_turn(corelane_ctx_t *ctx, ngx_event_pipe_t *p) {
   }
 }
 
+/* A filter that compresses keeps what it has until it is told to flush. */
+static void flush_last(ngx_event_pipe_t *p) {
+  ngx_chain_t *last;
+
+  if (p->in != NULL) {
+    /* It points to where the next link is to be put. */
+    last = (ngx_chain_t *) ((u_char *) p->last_in - offsetof(ngx_chain_t, next));
+    last->buf->flush = 1;
+  }
+}
+
+static ngx_uint_t ends_in_file(ngx_chain_t *chain) {
+  for (; chain != NULL && chain->next != NULL; chain = chain->next) /* void */;
+  return chain != NULL && !ngx_buf_in_memory(chain->buf) && !ngx_buf_special(chain->buf);
+}
+
+/* What comes from the file has lost the mark, and no more is on its way. */
+static ngx_int_t output_filter(void *data, ngx_chain_t *chain) {
+  ngx_http_request_t *r = data;
+  corelane_ctx_t *ctx = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
+  ngx_event_pipe_t *p = r->upstream->pipe;
+  ngx_uint_t flush = ends_in_file(chain) && p->in == NULL && p->out == NULL;
+  ngx_int_t rc = ctx->output_filter(data, chain);
+
+  return rc != NGX_ERROR && flush ? ngx_http_send_special(r, NGX_HTTP_FLUSH) : rc;
+}
+
 static ngx_int_t input_filter(ngx_event_pipe_t *p, ngx_buf_t *buf) {
   ngx_http_request_t *r = p->input_ctx;
   corelane_ctx_t *ctx = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
@@ -54,6 +81,9 @@ static ngx_int_t input_filter(ngx_event_pipe_t *p, ngx_buf_t *buf) {
   /* The filter of the proxy module counts by it. */
   p->length = ctx->wanted;
   rc = ctx->input_filter(p, buf);
+  if (ctx->streams) {
+    flush_last(p);
+  }
   want_any_byte(ctx, p);
   return rc;
 }
@@ -81,6 +111,8 @@ static ngx_int_t input_filter_init(void *data) {
   if (!ctx->streams) {
     return NGX_OK;
   }
+  ctx->output_filter = p->output_filter;
+  p->output_filter = output_filter;
   /* Else a small piece waits until the client has acknowledged the one before (Nagle). */
   if (ngx_tcp_nodelay(r->connection) != NGX_OK) {
     return NGX_ERROR;

@@ -100,7 +100,7 @@ export class Pod extends LocalPod {
       await pod.startProxies();
       if (workers) await pod.startWorkers(worker);
       if (workers) await until('ready', () => pod.isReady());
-      await pod.untilServing();
+      if (!pod.spec.forwarded.proxyProtocol) await pod.untilServing();
     } catch (error) {
       await pod.stop();
       throw error;

@@ -7,6 +7,7 @@ import { WORKERS_PER_POD_MAX } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
 import { scaling } from './scaling.ts';
 import { assets, framework } from './spec/assets.ts';
+import { compression } from './spec/compression.ts';
 import { deadlines } from './spec/deadlines.ts';
 import { fallback } from './spec/fallback.ts';
 import { podTemplate } from './spec/pod-template.ts';
@@ -61,6 +62,7 @@ export const specShape = z.strictObject({
     ),
   buffering,
   streaming,
+  compression,
   forwarded,
   ping,
   framework,

@@ -31,6 +31,7 @@ const NO_TOKEN_VOLUME = `${VOLUME_PREFIX}no-token`;
 const TOKEN_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
 /** nginx' log and what it buffers on an ordinary day. */
 const DISK_REQUEST = '64Mi';
+const AT_START = { periodSeconds: 1, failureThreshold: 30 };
 /** User and group of the image. Numeric, because kubelet must see that it is not root. */
 const USER_ID = 10_001;
 
@@ -121,7 +122,7 @@ export function proxyContainers(
         { name: 'stats', containerPort: PORTS.stats, protocol: 'TCP' },
         { name: 'peers', containerPort: PORTS.peers, protocol: 'TCP' },
       ],
-      startupProbe: probe('/livez', { periodSeconds: 1, failureThreshold: 30 }),
+      startupProbe: probe('/livez', AT_START),
       livenessProbe: probe('/livez', { periodSeconds: 5, failureThreshold: 6 }),
       readinessProbe: probe('/readyz', { periodSeconds: 1, failureThreshold: 2 }),
     },
@@ -133,7 +134,10 @@ export function proxyContainers(
       ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
       // By HTTP: the port is open before nginx is there, the entry point holds it. Not by exec, which costs a process
       // of the container's engine each time, when a node that starts pods has the least to spare.
-      startupProbe: probe(spec.ping.path, { periodSeconds: 1, failureThreshold: 30 }, PORTS.http),
+      startupProbe: spec.forwarded.proxyProtocol
+        ? // kubelet does not speak the PROXY protocol.
+          { exec: { command: ['test', '-e', '/tmp/nginx.pid'] }, timeoutSeconds: 2, ...AT_START }
+        : probe(spec.ping.path, AT_START, PORTS.http),
       livenessProbe: { ...tcpProbe(PORTS.http), periodSeconds: 5, failureThreshold: 6 },
     },
   ];

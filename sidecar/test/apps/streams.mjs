@@ -3,14 +3,17 @@
  * names its steps, in order, as step=NAME:VALUE:
  *   head           send the head
  *   write:N        write N bytes at once: one chunk
+ *   noise:N        the same, of bytes that nobody can compress
  *   writes:NxM     N writes of M bytes, each in a turn of the event loop of its own
  *   paced:NxM@MS   the same, a pause of MS after each
  *   hold:NAME      wait until the test releases NAME
  *   raw:BASE64     bytes for the connection itself, instead of what Node.js would send
  *   trailer:TEXT   a trailer
  *   destroy        end the connection
- * With length=N the response has a Content-Length; with unframed=1 it ends with its connection.
+ * With length=N the response has a Content-Length, with header=NAME:VALUE that header; with unframed=1 it ends with its
+ * connection.
  */
+import { randomBytes } from 'node:crypto';
 import { appendFileSync, existsSync } from 'node:fs';
 import http from 'node:http';
 import { setImmediate, setTimeout } from 'node:timers/promises';
@@ -41,6 +44,7 @@ async function writeMany(response, value, pause) {
 const STEPS = {
   head: (response) => response.flushHeaders(),
   write: (response, bytes) => response.write('x'.repeat(Number(bytes))),
+  noise: (response, bytes) => response.write(randomBytes(Number(bytes))),
   writes: (response, value) => writeMany(response, value, setImmediate),
   paced(response, value) {
     const [writes, pauseMs] = value.split('@');
@@ -59,6 +63,7 @@ const server = http.createServer(async (request, response) => {
   note({ event: 'begin', id, port: request.socket.remotePort });
   response.on('close', () => note({ event: 'end', id }));
   if (searchParams.has('length')) response.setHeader('content-length', searchParams.get('length'));
+  for (const header of searchParams.getAll('header')) response.appendHeader(...header.split(':'));
   if (searchParams.has('unframed')) response.removeHeader('transfer-encoding');
   if (steps.some(([name]) => name === 'trailer')) response.setHeader('trailer', 'x-trailer');
   for (const [name, value] of steps) await STEPS[name](response, value);

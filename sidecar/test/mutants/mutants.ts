@@ -8,6 +8,7 @@ import { lua } from './drain.ts';
 import { scripts } from './drain-hook.ts';
 import { entrypoint } from './entrypoint.ts';
 import { fallback } from './fallback.ts';
+import { front } from './front.ts';
 import { guarded } from './guarded.ts';
 import { haproxy } from './haproxy.ts';
 import type { Mutant } from './mutant.ts';
@@ -24,6 +25,7 @@ export const mutants: Mutant[] = [
   ...doors,
   ...nginx,
   ...streaming,
+  ...front,
   ...fallback,
   ...overload,
   ...assets,

@@ -45,6 +45,7 @@ const configs = (['Safe', 'Always'] as const).map((replay) =>
       webSockets: { enabled: replay === 'Always' },
       limits: { perClient: { requests: 10 } },
       ...(replay === 'Always' && { assets: ASSETS, fallback: { html: 'shell' }, priority: {}, deadlines: {} }),
+      compression: { enabled: replay === 'Always' },
     }),
   ),
 );

@@ -72,6 +72,12 @@ export const forwarded = z
       .describe(
         'Address ranges of the proxies in front (ingress, load balancer, CDN) whose X-Forwarded-* and X-Real-IP are believed. What anybody else sends of these is replaced by what nginx itself knows. Private ranges unless given. docs/edge.md says which headers, and what a worker gets.',
       ),
+    proxyProtocol: z
+      .boolean()
+      .default(false)
+      .describe(
+        'Whether each connection must begin with a header of the PROXY protocol, version 1 or 2, as load balancers send it that pass bytes on. If it comes from a range in forwarded.trust, the address in it takes the place of the address of the connection. Who has no such header is closed. See docs/edge.md.',
+      ),
   })
   .prefault({})
   .describe('Who the client is.');

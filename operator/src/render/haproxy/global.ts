@@ -7,6 +7,9 @@ import type { Quarantine } from '../model/quarantine.ts';
 import { ms, whole } from '../safe.ts';
 import { TIMED_ENTRANCE } from './deadlines.ts';
 
+/** In a buffer of 16 KiB, a shortest one being "a:", CR and LF. */
+const HEADERS_IN_BUFFER_MAX = 4096;
+
 /** The key of the RenderService, as the pod mounts it. */
 const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
@@ -21,6 +24,8 @@ export function global(model: DataPlaneModel): Lines {
     '# a fixed maxconn would keep it from starting. Without a bound it would fill memory where the limit is 10^9.',
     `fd-hard-limit ${whole(limits.haproxyFiles, 'open files')}`,
     `hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}`,
+    '# What a head may have is bounded by its bytes (15 kB) alone: no more than this are in them.',
+    `tune.http.maxhdr ${whole(HEADERS_IN_BUFFER_MAX, 'headers')}`,
     'log stdout format raw daemon notice',
     `stats socket ${RUN_MOUNT_PATH}/haproxy.sock mode 600 level admin`,
     '# The entry point sets it: addresses from which kubelet may come.',

@@ -5,6 +5,7 @@
 import { BODIES_SHARE } from '../../api/disk.ts';
 import { quantityOf, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
+import { compressionBytes } from './compression.ts';
 
 const KIB = 1024;
 const MIB = 1024 ** 2;
@@ -17,6 +18,8 @@ const USABLE = 0.9;
 const NGINX_FIXED_BYTES = 16 * MIB;
 /** A head that never ends: first buffer, two large ones, pools. An idle connection costs 0.6 kB. */
 const HEAD_BYTES = 22 * KIB;
+/** Lines of a head. Browsers send twenty or so, and a chain of proxies adds as many. */
+const HEADER_LINES = 256;
 /** Part of nginx' memory that is for connections; the rest is for what requests buffer. */
 const CONNECTIONS_SHARE = 0.75;
 /** Of a request beside what it buffers: the head of the response, the connection to HAProxy, pools. */
@@ -46,6 +49,8 @@ export interface Budget {
   nginxConnections: number;
   /** Open files of HAProxy, two for each connection. */
   haproxyFiles: number;
+  /** Lines of the head of a request. */
+  headerLines: number;
   /** Requests that nginx may have at a time, from the end of the head to the last byte of the response. */
   requests: number;
   /** Of these with a body. */
@@ -67,7 +72,11 @@ export function budget(spec: RenderServiceSpec): Budget {
   const { sidecar, buffering, limits } = spec;
   const memory = usable(sidecar.nginx.memoryLimit, NGINX_FIXED_BYTES);
   const requestBytes =
-    sizeBytes(buffering.request.memory) + sizeBytes(buffering.response.memory) + REQUEST_BYTES + 2 * SEND_BUFFER_BYTES;
+    sizeBytes(buffering.request.memory) +
+    sizeBytes(buffering.response.memory) +
+    compressionBytes(spec) +
+    REQUEST_BYTES +
+    2 * SEND_BUFFER_BYTES;
   const requests = within(((1 - CONNECTIONS_SHARE) * memory) / requestBytes, REQUESTS);
   const bodies = Math.floor(WITH_BODY_SHARE * requests);
   const disk = quantityOf(sidecar.nginx.ephemeralStorageLimit);
@@ -77,6 +86,7 @@ export function budget(spec: RenderServiceSpec): Budget {
     nginxConnections: within((CONNECTIONS_SHARE * memory) / HEAD_BYTES, CONNECTIONS),
     haproxyFiles:
       2 * within(usable(sidecar.haproxy.memoryLimit, HAPROXY_FIXED_BYTES) / HAPROXY_REQUEST_BYTES, CONNECTIONS),
+    headerLines: HEADER_LINES,
     requests,
     bodies,
     largeBodies: Math.min(bodies, Math.max(1, onDisk)),

@@ -8,6 +8,7 @@ import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import { type Assets, assets } from './assets.ts';
 import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
+import { type Compression, compression } from './compression.ts';
 import { type Deadlines, deadlines } from './deadlines.ts';
 import { type Doors, doors } from './doors.ts';
 import { type Fallback, fallback } from './fallback.ts';
@@ -67,8 +68,12 @@ export interface DataPlaneModel {
   body: { sizeBytesMax: number; memoryBytes: number };
   response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
   streaming: Streaming;
+  /** Undefined if nginx compresses nothing. */
+  compression?: Compression;
   /** Address ranges of proxies in front. */
   trusted: string[];
+  /** Whether each connection begins with a PROXY header. */
+  proxyProtocol: boolean;
   drain: { delayMs: number; acceptMsMax: number; timeoutMs: number };
   /** Undefined if pods do not even look at each other. */
   pooling?: Pooling;
@@ -144,7 +149,9 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     },
     response: response(spec, limits),
     streaming: streaming(spec),
+    compression: compression(spec),
     trusted: spec.forwarded.trust,
+    proxyProtocol: spec.forwarded.proxyProtocol,
     drain: {
       delayMs: durationMs(spec.drain.delay),
       acceptMsMax: drainAcceptMsMax(spec.drain),

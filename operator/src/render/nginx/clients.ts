@@ -1,13 +1,18 @@
 /** Who the client is, and what a worker gets to know of it. What a proxy says counts if its address is trusted. */
-import { block, type Lines } from '../directives.ts';
+import { block, type Lines, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { word } from '../safe.ts';
 import { HOST } from './hosts.ts';
 
 /** The real address, and what is sent on as X-Forwarded-For, -Proto and -Host. */
-export function clients({ trusted }: DataPlaneModel): Lines {
+export function clients({ proxyProtocol, trusted }: DataPlaneModel): Lines {
   const ranges = trusted.map((range) => word(range, 'forwarded.trust'));
   return [
+    when(
+      proxyProtocol,
+      "# Our module: for these a connection's address is the one in its PROXY header, before anybody looks at it.",
+      ranges.map((range) => `corelane_balancer ${range};`),
+    ),
     "# $remote_addr is from here on the last address in X-Forwarded-For that is no trusted proxy's; $realip_remote_addr is the other",
     '# end of the connection.',
     ranges.map((range) => `set_real_ip_from ${range};`),

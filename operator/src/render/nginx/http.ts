@@ -4,14 +4,15 @@ import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole } from '../safe.ts';
 
 /** Directives of `http` itself. */
-export function http({ body, timeouts }: DataPlaneModel): Lines {
+export function http({ body, limits, timeouts }: DataPlaneModel): Lines {
   return [
     'server_tokens off;',
     'absolute_redirect off;',
     'default_type application/octet-stream;',
     'reset_timedout_connection on;',
-    '# HAProxy takes 15 kB.',
+    '# HAProxy takes 15 kB. Each line costs memory beside its bytes, and one of them may be three bytes.',
     'large_client_header_buffers 2 8k;',
+    `max_headers ${whole(limits.headerLines, 'header lines')};`,
     '# What is on disk needs no memory on its way.',
     'sendfile on;',
     '',

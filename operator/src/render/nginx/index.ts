@@ -3,6 +3,7 @@ import { block, given, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { assetMaps, LATE_ASSETS_FORMAT, OTHER_REVISIONS, peersAssets } from './assets.ts';
 import { clients } from './clients.ts';
+import { compressed } from './compression.ts';
 import { deadlineMaps } from './deadlines.ts';
 import { browsers } from './fallback.ts';
 import { HOSTS } from './hosts.ts';
@@ -27,6 +28,7 @@ const MANY_VARIABLES = ['variables_hash_max_size 4096;', 'variables_hash_bucket_
 export function renderNginx(model: DataPlaneModel): string {
   const sections = [
     http(model),
+    given(model.compression, compressed),
     VARIABLES,
     clients(model),
     HOSTS,

@@ -12,9 +12,9 @@ import { toHaproxy } from './upstream.ts';
 const DRAINS = `if (-f ${RUN_MOUNT_PATH}/draining)`;
 
 /** Directive `listen` for one family: of an `address` with its colon, or of IPv4. */
-function listen({ limits, ports }: DataPlaneModel, address = '', ...further: string[]): string {
+function listen({ limits, ports, proxyProtocol }: DataPlaneModel, address = '', ...further: string[]): string {
   const sendBuffer = `sndbuf=${whole(limits.sendBufferBytes, 'send buffer')}`;
-  return `${words(`listen ${address}${whole(ports.http, 'port')} default_server backlog=4096`, sendBuffer, ...further)};`;
+  return `${words(`listen ${address}${whole(ports.http, 'port')} default_server backlog=4096`, sendBuffer, proxyProtocol && 'proxy_protocol', ...further)};`;
 }
 
 /** File listen-ipv6.conf: in nginx.conf it would be fatal where the kernel has no IPv6. */

@@ -1,0 +1,27 @@
+/*
+ * How large the head of a request may be. HAProxy, which has 15 kB for it, answers 400 without saying whose error it
+ * is.
+ */
+#include "corelane.h"
+
+/* What the proxies add takes less than the rest of the 15 kB. */
+#define BYTES_MAX (14 * 1024)
+/* Of each header beside name and value, as HAProxy keeps it. */
+#define HEADER_BYTES 8
+/* error_page leads it to "bad-request". */
+#define TOO_LARGE 419
+
+ngx_int_t corelane_check_size(ngx_http_request_t *r) {
+  size_t bytes = r->method_name.len + r->unparsed_uri.len;
+  ngx_list_part_t *part;
+  ngx_table_elt_t *headers;
+  ngx_uint_t i;
+
+  for (part = &r->headers_in.headers.part; part != NULL; part = part->next) {
+    headers = part->elts;
+    for (i = 0; i < part->nelts; i++) {
+      bytes += headers[i].key.len + headers[i].value.len + HEADER_BYTES;
+    }
+  }
+  return bytes > BYTES_MAX ? TOO_LARGE : NGX_DECLINED;
+}
