@@ -125,7 +125,8 @@ export class Pod extends LocalPod {
 
   /** Everything that the workers have noted so far, in order. */
   events(filter: Partial<WorkerEvent> = {}): WorkerEvent[] {
-    const lines = existsSync(this.notesFile) ? readFileSync(this.notesFile, 'utf8').split('\n').filter(Boolean) : [];
+    // Behind the last line's end is one that is just being written.
+    const lines = existsSync(this.notesFile) ? readFileSync(this.notesFile, 'utf8').split('\n').slice(0, -1) : [];
     const wanted = Object.entries(filter);
     return lines
       .map((line) => JSON.parse(line) as WorkerEvent)
