@@ -20,6 +20,8 @@ typedef struct {
   ngx_int_t large_bodies_max;
   /* A body beyond it is large. */
   size_t body_memory;
+  /* Connections that are not idle. Beyond it those with half a head go. */
+  ngx_int_t busy_max;
   /* How long a client may hold a worker with a response of which there is no more room on disk. */
   ngx_msec_t worker_held_max;
   ngx_uint_t streaming;
@@ -80,6 +82,8 @@ void corelane_init_places(ngx_log_t *log);
 
 /* Closes connections with half a head where few connections are left. For each new connection. */
 void corelane_init_connection(ngx_connection_t *c);
+/* Closes them where they are too many. Must be called once, before the first connection. */
+void corelane_init_heads(void);
 
 /* For each request that is to go to HAProxy. */
 ngx_int_t corelane_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream);

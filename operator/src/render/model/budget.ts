@@ -16,8 +16,12 @@ const USABLE = 0.9;
 
 /** Code, configuration, master process, zones. */
 const NGINX_FIXED_BYTES = 16 * MIB;
-/** A head that never ends: first buffer, two large ones, pools. An idle connection costs 0.6 kB. */
-const HEAD_BYTES = 22 * KIB;
+/** For each connection. An idle one costs 0.6 kB; nginx closes idle ones when a sixteenth of all is left. */
+const CONNECTION_BYTES = 20 * KIB;
+/** A head that never ends, with as many lines as it may have (measured): buffers, pools, lines. */
+const HEAD_BYTES = 42 * KIB;
+/** So many of them nginx may read before it looks again how many there are (epoll_events). */
+const HEADS_AT_ONCE = 512;
 /** Lines of a head. Browsers send twenty or so, and a chain of proxies adds as many. */
 const HEADER_LINES = 256;
 /** Part of nginx' memory that is for connections; the rest is for what requests buffer. */
@@ -47,6 +51,8 @@ const REQUESTS = { min: 64, max: 5_000 };
 export interface Budget {
   /** Connections of nginx, those to HAProxy included. */
   nginxConnections: number;
+  /** Of these, those that are not idle: half heads, and both ends of each request. */
+  busyConnections: number;
   /** Open files of HAProxy, two for each connection. */
   haproxyFiles: number;
   /** Lines of the head of a request. */
@@ -83,7 +89,8 @@ export function budget(spec: RenderServiceSpec): Budget {
   const onDisk = Math.floor((BODIES_SHARE * disk) / sizeBytes(buffering.request.maxSize));
   const fileBytes = Math.floor(((1 - BODIES_SHARE) * disk) / requests);
   return {
-    nginxConnections: within((CONNECTIONS_SHARE * memory) / HEAD_BYTES, CONNECTIONS),
+    nginxConnections: within((CONNECTIONS_SHARE * memory) / CONNECTION_BYTES, CONNECTIONS),
+    busyConnections: Math.floor((CONNECTIONS_SHARE * memory) / HEAD_BYTES) - HEADS_AT_ONCE + 2 * requests,
     haproxyFiles:
       2 * within(usable(sidecar.haproxy.memoryLimit, HAPROXY_FIXED_BYTES) / HAPROXY_REQUEST_BYTES, CONNECTIONS),
     headerLines: HEADER_LINES,
