@@ -39,18 +39,21 @@ class ConcurrencyLimiter {
   #renderMs;
   #abandonedMs;
   #webSocketMs;
+  #giveTag;
 
   /**
    * @param renderMs timeouts.render; the proxy waits a second longer
    * @param abandonedMs how long a render without connection keeps its place at most
    * @param webSocketMs how long a WebSocket may last
+   * @param giveTag gives a response an ETag, or nothing
    */
-  constructor(metrics, notes, { renderMs, abandonedMs, webSocketMs }) {
+  constructor(metrics, notes, { renderMs, abandonedMs, webSocketMs, giveTag }) {
     this.#metrics = metrics;
     this.#notes = notes;
     this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
     this.#webSocketMs = webSocketMs;
+    this.#giveTag = giveTag;
   }
 
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
@@ -173,6 +176,7 @@ class ConcurrencyLimiter {
       if (this.#waiting.length > 0) setImmediate(() => this.#next());
     };
     keepLength(request, response);
+    this.#giveTag?.(request, response);
     response.once('finish', end);
     response.once('close', () => {
       if (ended || response.writableEnded) end();

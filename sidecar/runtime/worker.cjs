@@ -142,10 +142,12 @@ function newLimiter() {
   const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
   const abandonedMs = Math.max(ABANDONED_MIN_MS, Number.isFinite(renderMs) ? renderMs : 0);
   const webSocketMs = Number(process.env.CORELANE_WEBSOCKET_MAX_AGE_MS) || 0;
+  const giveTag = process.env.CORELANE_ETAG === 'Auto' ? require('./etag.cjs').giveTag : undefined;
   return new ConcurrencyLimiter(require('./event-loop.cjs').metrics, new RequestJournal(supervisor), {
     renderMs,
     abandonedMs,
     webSocketMs,
+    giveTag,
   });
 }
 
