@@ -16,7 +16,7 @@ const TAG_LENGTH = 32;
 const METHODS = ['GET', 'HEAD'];
 /** Text. Who reads Server-Sent Events takes a 304 for a failure. */
 const TYPE =
-  /^(?:text\/(?!event-stream)[^;\s]+|application\/(?:json|javascript|xml|[\w.-]+\+(?:json|xml))) *(?:;|$)/i;
+  /^(?:text\/(?!event-stream)[^;\s]+|application\/(?:json|javascript|xml)|[\w.-]+\/[\w.-]+\+(?:json|xml)) *(?:;|$)/i;
 const NO_STORE = /(?:^|[\s,])no-store *(?:,|$)/i;
 /** Of a 304, whose client keeps those that it has. Not Content-Location, and not Content-Security-Policy. */
 const DROPPED = /^(?:content-(?:type|length|encoding|language|disposition|range|md5|digest)|transfer-encoding):/i;

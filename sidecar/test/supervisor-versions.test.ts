@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { NODE_VERSIONS, nodeBinary } from '../../e2e/harness/engine/node-versions.ts';
 import { until } from '../../e2e/harness/engine/pod.ts';
+import { request } from '../../operator/local/http.ts';
 import { connecting, freePorts, get, Program, RUNTIME } from './program.ts';
 
 const ESBUILD = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
@@ -127,6 +128,21 @@ describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
     expect(JSON.parse(second.body).id).toBe('second');
     const [before, after] = program.events('begin').map(({ port }) => port);
     expect(after).toBe(before);
+  });
+
+  test('a page has an ETag, and who has the page gets 304', async () => {
+    await program.start(binary, [app('worker.mjs')], { CORELANE_ETAG: 'Auto' });
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = (headers = {}) => request(program.port, '/?size=50000', { agent, headers });
+    const first = await ask();
+    const tag = first.headers.etag ?? '';
+    expect([first.status, tag, first.body.length]).toEqual([200, expect.stringMatching(/^W\/"[\w-]{32}"$/), 50_000]);
+    const again = await ask({ 'if-none-match': tag });
+    expect([again.status, again.headers.etag, again.body]).toEqual([304, tag, '']);
+    // Over the same connection.
+    expect(await ask()).toMatchObject({ status: 200, body: first.body });
+    agent.destroy();
+    expect(new Set(program.events('begin').map(({ port }) => port)).size).toBe(1);
   });
 
   test('SIGTERM passes, and the exit code', async () => {

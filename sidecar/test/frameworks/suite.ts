@@ -17,6 +17,8 @@ export interface Framework {
   lacks?: 'HEAD and streams';
   /** Its page `shell` is of 40 kB, once as HTML and once as data, and waits for `rest` to be released. */
   hasShell?: boolean;
+  /** Of a page that is whole: as the framework makes it, or the runtime. */
+  tag?: RegExp;
   /** The stack names `work.mjs`, where an app is stuck, in this way. */
   source: string;
 }
@@ -77,7 +79,7 @@ export function testFrameworks(stallTimeout: string, frameworks: Record<string, 
     describe(name, () => testFramework(framework, () => pods[name] as Pod));
 }
 
-function testFramework({ ask, hasShell, lacks, source }: Framework, thePod: () => Pod): void {
+function testFramework({ ask, hasShell, lacks, source, tag }: Framework, thePod: () => Pod): void {
   const asked = ask ?? ((page: string): [string, Call] => [`/${page === 'page' ? '' : page}`, {}]);
   const get = (page: string, call: Call = {}) => {
     const [path, own] = asked(page);
@@ -119,6 +121,15 @@ function testFramework({ ask, hasShell, lacks, source }: Framework, thePod: () =
     expect([stream.status, stream.body]).toEqual([200, 'in flight: 1.....']);
     expect((await get('page')).status).toBe(200);
   });
+
+  if (tag)
+    test('who has the page gets 304', async () => {
+      const { headers } = await get('page');
+      expect(headers.etag).toMatch(tag);
+      const again = await get('page', { headers: { 'if-none-match': headers.etag ?? '' } });
+      expect([again.status, again.body]).toEqual([304, '']);
+      expect((await get('page')).status).toBe(200);
+    });
 
   if (!hasShell) return;
   test('a shell is whole before the rest of its page is rendered', async () => {
