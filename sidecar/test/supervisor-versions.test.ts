@@ -10,7 +10,6 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { NODE_VERSIONS, nodeBinary } from '../../e2e/harness/engine/node-versions.ts';
 import { until } from '../../e2e/harness/engine/pod.ts';
-import { request } from '../../operator/local/http.ts';
 import { connecting, freePorts, get, Program, RUNTIME } from './program.ts';
 
 const ESBUILD = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
@@ -133,7 +132,7 @@ describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
   test('a page has an ETag, and who has the page gets 304', async () => {
     await program.start(binary, [app('worker.mjs')], { CORELANE_ETAG: 'Auto' });
     const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
-    const ask = (headers = {}) => request(program.port, '/?size=50000', { agent, headers });
+    const ask = (headers = {}) => get(program.port, '/?size=50000', headers, agent);
     const first = await ask();
     const tag = first.headers.etag ?? '';
     expect([first.status, tag, first.body.length]).toEqual([200, expect.stringMatching(/^W\/"[\w-]{32}"$/), 50_000]);
