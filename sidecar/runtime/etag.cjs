@@ -114,12 +114,23 @@ function tagFor(response, bytes) {
   return mayHaveTag(lines, bytes.byteLength) ? { tag: tagOf(bytes), head, lines } : undefined;
 }
 
+/** As a method would be: a copy of the response's own properties does not have it. */
+function define(response, name, value) {
+  Object.defineProperty(response, name, { value, writable: true, configurable: true, enumerable: false });
+}
+
 /** To be called after `keepLength`: what it looks at is what the program has written. */
 function giveTag(request, response) {
   if (!METHODS.includes(request.method)) return;
-  const { end } = response;
-  const tagged = (chunk, ...rest) => {
-    if (!isWhole(response)) return end.call(response, chunk, ...rest);
+  const { write, end } = response;
+  // The head may wait with the first piece: corked, or in the same turn of the event loop from Node.js 26 on.
+  let isInPieces = false;
+  define(response, 'write', (...args) => {
+    isInPieces = true;
+    return write.apply(response, args);
+  });
+  define(response, 'end', (chunk, ...rest) => {
+    if (isInPieces || !isWhole(response)) return end.call(response, chunk, ...rest);
     const bytes = bytesOf(chunk, rest[0]);
     if (!bytes || bytes.byteLength === 0 || bytes.byteLength > BYTES_MAX) return end.call(response, chunk, ...rest);
     const { tag, head, lines } = tagFor(response, bytes) ?? {};
@@ -133,8 +144,7 @@ function giveTag(request, response) {
     }
     // Encoded once.
     return end.call(response, bytes, ...rest);
-  };
-  Object.defineProperty(response, 'end', { value: tagged, writable: true, configurable: true, enumerable: false });
+  });
 }
 
 module.exports = { BYTES_MAX, giveTag, matches };

@@ -144,6 +144,16 @@ describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
     expect(new Set(program.events('begin').map(({ port }) => port)).size).toBe(1);
   });
 
+  test('a page in pieces has none, though its head may wait for the last one', async () => {
+    await program.start(binary, [app('streams.mjs')], { CORELANE_ETAG: 'Auto' });
+    for (const step of ['last:9', 'writes:1x9']) {
+      const { status, headers } = await get(program.port, `/?step=${step}&header=Content-Type:text/html`, {
+        'if-none-match': '*',
+      });
+      expect([status, headers.etag]).toEqual([200, undefined]);
+    }
+  });
+
   test('SIGTERM passes, and the exit code', async () => {
     await program.start(binary, [app('worker.mjs')], { EXIT_CODE: '42' });
     const ended = new Promise((resolve) => program.process?.once('exit', resolve));

@@ -204,6 +204,24 @@ const untouched: [name: string, program: Render][] = [
   ],
   ['a stream', (response) => response.writeHead(200, HTML).write('x') && response.end('y')],
   ['a stream without an end of its own', (response) => response.writeHead(200, HTML).write('x') && response.end()],
+  [
+    'pieces that wait together, head and all',
+    (response) => {
+      response.cork();
+      response.writeHead(200, HTML).write('x');
+      response.end('y');
+    },
+  ],
+  [
+    'the same, by a library that wraps write',
+    (response) => {
+      const { write } = response;
+      response.write = ((text: string) => write.call(response, text, 'utf8')) as never;
+      response.cork();
+      response.writeHead(200, HTML).write('x');
+      response.end('y');
+    },
+  ],
   ['a head that has gone', (response) => response.writeHead(200, HTML).flushHeaders() ?? response.end('x')],
   ['nothing', (response) => response.writeHead(200, HTML).end()],
   ['an empty text', (response) => response.writeHead(200, HTML).end('')],
