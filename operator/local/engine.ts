@@ -170,7 +170,12 @@ export class Engine {
 
   /** Podman refuses to remove a container while another one is in its network, and stops before it kills: 10 s each. */
   #rm(): string[] {
-    return ['rm', '--force', '--volumes', ...(this.command === 'podman' ? ['--depend', '--ignore', '--time', '0'] : [])];
+    return [
+      'rm',
+      '--force',
+      '--volumes',
+      ...(this.command === 'podman' ? ['--depend', '--ignore', '--time', '0'] : []),
+    ];
   }
 
   #labelled(): string[] {
