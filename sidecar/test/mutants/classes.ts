@@ -86,7 +86,7 @@ const lua: Breakage[] = [
   {
     name: 'streams are cut as soon as a drain begins',
     breaks: 'drain',
-    edits: [[/ms >= ms_max/g, 'ms >= 0']],
+    edits: [[/ms >= class\.drain_ms/g, 'true']],
     caughtBy: 'classes: at a drain they go on',
   },
 ];
