@@ -32,6 +32,7 @@ const GROUPS = [
       'docs/pod-template.md',
       'docs/pooling.md',
       'docs/overload.md',
+      'docs/classes.md',
     ],
   ],
   [

@@ -6,6 +6,9 @@
 'use strict';
 
 const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./shared-metrics.cjs');
+const { BackgroundWork } = require('./background.cjs');
+const { ClassPlaces } = require('./class-places.cjs');
+const { untilEnded } = require('./given-up.cjs');
 const { keepLength } = require('./length.cjs');
 const { isRefused } = require('./refused.cjs');
 
@@ -34,6 +37,9 @@ class ConcurrencyLimiter {
   /** What is being rendered: since when, and its response. */
   #renders = new Set();
   #waiting = [];
+  /** Places of requests that are no renders, by the name of their class. */
+  #classes;
+  #background;
   #metrics;
   #notes;
   #renderMs;
@@ -46,18 +52,33 @@ class ConcurrencyLimiter {
    * @param abandonedMs how long a render without connection keeps its place at most
    * @param webSocketMs how long a WebSocket may last
    * @param giveTag gives a response an ETag, or nothing
+   * @param classes `{ name, limit }` of each class of requests that are no renders
    */
-  constructor(metrics, notes, { renderMs, abandonedMs, webSocketMs, giveTag }) {
+  constructor(metrics, notes, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [] }) {
     this.#metrics = metrics;
     this.#notes = notes;
     this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
     this.#webSocketMs = webSocketMs;
     this.#giveTag = giveTag;
+    this.#background = new BackgroundWork(metrics);
+    const begin = (request) => this.#note(request);
+    this.#classes = new Map(
+      classes.map(({ name, limit }, index) => [
+        name,
+        new ClassPlaces({ limit, index, metrics, abandonedMs, giveTag, begin }),
+      ]),
+    );
+  }
+
+  /** At each beat. */
+  beat() {
+    this.#background.look();
   }
 
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
   get isIdle() {
+    for (const places of this.#classes.values()) if (places.isBusy) return false;
     const overdue = this.#overdue();
     if (this.#active > overdue) return false;
     return this.#waiting.length === 0 || (overdue > 0 && this.#active >= this.limit);
@@ -110,7 +131,10 @@ class ConcurrencyLimiter {
       if (typeof response?.once !== 'function') return emit.call(this, event, ...args);
       // Here, because programs set it after they listen. 0 stands for the time-out of a request.
       if (!(this.keepAliveTimeout >= KEEP_ALIVE_MS)) this.keepAliveTimeout = KEEP_ALIVE_MS;
-      return limiter.#enter(() => emit.call(this, event, ...args), request, response);
+      const run = () => emit.call(this, event, ...args);
+      // The proxies take this header from what comes from outside, and only they reach the worker.
+      const places = limiter.#classes.get(request.headers?.['x-corelane-class']);
+      return places ? places.enter(run, request, response) : limiter.#enter(run, request, response);
     };
   }
 
@@ -143,16 +167,8 @@ class ConcurrencyLimiter {
 
   #begin(run, request, response) {
     const metrics = this.#metrics;
-    const id = request.headers?.['x-request-id'];
-    const token = request.headers?.['x-corelane-request'];
-    if (isRefused(metrics.refused, token)) return this.#drop(request);
-    // Noted before the second look: who has refused it in between finds the note.
-    // By nginx' name for it: clients give several requests one id.
-    const note = this.#notes.begin(token ?? id);
-    if (isRefused(metrics.refused, token)) {
-      this.#notes.end(note);
-      return this.#drop(request);
-    }
+    const noteEnd = this.#note(request);
+    if (noteEnd === undefined) return true;
     const beganAt = performance.now();
     const render = { beganAt, response };
     this.#renders.add(render);
@@ -160,7 +176,7 @@ class ConcurrencyLimiter {
     const level = Math.min(this.#active, LEVELS_MAX);
     metrics.requests[0] += 1;
     metrics.inFlight[0] = this.#active;
-    const place = putId(metrics, id, Date.now());
+    const place = putId(metrics, request.headers?.['x-request-id'], Date.now());
     let ended = false;
     const end = () => {
       if (ended) return;
@@ -168,7 +184,7 @@ class ConcurrencyLimiter {
       this.#renders.delete(render);
       this.#active -= 1;
       metrics.inFlight[0] = this.#active;
-      this.#notes.end(note);
+      noteEnd();
       if (place >= 0) metrics.begunAtMs[place] = 0;
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
       observe(metrics.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
@@ -185,11 +201,33 @@ class ConcurrencyLimiter {
     return run();
   }
 
+  /**
+   * Notes a request that begins. Gives what is to be called when it has ended, or undefined if it must not begin: then
+   * it is dropped.
+   */
+  #note(request) {
+    const { refused } = this.#metrics;
+    const token = request.headers?.['x-corelane-request'];
+    if (isRefused(refused, token)) return this.#drop(request);
+    // Noted before the second look: who has refused it in between finds the note.
+    // By nginx' name for it: clients give several requests one id.
+    const note = this.#notes.begin(token ?? request.headers?.['x-request-id']);
+    if (isRefused(refused, token)) {
+      this.#notes.end(note);
+      return this.#drop(request);
+    }
+    this.#background.begin();
+    return () => {
+      this.#notes.end(note);
+      this.#background.end();
+    };
+  }
+
   /** Another try has been given to somebody, be it this worker. */
   #drop(request) {
     this.#metrics.dropped[0] += 1;
     request.socket?.destroy();
-    return true;
+    return undefined;
   }
 
   /** The connection has gone, the render goes on: its place is free when the program ends the response. */
@@ -197,25 +235,11 @@ class ConcurrencyLimiter {
     const { response } = render;
     this.#abandoned.set(render, performance.now());
     this.#metrics.abandoned[0] = this.#abandoned.size;
-    let isDone = false;
-    const done = () => {
-      if (isDone) return;
-      isDone = true;
-      clearTimeout(timer);
-      // A library may have wrapped it since (compression, sessions).
-      if (response.end === ending) response.end = originalEnd;
+    untilEnded(response, response.headersSent ? CUT_MS : this.#abandonedMs, () => {
       this.#abandoned.delete(render);
       this.#metrics.abandoned[0] = this.#abandoned.size;
       end();
-    };
-    const timer = setTimeout(done, response.headersSent ? CUT_MS : this.#abandonedMs);
-    timer.unref();
-    const originalEnd = response.end;
-    const ending = (...args) => {
-      done();
-      return originalEnd.apply(response, args);
-    };
-    response.end = ending;
+    });
   }
 }
 

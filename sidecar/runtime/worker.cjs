@@ -55,6 +55,7 @@ function connect(eventLoop) {
   const socket = connection;
   timer = setInterval(() => {
     eventLoop.beat();
+    limiter?.beat();
     if (socket.writable) socket.write(String.fromCharCode(beat()));
   }, supervisor.intervalMs);
   timer.unref();
@@ -138,6 +139,7 @@ function guard(server) {
 
 function newLimiter() {
   const { ConcurrencyLimiter } = require('./concurrency-limiter.cjs');
+  const { ownClasses } = require('./classes.cjs');
   const { RequestJournal } = require('./request-journal.cjs');
   const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
   const abandonedMs = Math.max(ABANDONED_MIN_MS, Number.isFinite(renderMs) ? renderMs : 0);
@@ -148,6 +150,7 @@ function newLimiter() {
     abandonedMs,
     webSocketMs,
     giveTag,
+    classes: ownClasses(),
   });
 }
 

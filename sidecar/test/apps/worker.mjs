@@ -21,6 +21,7 @@
  *   wrap=1    when the client has gone, wrap the end of the response, as libraries do
  *   fetch=URL answer with what a GET of that URL says (an application that lets its clients do so)
  *   spin=N    burn CPU for N ms
+ *   after-spin=N  burn CPU for N ms a while after the response
  *   work=N    N rounds of arithmetic: the same CPU time on a busy machine
  *   fault=X   micro (an endless loop of microtasks), regex, json (100 MB of it), heap (memory without end),
  *             throw (an error that nobody catches, before any answer), abort
@@ -133,6 +134,10 @@ function spin(ms) {
   while (performance.now() < end);
 }
 
+function spinLater(ms) {
+  if (ms > 0) setTimeout(() => spin(ms), 50);
+}
+
 function work(rounds) {
   let sum = 0;
   for (let n = 0; n < rounds; n += 1) sum = (sum + Math.sqrt(n)) % 1_000_003;
@@ -189,6 +194,7 @@ const server = http.createServer(async (request, response) => {
       ? 'x'.repeat(size)
       : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
   response.writeHead(status, headersOf(status, url.searchParams)).end(body);
+  spinLater(Number(url.searchParams.get('after-spin')));
 });
 // A WebSocket that sends back what it gets, frames unread.
 server.on('upgrade', (request, socket) => {

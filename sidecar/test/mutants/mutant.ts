@@ -3,7 +3,7 @@
 export type MutantFile =
   | 'haproxy.cfg'
   | 'nginx.conf'
-  | `${'drain' | 'first-checks' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
+  | `${'classes' | 'drain' | 'first-checks' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'heartbeats' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'tickets'}.lua`
   | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
@@ -18,7 +18,9 @@ export const RUNTIME_MODULES = [
   'abandoned',
   'concurrency-limiter',
   'child',
+  'class-places',
   'etag',
+  'given-up',
   'head',
   'health',
   'length',
@@ -60,6 +62,7 @@ export interface Mutant {
     | 'fallback'
     | 'priority'
     | 'deadlines'
+    | 'classes'
     | 'assets';
   file: MutantFile;
   /** Every match of each pattern is replaced. */

@@ -3,6 +3,7 @@
  * docs/testing.md explains the invariants I1 to I7.
  */
 import { assets } from './assets.ts';
+import { classes } from './classes.ts';
 import { doors } from './doors.ts';
 import { lua } from './drain.ts';
 import { scripts } from './drain-hook.ts';
@@ -30,6 +31,7 @@ export const mutants: Mutant[] = [
   ...etag,
   ...fallback,
   ...overload,
+  ...classes,
   ...assets,
   ...lua,
   ...secondTries,

@@ -82,7 +82,7 @@ export const runtime: Mutant[] = [
   {
     name: 'a place whose response was wrapped is never free again',
     breaks: 'runtime',
-    file: 'concurrency-limiter.cjs',
+    file: 'given-up.cjs',
     edits: [[/if \(isDone\) return/g, 'if (isDone || response.end !== ending) return']],
     caughtBy: 'concurrency-limiter: a render whose client has gone gives',
   },

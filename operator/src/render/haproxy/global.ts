@@ -5,6 +5,7 @@ import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
 import type { Quarantine } from '../model/quarantine.ts';
 import { ms, whole } from '../safe.ts';
+import { classBackend } from './classes.ts';
 import { TIMED_ENTRANCE } from './deadlines.ts';
 
 /** In a buffer of 16 KiB, a shortest one being "a:", CR and LF. */
@@ -44,6 +45,16 @@ export function global(model: DataPlaneModel): Lines {
     lua('second-tries', [`places=${whole(model.rememberedMax, 'notes')}`]),
     given(pooling, (pooling) => asksPeers(pooling, model)),
     when(isSupervised, lua('worker-metrics')),
+    given(model.classes, (classes) =>
+      lua(
+        'classes',
+        classes.flatMap((one) => [
+          classBackend(one),
+          whole(one.queue.timeoutMs, 'classes.queue.timeout'),
+          whole(one.drainMs, 'classes.timeouts.drain'),
+        ]),
+      ),
+    ),
     given(quarantine, (quarantine) => quarantineLua(quarantine, model)),
     '# How Lua asks others: a dead one costs no more than this, once.',
     'httpclient.timeout.connect 200ms',

@@ -3,6 +3,7 @@ import { given, MADE_BY_CORELANE, paragraphs, text, when } from '../directives.t
 import type { DataPlaneModel } from '../model/index.ts';
 import { otherRevisions } from './assets.ts';
 import { workersAlive, workersGuarded, workersUp } from './checks.ts';
+import { classBackends } from './classes.ts';
 import { timedStage } from './deadlines.ts';
 import { defaults } from './defaults.ts';
 import { slots, workers } from './dispatch.ts';
@@ -21,7 +22,7 @@ import { waitingRoom } from './waiting-room.ts';
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderHaproxy(model: DataPlaneModel): string {
-  const { deadlines, isSupervised, pooling, priority, quarantine } = model;
+  const { classes, deadlines, isSupervised, pooling, priority, quarantine } = model;
   return text(
     paragraphs(
       [MADE_BY_CORELANE, global(model)],
@@ -32,6 +33,7 @@ export function renderHaproxy(model: DataPlaneModel): string {
       slots(model),
       workers(model),
       waitingRoom(model),
+      given(classes, (classes) => classBackends(classes, model)),
       workersUp(model),
       when(isSupervised, workersAlive(model)),
       when(isSupervised, workersGuarded(model)),

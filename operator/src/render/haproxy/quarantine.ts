@@ -1,9 +1,10 @@
 /** URLs whose requests have got workers stuck: what is counted of them, and who gets no worker (docs/runtime.md). */
-import { type Lines, paragraphs, section, words } from '../directives.ts';
+import { given, type Lines, paragraphs, section, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import type { Quarantine } from '../model/quarantine.ts';
 import { ms, whole } from '../safe.ts';
 import { errorReply } from './replies.ts';
+import { NOT_SUSPECT } from './served-as.ts';
 
 /**
  * What a request asks for. SHA-256, so that nobody makes a URL that is taken for another one. Not what has a body:
@@ -30,10 +31,11 @@ export const KNOWS_POISON: Lines = [URL_DIGEST, IS_REFUSED];
 export const USES_POISON = 'use_backend poison if poison';
 
 /** In front: a URL is refused, or, if it may be about to get workers stuck, gets no more of them than that takes. */
-export function holdsSuspects({ retryAfterSeconds }: DataPlaneModel): Lines {
+export function holdsSuspects({ classes, retryAfterSeconds }: DataPlaneModel): Lines {
   const refusal = (reason: string) => `http-request return ${errorReply(503, reason, retryAfterSeconds)}`;
   return [
     URL_DIGEST,
+    given(classes, () => NOT_SUSPECT),
     'acl asked var(txn.url),table_conn_cur(urls-asked) gt 0',
     'acl asked var(txn.url),table_conn_cur(urls) gt 0',
     'acl suspect var(txn.url),table_gpc0(urls) eq 0',

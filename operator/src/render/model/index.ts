@@ -8,6 +8,7 @@ import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import { type Assets, assets } from './assets.ts';
 import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
+import { classConcurrency, type RequestClass, requestClasses } from './classes.ts';
 import { type Compression, compression } from './compression.ts';
 import { type Deadlines, deadlines } from './deadlines.ts';
 import { type Doors, doors } from './doors.ts';
@@ -63,6 +64,8 @@ export interface DataPlaneModel {
   fallback?: Fallback;
   /** Classes of requests that others go before, those that wait the longest first; undefined if all are alike. */
   priority?: PriorityClass[];
+  /** Requests that are no renders; undefined if all are. */
+  classes?: RequestClass[];
   /** Undefined if no request says how long it is waited for. */
   deadlines?: Deadlines;
   body: { sizeBytesMax: number; memoryBytes: number };
@@ -118,7 +121,8 @@ const RETRIES_MORE = 3;
 /** What the proxies of one pod do for a defaulted spec. */
 export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const limits = budget(spec);
-  const limitsOfTime = timeouts(spec);
+  const classes = requestClasses(spec);
+  const limitsOfTime = timeouts(spec, classes);
   const isSupervised = spec.runtime.instrument;
   const replay = REPLAY[spec.replay];
   const slots = spec.workersPerPod * spec.concurrency;
@@ -132,16 +136,19 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     connectRetries: spec.workersPerPod + RETRIES_MORE,
     isSupervised,
     firstRuntimePort: isSupervised ? PORTS.firstWorkerRuntime : 0,
-    rememberedMax: Math.max(REMEMBERED_MIN, 2 * spec.concurrency),
+    rememberedMax: Math.max(REMEMBERED_MIN, 2 * (spec.concurrency + classConcurrency(spec))),
     queue: { lengthMax: spec.queue.maxLength, timeoutMs: durationMs(spec.queue.timeout) },
     timeouts: limitsOfTime,
     replay,
     asksWhetherBegun: isSupervised && replay.someOnlyOnce,
     quarantine: quarantine(spec),
-    hasManyVariables: [spec.fallback, spec.priority, spec.deadlines, served].some((part) => part !== undefined),
+    hasManyVariables: [spec.fallback, spec.priority, spec.deadlines, served, classes].some(
+      (part) => part !== undefined,
+    ),
     looksAtVisitors: looksAtVisitors(spec),
     fallback: fallback(spec),
     priority: priority(spec),
+    classes,
     deadlines: deadlines(spec, limitsOfTime),
     body: {
       sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),

@@ -2,6 +2,7 @@
 import { block, given, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { assetMaps, LATE_ASSETS_FORMAT, OTHER_REVISIONS, peersAssets } from './assets.ts';
+import { servedAs } from './classes.ts';
 import { clients } from './clients.ts';
 import { compressed } from './compression.ts';
 import { deadlineMaps } from './deadlines.ts';
@@ -36,6 +37,7 @@ export function renderNginx(model: DataPlaneModel): string {
     when(model.looksAtVisitors, VISITORS),
     given(model.fallback, browsers),
     given(model.priority, classes),
+    given(model.classes, servedAs),
     given(model.deadlines, deadlineMaps),
     limitZones(model),
     NEXT_UPSTREAM,

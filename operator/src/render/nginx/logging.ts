@@ -1,6 +1,7 @@
 /** One line per request, of bounded length; `escape=json` makes every value of a client harmless. */
 import { block, given, type Lines, section } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
+import { LOGS_SERVED_AS } from './classes.ts';
 import { LOGS_CLASS } from './priority.ts';
 
 /** Directive for what is to be logged. */
@@ -29,7 +30,7 @@ const BOUNDS: Lines = [
 ];
 
 /** The maps, and the line. */
-export function logging({ priority }: DataPlaneModel): Lines {
+export function logging({ classes, priority }: DataPlaneModel): Lines {
   return [
     BOUNDS,
     section(
@@ -43,6 +44,7 @@ export function logging({ priority }: DataPlaneModel): Lines {
       `'"error":"$sent_http_x_corelane_error",'`,
       `'"stuckIn":"$upstream_http_x_corelane_stuck",'`,
       given(priority, () => LOGS_CLASS),
+      given(classes, () => LOGS_SERVED_AS),
       `'"worker":"$corelane_log_worker",'`,
       `'"pod":"$corelane_log_pod",'`,
       `'"queueMs":$corelane_log_queue_ms,'`,

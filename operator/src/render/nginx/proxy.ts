@@ -2,6 +2,7 @@
 import { block, given, type Lines, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole, word } from '../safe.ts';
+import { TELLS_SERVED_AS } from './classes.ts';
 import { TELLS_DEADLINES } from './deadlines.ts';
 import { TELLS_BROWSER } from './fallback.ts';
 import { TELLS_CLASS } from './priority.ts';
@@ -23,6 +24,7 @@ const UPGRADES_WEB_SOCKETS: Lines = [
 /** Headers, buffers and time limits of `proxy_pass`. */
 export function proxy({
   assets,
+  classes,
   deadlines,
   fallback,
   priority,
@@ -50,6 +52,7 @@ export function proxy({
     'proxy_set_header X-Corelane-Untrusted $corelane_untrusted;',
     given(fallback, () => TELLS_BROWSER),
     given(priority, () => TELLS_CLASS),
+    given(classes, () => TELLS_SERVED_AS),
     given(deadlines, () => TELLS_DEADLINES),
     when(assets !== undefined, 'proxy_set_header X-Corelane-Missing $corelane_missing;'),
     'proxy_hide_header X-Corelane-Queue-Ms;',
