@@ -59,7 +59,7 @@ const ANSWERS = { min: 32, max: 1_000 };
 export interface Budget {
   /** Connections of nginx, those to HAProxy included. */
   nginxConnections: number;
-  /** Of these, those that are not idle: half heads, both ends of each request, and `answers`. */
+  /** Of these, those that are not idle: half heads, among which `answers` count, and both ends of each request. */
   busyConnections: number;
   /** Requests that are answered without a place, until their clients have gone. */
   answers: number;
@@ -102,7 +102,7 @@ export function budget(spec: RenderServiceSpec): Budget {
   const fileBytes = Math.floor(((1 - BODIES_SHARE) * disk) / requests);
   return {
     nginxConnections: within((CONNECTIONS_SHARE * memory) / CONNECTION_BYTES, CONNECTIONS),
-    busyConnections: Math.floor(heads) + 2 * requests + answers,
+    busyConnections: Math.floor(heads) + 2 * requests,
     answers,
     haproxyFiles:
       2 * within(usable(sidecar.haproxy.memoryLimit, HAPROXY_FIXED_BYTES) / HAPROXY_REQUEST_BYTES, CONNECTIONS),
