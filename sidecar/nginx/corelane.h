@@ -99,6 +99,11 @@ void corelane_init_connection(ngx_connection_t *c);
 /* Closes them where they are too many. Must be called once, before the first connection. */
 void corelane_init_heads(void);
 
+/* When nginx has taken the events of a round. */
+void corelane_begin_round(void);
+/* Must be called once, before the first connection. */
+void corelane_init_rounds(ngx_log_t *log);
+
 /* For each request that is to go to HAProxy. */
 ngx_int_t corelane_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream);
 

@@ -163,6 +163,7 @@ static ngx_int_t process_events(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t
   if (count > 0 && may_look()) {
     free_memory(cycle, count);
   }
+  corelane_begin_round();
   return rc;
 }
 

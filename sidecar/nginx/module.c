@@ -95,6 +95,7 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
 
   corelane_init_places(cycle->log);
   corelane_init_answers();
+  corelane_init_rounds(cycle->log);
   corelane_init_heads();
   for (i = 0; i < cycle->listening.nelts; i++) {
     if (listening[i].handler == ngx_http_init_connection) {

@@ -108,6 +108,13 @@ export const front: Mutant[] = [
     caughtBy: 'budget: clients that are answered without a place, and do not go, make room: refused',
   },
   {
+    name: 'who asks faster than nginx answers keeps all others waiting',
+    breaks: 'I3',
+    file: 'rounds.c',
+    edits: [[/if \(!ngx_queue_empty/g, 'if (0 && !ngx_queue_empty']],
+    caughtBy: 'budget: a client that asks faster than nginx answers',
+  },
+  {
     name: 'a target takes memory before it is refused',
     breaks: 'I3',
     file: 'target.c',
