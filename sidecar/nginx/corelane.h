@@ -18,6 +18,8 @@ typedef struct {
   ngx_int_t requests_max;
   ngx_int_t bodies_max;
   ngx_int_t large_bodies_max;
+  /* Requests that are answered without a place. */
+  ngx_int_t answers_max;
   /* A body beyond it is large. */
   size_t body_memory;
   /* Connections that are not idle. Beyond it those with half a head go. */
@@ -67,6 +69,11 @@ void corelane_expect_proxy_header(ngx_connection_t *c);
 /* corelane_balancer RANGE; */
 char *corelane_set_balancer(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
+/* Of the head of a request, as HAProxy counts. What the proxies add takes less than the rest of its 15 kB. */
+#define CORELANE_HEAD_MAX (14 * 1024)
+/* error_page leads it to "bad-request". */
+#define CORELANE_BAD_REQUEST 419
+
 /* What HAProxy does not take of a target is percent-encoded. */
 ngx_int_t corelane_encode_target(ngx_http_request_t *r);
 
@@ -77,13 +84,25 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r);
 ngx_int_t corelane_take_place(ngx_http_request_t *r);
 /* $corelane_no_place: why a request was refused; empty if it was not. */
 ngx_int_t corelane_no_place(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
+/* Whether it has got one. */
+ngx_uint_t corelane_has_place(ngx_http_request_t *r);
+/* Ends it with a reset, whatever its client has not got yet. */
+void corelane_cut(ngx_http_request_t *r);
 /* Must be called once, before the first request. */
 void corelane_init_places(ngx_log_t *log);
+
+/* Of those that are answered without a place so many stay. Must be called once, when all filters are known. */
+void corelane_init_answers(void);
 
 /* Closes connections with half a head where few connections are left. For each new connection. */
 void corelane_init_connection(ngx_connection_t *c);
 /* Closes them where they are too many. Must be called once, before the first connection. */
 void corelane_init_heads(void);
+
+/* When nginx has taken the events of a round. */
+void corelane_begin_round(void);
+/* Must be called once, before the first connection. */
+void corelane_init_rounds(ngx_log_t *log);
 
 /* For each request that is to go to HAProxy. */
 ngx_int_t corelane_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream);

@@ -10,6 +10,7 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->requests_max = NGX_CONF_UNSET;
   conf->bodies_max = NGX_CONF_UNSET;
   conf->large_bodies_max = NGX_CONF_UNSET;
+  conf->answers_max = NGX_CONF_UNSET;
   conf->body_memory = NGX_CONF_UNSET_SIZE;
   conf->busy_max = NGX_CONF_UNSET;
   conf->worker_held_max = NGX_CONF_UNSET_MSEC;
@@ -22,8 +23,9 @@ static char *init_conf(ngx_conf_t *cf, void *data) {
   corelane_conf_t *conf = data;
 
   if (conf->requests_max == NGX_CONF_UNSET || conf->bodies_max == NGX_CONF_UNSET
-      || conf->large_bodies_max == NGX_CONF_UNSET || conf->busy_max == NGX_CONF_UNSET
-      || conf->body_memory == NGX_CONF_UNSET_SIZE || conf->worker_held_max == NGX_CONF_UNSET_MSEC || conf->streaming == NGX_CONF_UNSET_UINT) {
+      || conf->large_bodies_max == NGX_CONF_UNSET || conf->answers_max == NGX_CONF_UNSET
+      || conf->busy_max == NGX_CONF_UNSET || conf->body_memory == NGX_CONF_UNSET_SIZE
+      || conf->worker_held_max == NGX_CONF_UNSET_MSEC || conf->streaming == NGX_CONF_UNSET_UINT) {
     ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "a corelane_ directive is missing");
     return NGX_CONF_ERROR;
   }
@@ -92,6 +94,8 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
   ngx_listening_t *listening = cycle->listening.elts;
 
   corelane_init_places(cycle->log);
+  corelane_init_answers();
+  corelane_init_rounds(cycle->log);
   corelane_init_heads();
   for (i = 0; i < cycle->listening.nelts; i++) {
     if (listening[i].handler == ngx_http_init_connection) {
@@ -116,6 +120,7 @@ static ngx_command_t commands[] = {
     DIRECTIVE("requests", ngx_conf_set_num_slot, requests_max, NULL),
     DIRECTIVE("bodies", ngx_conf_set_num_slot, bodies_max, NULL),
     DIRECTIVE("large_bodies", ngx_conf_set_num_slot, large_bodies_max, NULL),
+    DIRECTIVE("answers", ngx_conf_set_num_slot, answers_max, NULL),
     DIRECTIVE("busy_connections", ngx_conf_set_num_slot, busy_max, NULL),
     DIRECTIVE("body_memory", ngx_conf_set_size_slot, body_memory, NULL),
     DIRECTIVE("worker_held_max", ngx_conf_set_msec_slot, worker_held_max, NULL),

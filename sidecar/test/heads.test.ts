@@ -46,6 +46,7 @@ test.each([
   ['beside what is encoded', '/a%2fb%C3\xa9', '/a%2fb%C3%A9'],
   ['a query', '/?id=caf\xc3\xa9', 'café'],
   ['after an authority', 'http://a/caf\xc3\xa9', '/caf%C3%A9'],
+  ['a query without a path', 'http://a?id=caf\xc3\xa9', 'café'],
 ])('bytes beyond ASCII in a target: %s', async (_what, target, id) => {
   const { status, body } = await answerTo(target);
   expect([status, JSON.parse(Buffer.from(/\{.*\}/s.exec(body)?.[0] ?? '{}', 'latin1').toString()).id]).toEqual([

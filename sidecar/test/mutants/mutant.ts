@@ -10,7 +10,7 @@ export type MutantFile =
   | 'second-tries/requests.lua'
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
-  | `${'heads' | 'places' | 'proxy-protocol' | 'size' | 'streaming' | 'target' | 'transform'}.c`
+  | `${'answers' | 'heads' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'streaming' | 'target' | 'transform'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */

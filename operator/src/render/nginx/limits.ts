@@ -10,6 +10,8 @@ export function limitZones({ body, classes, limits, limitsClients, timeouts, web
   return [
     '# Our module counts requests and their bodies. Where one more comes, the slowest client gives up its place; where nobody is slow,',
     '# the one that comes is refused. It looks at those only that limit_conn lets pass.',
+    '# Those that are answered without a place (pings, errors, "full"), until their clients have gone: beyond it the oldest go.',
+    `corelane_answers ${whole(limits.answers, 'answers')};`,
     '# What is not idle: beyond it connections with half a head go.',
     `corelane_busy_connections ${whole(limits.busyConnections, 'busy connections')};`,
     `corelane_requests ${whole(limits.requests, 'requests')};`,
