@@ -22,6 +22,11 @@ const CUT_MS = 1_000;
  * midst of a request.
  */
 const KEEP_ALIVE_MS = 60_000;
+/**
+ * Requests of one render to its own process that are rendered at a time. A page that asks for itself without end has
+ * its end here: the next one waits.
+ */
+const PARTS_MAX = 16;
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 
@@ -36,18 +41,21 @@ class ConcurrencyLimiter {
   #waiting = [];
   #metrics;
   #notes;
+  #own;
   #renderMs;
   #abandonedMs;
   #webSocketMs;
 
   /**
+   * @param own tells which requests come from this process, and from which render of it
    * @param renderMs timeouts.render; the proxy waits a second longer
    * @param abandonedMs how long a render without connection keeps its place at most
    * @param webSocketMs how long a WebSocket may last
    */
-  constructor(metrics, notes, { renderMs, abandonedMs, webSocketMs }) {
+  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs }) {
     this.#metrics = metrics;
     this.#notes = notes;
+    this.#own = own;
     this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
     this.#webSocketMs = webSocketMs;
@@ -122,18 +130,70 @@ class ConcurrencyLimiter {
   }
 
   #enter(run, request, response) {
+    const sender = this.#senderOf(request);
+    if (sender !== undefined) return this.#enterPart(sender, { run, request, response });
     if (this.#active < this.limit) return this.#begin(run, request, response);
     this.#metrics.overlaps[0] += 1;
     this.#waiting.push({ run, request, response });
     return true;
   }
 
+  /**
+   * The render that waits for this request: it has come from this process, and the render that sent it still runs. One
+   * that began before contexts were kept is taken for the sender of what has none.
+   */
+  #senderOf({ socket }) {
+    if (!socket || !this.#own.isOwn(socket)) return undefined;
+    const sender = this.#own.senderOf(socket) ?? [...this.#renders].find(({ hasContext }) => !hasContext);
+    return this.#renders.has(sender) ? sender : undefined;
+  }
+
+  /** A part of the render that sent it: it takes that one's place, and no other. */
+  #enterPart(sender, entering) {
+    if (sender.parts.size < PARTS_MAX) return this.#beginPart(sender, entering);
+    sender.waiting.push(entering);
+    return true;
+  }
+
+  #beginPart(sender, { run, request, response }) {
+    const part = { beganAt: performance.now(), response };
+    part.end = () => {
+      if (!sender.parts.delete(part)) return;
+      const next = sender.waiting.shift();
+      if (next) setImmediate(() => this.#reenter(sender, next));
+      if (sender.parts.size === 0) sender.leave?.();
+    };
+    sender.parts.add(part);
+    this.#metrics.own[0] += 1;
+    keepLength(request, response);
+    response.once('finish', part.end);
+    response.once('close', () => {
+      if (response.writableEnded) part.end();
+      else if (!this.#abandoned.has(part)) this.#whenEnded(response, this.#abandonedMs, part.end);
+    });
+    return this.#own.run(sender, run);
+  }
+
+  /** The sender may have ended since. */
+  #reenter(sender, { run, request, response }) {
+    if (isGone(request, response)) this.#metrics.dropped[0] += 1;
+    else if (this.#renders.has(sender)) this.#enterPart(sender, { run, request, response });
+    else this.#enter(run, request, response);
+  }
+
+  /**
+   * A render has ended, and parts of it go on: they have its place, and the proxy thinks that it is free. What of it has
+   * not begun waits like any request.
+   */
+  #leaveParts({ parts, waiting }) {
+    for (const part of parts) this.#abandon(part, this.#abandonedMs, part.end);
+    for (const { run, request, response } of waiting.splice(0)) this.#enter(run, request, response);
+  }
+
   #next() {
     while (this.#waiting.length > 0 && this.#active < this.limit) {
       const { run, request, response } = this.#waiting.shift();
-      // Who has waited may have gone.
-      if (response.destroyed || response.closed || request.destroyed || request.socket?.destroyed)
-        this.#metrics.dropped[0] += 1;
+      if (isGone(request, response)) this.#metrics.dropped[0] += 1;
       else this.#begin(run, request, response);
     }
   }
@@ -151,7 +211,7 @@ class ConcurrencyLimiter {
       return this.#drop(request);
     }
     const beganAt = performance.now();
-    const render = { beganAt, response };
+    const render = { beganAt, response, parts: new Set(), waiting: [], hasContext: false };
     this.#renders.add(render);
     this.#active += 1;
     const level = Math.min(this.#active, LEVELS_MAX);
@@ -163,22 +223,29 @@ class ConcurrencyLimiter {
       if (ended) return;
       ended = true;
       this.#renders.delete(render);
-      this.#active -= 1;
-      metrics.inFlight[0] = this.#active;
       this.#notes.end(note);
       if (place >= 0) metrics.begunAtMs[place] = 0;
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
       observe(metrics.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
-      // Not in the midst of what the program does now.
-      if (this.#waiting.length > 0) setImmediate(() => this.#next());
+      if (render.parts.size === 0) return this.#leave();
+      render.leave = () => this.#leave();
+      this.#leaveParts(render);
     };
     keepLength(request, response);
     response.once('finish', end);
     response.once('close', () => {
       if (ended || response.writableEnded) end();
-      else this.#abandon(render, end);
+      else this.#abandon(render, response.headersSent ? CUT_MS : this.#abandonedMs, end);
     });
-    return run();
+    return this.#own.run(render, run);
+  }
+
+  /** A place is free. */
+  #leave() {
+    this.#active -= 1;
+    this.#metrics.inFlight[0] = this.#active;
+    // Not in the midst of what the program does now.
+    if (this.#waiting.length > 0) setImmediate(() => this.#next());
   }
 
   /** Another try has been given to somebody, be it this worker. */
@@ -188,11 +255,18 @@ class ConcurrencyLimiter {
     return true;
   }
 
-  /** The connection has gone, the render goes on: its place is free when the program ends the response. */
-  #abandon(render, end) {
-    const { response } = render;
+  /** Nobody waits for it, and it goes on: its place is free when the program ends the response, or after `ms`. */
+  #abandon(render, ms, end) {
     this.#abandoned.set(render, performance.now());
     this.#metrics.abandoned[0] = this.#abandoned.size;
+    this.#whenEnded(render.response, ms, () => {
+      this.#abandoned.delete(render);
+      this.#metrics.abandoned[0] = this.#abandoned.size;
+      end();
+    });
+  }
+
+  #whenEnded(response, ms, end) {
     let isDone = false;
     const done = () => {
       if (isDone) return;
@@ -200,11 +274,9 @@ class ConcurrencyLimiter {
       clearTimeout(timer);
       // A library may have wrapped it since (compression, sessions).
       if (response.end === ending) response.end = originalEnd;
-      this.#abandoned.delete(render);
-      this.#metrics.abandoned[0] = this.#abandoned.size;
       end();
     };
-    const timer = setTimeout(done, response.headersSent ? CUT_MS : this.#abandonedMs);
+    const timer = setTimeout(done, ms);
     timer.unref();
     const originalEnd = response.end;
     const ending = (...args) => {
@@ -213,6 +285,11 @@ class ConcurrencyLimiter {
     };
     response.end = ending;
   }
+}
+
+/** Who has waited may have gone. */
+function isGone(request, response) {
+  return response.destroyed || response.closed || request.destroyed || request.socket?.destroyed;
 }
 
 module.exports = { ConcurrencyLimiter };
