@@ -1,9 +1,9 @@
 import node from '@astrojs/node';
 import { defineConfig } from 'astro/config';
 
-// All packages in the bundle: the folder of packages is removed after the build.
 export default defineConfig({
   output: 'server',
   adapter: node({ mode: 'standalone' }),
+  // All packages in the server's bundle: the image needs none. With maps the stack of a stuck render names your sources.
   vite: { ssr: { noExternal: true }, build: { sourcemap: true } },
 });

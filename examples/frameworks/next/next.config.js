@@ -1,6 +1,12 @@
 module.exports = {
   output: 'standalone',
   outputFileTracingRoot: __dirname,
-  // Maps beside the server's chunks: the stack of a stuck render then names your sources. The build copies them along.
-  experimental: { serverSourceMaps: true },
+  // nginx compresses (`compression` in renderservice.yaml): not in the place that renders.
+  compress: false,
+  experimental: {
+    // Maps beside the server's chunks: the stack of a stuck render then names your sources. The build copies them along.
+    serverSourceMaps: true,
+    // The file system is read-only: pages that are kept for a while (ISR) stay in the memory of their worker.
+    isrFlushToDisk: false,
+  },
 };

@@ -1,3 +1,7 @@
+import './style.css';
+
+export const metadata = { title: 'Next behind Corelane' };
+
 export default function Layout({ children }) {
   return (
     <html lang="en">

@@ -1,0 +1,5 @@
+import { sveltekit } from '@sveltejs/kit/vite';
+import { defineConfig } from 'vite';
+
+// With maps the stack of a stuck render names your sources.
+export default defineConfig({ plugins: [sveltekit()], build: { sourcemap: true } });
