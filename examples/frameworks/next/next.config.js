@@ -4,7 +4,7 @@ module.exports = {
   // nginx compresses (`compression` in renderservice.yaml): not in the place that renders.
   compress: false,
   experimental: {
-    // Maps beside the server's chunks: the stack of a stuck render then names your sources. The build copies them along.
+    // With maps the stack of a stuck render names your sources. The build copies them along.
     serverSourceMaps: true,
     // The file system is read-only: pages that are kept for a while (ISR) stay in the memory of their worker.
     isrFlushToDisk: false,

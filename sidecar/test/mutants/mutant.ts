@@ -22,6 +22,7 @@ export const RUNTIME_MODULES = [
   'health',
   'length',
   'lifecycle',
+  'own-requests',
   'questions',
   'recycler',
   'recycling',

@@ -1,10 +1,18 @@
 import http from 'node:http';
 import { Readable } from 'node:stream';
-import { AngularNodeAppEngine, createNodeRequestHandler, writeResponseToNodeResponse } from '@angular/ssr/node';
+import {
+  AngularNodeAppEngine,
+  createNodeRequestHandler,
+  isMainModule,
+  writeResponseToNodeResponse,
+} from '@angular/ssr/node';
 import { pieces } from '../work.mjs';
 
 // No express.static for dist/shop/browser: nginx has those files (`framework: Angular`).
-const angular = new AngularNodeAppEngine();
+const angular = new AngularNodeAppEngine({
+  // As Corelane makes them (docs/edge.md). Angular writes a line for each header that it is not told of.
+  trustProxyHeaders: ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'],
+});
 
 const handler = createNodeRequestHandler(async (request, response) => {
   if (request.url === '/api/price') {
@@ -22,4 +30,4 @@ const handler = createNodeRequestHandler(async (request, response) => {
 /** For `ng serve`, which has a server of its own. */
 export const reqHandler = handler;
 
-if (process.env['PORT']) http.createServer(handler).listen(process.env['PORT']);
+if (isMainModule(import.meta.url)) http.createServer(handler).listen(process.env.PORT ?? 3000);

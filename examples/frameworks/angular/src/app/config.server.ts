@@ -1,8 +1,8 @@
 import { type ApplicationConfig, mergeApplicationConfig } from '@angular/core';
 import { provideServerRendering, RenderMode, withRoutes } from '@angular/ssr';
+import * as work from '../../work.mjs';
 import { config } from './config';
 import { WORK } from './work';
-import * as work from '../../work.mjs';
 
 /** Each page is rendered for each request; the work is that of the server. */
 export const serverConfig: ApplicationConfig = mergeApplicationConfig(config, {

@@ -3,5 +3,5 @@ import { ActivatedRoute } from '@angular/router';
 
 @Component({ selector: 'app-text', template: '<p>{{ text }}</p>' })
 export class Text {
-  text = inject(ActivatedRoute).snapshot.data['text'];
+  text = inject(ActivatedRoute).snapshot.data.text;
 }
