@@ -35,7 +35,7 @@ const SEND = `
   Promise.all(JSON.parse(process.argv[1]).map(send)).then((texts) => console.log(JSON.stringify(texts)));
 `;
 
-export async function pastTheProxies(pod: Pod, calls: [path: string, call: Call][]): Promise<string[]> {
+async function pastTheProxies(pod: Pod, calls: [path: string, call: Call][]): Promise<string[]> {
   const requests = JSON.stringify(calls.map(([path, call]) => ({ path, ...call })));
   return JSON.parse(await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[0] ?? '', 'node', '-e', SEND, requests));
 }
