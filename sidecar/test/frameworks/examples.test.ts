@@ -31,8 +31,11 @@ const PAGES: Record<string, Page> = {
 };
 const RENDERS = 'corelane_worker_requests_total';
 
+/** `FRAMEWORKS=next,nuxt make test-frameworks` tries these. */
+const wanted = process.env.FRAMEWORKS?.split(',') ?? Object.keys(PAGES);
+
 const frameworks = Object.fromEntries(
-  Object.keys(PAGES).map((name): [string, Framework] => {
+  wanted.map((name): [string, Framework] => {
     const { template: _template, replicas: _replicas, ...spec } = specOf(name);
     const worker = () => exampleWorker(name, { WAITS_FOR: '/events/lines.released' });
     const own = name === 'hypernova' ? ({ ask: batch, lacks: 'HEAD and streams' } as const) : {};
