@@ -126,7 +126,7 @@ export class Engine {
   /** Runs a command in a container of the sidecar image; rejects when it fails. */
   runSidecar(image: string, mounts: string[], ...command: string[]): Promise<string> {
     const options = ['--rm', '--network', 'none', ...this.#labelled(), ...RESTRICTED];
-    const folders = ['--tmpfs', '/tmp:mode=1777', '--tmpfs', '/run/corelane:mode=1777,uid=10001', ...mounts];
+    const folders = ['--tmpfs', '/tmp:mode=1777', '--tmpfs', '/run/corelane:mode=1777', ...mounts];
     return this.#making(() => this.run('run', ...options, ...folders, image, ...command));
   }
 
@@ -152,7 +152,7 @@ export class Engine {
     for (let tries = REMOVE_TRIES; ; tries -= 1) {
       try {
         const ids = await this.run('ps', '--all', ...own);
-        if (ids) await this.run('rm', '--force', '--volumes', ...ids.split('\n'));
+        if (ids) await this.remove(...ids.split('\n'));
         const networks = await this.run('network', 'ls', ...own);
         if (networks) await this.run('network', 'rm', ...networks.split('\n'));
         return;
@@ -161,6 +161,21 @@ export class Engine {
         await new Promise((resolve) => setTimeout(resolve, REMOVE_AGAIN_MS));
       }
     }
+  }
+
+  /** Removes containers, with their anonymous volumes. */
+  async remove(...containers: string[]): Promise<void> {
+    await this.run(...this.#rm(), ...containers);
+  }
+
+  /** Podman refuses to remove a container while another one is in its network, and stops before it kills: 10 s each. */
+  #rm(): string[] {
+    return [
+      'rm',
+      '--force',
+      '--volumes',
+      ...(this.command === 'podman' ? ['--depend', '--ignore', '--time', '0'] : []),
+    ];
   }
 
   #labelled(): string[] {
@@ -183,15 +198,12 @@ export class Engine {
   async removeStale(): Promise<void> {
     const format = `{{.ID}} {{.Label "${this.label}"}}`;
     for (const [list, remove] of [
-      [
-        ['ps', '--all'],
-        ['rm', '--force', '--volumes'],
-      ],
+      [['ps', '--all'], this.#rm()],
       [
         ['network', 'ls'],
         ['network', 'rm'],
       ],
-    ] as const) {
+    ] as [string[], string[]][]) {
       const lines = await this.run(...list, '--filter', `label=${this.label}`, '--format', format);
       const stale = lines.split('\n').filter((line) => isStale(line.split(' ')[1] ?? ''));
       // Another process that starts at the same moment may be faster.

@@ -124,7 +124,7 @@ export class LocalPod {
   /** Removes everything. */
   async stop(): Promise<void> {
     const containers = [...this.workers, this.nginx, this.haproxy, this.#holder].filter(Boolean);
-    if (containers.length > 0) await this.engine.run('rm', '--force', '--volumes', ...containers);
+    if (containers.length > 0) await this.engine.remove(...containers);
     rmSync(this.#folder, { recursive: true, force: true });
   }
 

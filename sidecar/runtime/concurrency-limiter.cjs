@@ -45,20 +45,23 @@ class ConcurrencyLimiter {
   #renderMs;
   #abandonedMs;
   #webSocketMs;
+  #giveTag;
 
   /**
    * @param own tells which requests come from this process, and from which render of it
    * @param renderMs timeouts.render; the proxy waits a second longer
    * @param abandonedMs how long a render without connection keeps its place at most
    * @param webSocketMs how long a WebSocket may last
+   * @param giveTag gives a response an ETag, or nothing
    */
-  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs }) {
+  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs, giveTag }) {
     this.#metrics = metrics;
     this.#notes = notes;
     this.#own = own;
     this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
     this.#webSocketMs = webSocketMs;
+    this.#giveTag = giveTag;
   }
 
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
@@ -232,6 +235,7 @@ class ConcurrencyLimiter {
       this.#leaveParts(render);
     };
     keepLength(request, response);
+    this.#giveTag?.(request, response);
     response.once('finish', end);
     response.once('close', () => {
       if (ended || response.writableEnded) end();

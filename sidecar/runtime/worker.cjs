@@ -145,8 +145,9 @@ function newLimiter() {
   const webSocketMs = Number(process.env.CORELANE_WEBSOCKET_MAX_AGE_MS) || 0;
   const { metrics } = require('./event-loop.cjs');
   const own = new OwnRequests(Number(process.env.PORT));
-  const limits = { renderMs, abandonedMs, webSocketMs };
-  return new ConcurrencyLimiter(metrics, new RequestJournal(supervisor), own, limits);
+  const giveTag = process.env.CORELANE_ETAG === 'Auto' ? require('./etag.cjs').giveTag : undefined;
+  const options = { renderMs, abandonedMs, webSocketMs, giveTag };
+  return new ConcurrencyLimiter(metrics, new RequestJournal(supervisor), own, options);
 }
 
 /**

@@ -8,6 +8,6 @@ const app = (name: string) => async () => ({
 });
 const source = '/app/work.mjs';
 testFrameworks('1s', {
-  Express: { worker: app('express'), source },
-  Fastify: { worker: app('fastify'), source },
+  Express: { worker: app('express'), source, tag: /^W\/"4-/ },
+  Fastify: { worker: app('fastify'), source, tag: /^W\/"[\w-]{32}"$/ },
 });

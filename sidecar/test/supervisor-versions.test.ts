@@ -129,6 +129,31 @@ describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
     expect(after).toBe(before);
   });
 
+  test('a page has an ETag, and who has the page gets 304', async () => {
+    await program.start(binary, [app('worker.mjs')], { CORELANE_ETAG: 'Auto' });
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    const ask = (headers = {}) => get(program.port, '/?size=50000', headers, agent);
+    const first = await ask();
+    const tag = first.headers.etag ?? '';
+    expect([first.status, tag, first.body.length]).toEqual([200, expect.stringMatching(/^W\/"[\w-]{32}"$/), 50_000]);
+    const again = await ask({ 'if-none-match': tag });
+    expect([again.status, again.headers.etag, again.body]).toEqual([304, tag, '']);
+    // Over the same connection.
+    expect(await ask()).toMatchObject({ status: 200, body: first.body });
+    agent.destroy();
+    expect(new Set(program.events('begin').map(({ port }) => port)).size).toBe(1);
+  });
+
+  test('a page in pieces has none, though its head may wait for the last one', async () => {
+    await program.start(binary, [app('streams.mjs')], { CORELANE_ETAG: 'Auto' });
+    for (const step of ['last:9', 'writes:1x9']) {
+      const { status, headers } = await get(program.port, `/?step=${step}&header=Content-Type:text/html`, {
+        'if-none-match': '*',
+      });
+      expect([status, headers.etag]).toEqual([200, undefined]);
+    }
+  });
+
   test('SIGTERM passes, and the exit code', async () => {
     await program.start(binary, [app('worker.mjs')], { EXIT_CODE: '42' });
     const ended = new Promise((resolve) => program.process?.once('exit', resolve));

@@ -7,6 +7,7 @@ import { WORKERS_PER_POD_MAX } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
 import { scaling } from './scaling.ts';
 import { assets, framework } from './spec/assets.ts';
+import { cache } from './spec/cache.ts';
 import { compression } from './spec/compression.ts';
 import { deadlines } from './spec/deadlines.ts';
 import { fallback } from './spec/fallback.ts';
@@ -62,6 +63,7 @@ export const specShape = z.strictObject({
     ),
   buffering,
   streaming,
+  cache,
   compression,
   forwarded,
   ping,

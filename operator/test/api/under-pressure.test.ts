@@ -148,11 +148,11 @@ test('a start that another one may get right ends with 1, a wrong environment wi
   const { port } = taken.address() as { port: number };
   const settings = world.settings('operator-of-trouble');
   const unlucky = await OperatorProcess.spawn(settings, { CORELANE_METRICS_PORT: String(port) });
-  const ended = await unlucky.exitCode(20_000).finally(() => taken.close());
+  const ended = await unlucky.exitCode(60_000).finally(() => taken.close());
   expect(ended).toBe(1);
   expect(lastLine(unlucky.log)).toMatch(asTold(TOLD.portTaken));
   const wrong = await OperatorProcess.spawn(settings, { CORELANE_CONCURRENCY: '0' });
-  expect(await wrong.exitCode(20_000)).toBe(78);
+  expect(await wrong.exitCode(60_000)).toBe(78);
   expect(wrong.log).toContain('CORELANE_CONCURRENCY');
 });
 

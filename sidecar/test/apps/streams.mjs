@@ -6,6 +6,7 @@
  *   noise:N        the same, of bytes that nobody can compress
  *   writes:NxM     N writes of M bytes, each in a turn of the event loop of its own
  *   paced:NxM@MS   the same, a pause of MS after each
+ *   last:N         a byte, and in the same turn of the event loop N bytes with which the response ends
  *   hold:NAME      wait until the test releases NAME
  *   raw:BASE64     bytes for the connection itself, instead of what Node.js would send
  *   trailer:TEXT   a trailer
@@ -49,6 +50,10 @@ const STEPS = {
   paced(response, value) {
     const [writes, pauseMs] = value.split('@');
     return writeMany(response, writes, () => setTimeout(Number(pauseMs)));
+  },
+  last(response, bytes) {
+    response.write('x');
+    response.end('x'.repeat(Number(bytes)));
   },
   hold: (_response, name) => hold(name),
   raw: (response, bytes) => response.socket.write(Buffer.from(bytes, 'base64')),

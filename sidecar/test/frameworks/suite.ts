@@ -15,6 +15,8 @@ export interface Framework {
   ask?: (page: string) => [path: string, call: Call];
   /** Hypernova answers nothing but POST, and at once. */
   lacks?: 'HEAD and streams';
+  /** Of a page that is whole: as the framework makes it, or the runtime. */
+  tag?: RegExp;
   /** The stack names `work.mjs`, where an app is stuck, in this way. */
   source: string;
 }
@@ -88,7 +90,7 @@ export function testFrameworks(
     });
 }
 
-function testFramework({ ask, lacks, source }: Framework, thePod: () => Pod): void {
+function testFramework({ ask, lacks, source, tag }: Framework, thePod: () => Pod): void {
   const asked = ask ?? ((page: string): [string, Call] => [`/${page === 'page' ? '' : page}`, {}]);
   const get = (page: string, call: Call = {}) => {
     const [path, own] = asked(page);
@@ -130,4 +132,13 @@ function testFramework({ ask, lacks, source }: Framework, thePod: () => Pod): vo
     expect([stream.status, stream.body]).toEqual([200, 'in flight: 1.....']);
     expect((await get('page')).status).toBe(200);
   });
+
+  if (tag)
+    test('who has the page gets 304', async () => {
+      const { headers } = await get('page');
+      expect(headers.etag).toMatch(tag);
+      const again = await get('page', { headers: { 'if-none-match': headers.etag ?? '' } });
+      expect([again.status, again.body]).toEqual([304, '']);
+      expect((await get('page')).status).toBe(200);
+    });
 }

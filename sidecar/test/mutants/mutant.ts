@@ -18,6 +18,7 @@ export const RUNTIME_MODULES = [
   'abandoned',
   'concurrency-limiter',
   'child',
+  'etag',
   'head',
   'health',
   'length',
@@ -56,6 +57,7 @@ export interface Mutant {
     | 'streaming'
     | 'heads'
     | 'compression'
+    | 'etag'
     | 'fallback'
     | 'priority'
     | 'deadlines'

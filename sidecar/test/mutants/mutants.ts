@@ -7,6 +7,7 @@ import { doors } from './doors.ts';
 import { lua } from './drain.ts';
 import { scripts } from './drain-hook.ts';
 import { entrypoint } from './entrypoint.ts';
+import { etag } from './etag.ts';
 import { fallback } from './fallback.ts';
 import { front } from './front.ts';
 import { guarded } from './guarded.ts';
@@ -26,6 +27,7 @@ export const mutants: Mutant[] = [
   ...nginx,
   ...streaming,
   ...front,
+  ...etag,
   ...fallback,
   ...overload,
   ...assets,

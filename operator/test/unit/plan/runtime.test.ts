@@ -55,6 +55,11 @@ test('an age of WebSockets is told where there are any', () => {
   expect(age({ enabled: true, maxAge: '90s' })).toEqual(['90000']);
 });
 
+test('ETags are made unless they are not wanted', () => {
+  expect(value(env({}, []), 'CORELANE_ETAG')).toEqual(['Auto']);
+  expect(value(env({ cache: { etag: 'Never' } }, []), 'CORELANE_ETAG')).toEqual([]);
+});
+
 describe('NODE_OPTIONS', () => {
   test('is set where the user has none', () => expect(value(env({}, []), 'NODE_OPTIONS')).toEqual([ENTRY]));
 
