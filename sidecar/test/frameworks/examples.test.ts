@@ -14,6 +14,8 @@ jest.setTimeout(900_000);
 
 /** What the first page of an example has. */
 interface Page {
+  /** Where the source of a stuck render is said to be; Angular's maps have paths from the root of the project. */
+  source?: string;
   /** Addresses of its files. */
   files?: RegExp;
   /** Text that is there before the reviews are. */
@@ -26,7 +28,7 @@ const PAGES: Record<string, Page> = {
   sveltekit: { files: /_app\/immutable\/[^"\\ ]+/g, before: 'reviews are on their way' },
   'react-router': { files: /\/assets\/[^"\\ ]+/g, before: 'reviews are on their way' },
   astro: { files: /\/_astro\/[^"\\ ]+/g, before: 'likes' },
-  angular: { files: /(?:main|chunk|styles)-[A-Z0-9]{8}\.(?:js|css)/g },
+  angular: { source: '/app/dist/shop/server/work.mjs', files: /(?:main|chunk|styles)-[A-Z0-9]{8}\.(?:js|css)/g },
   hypernova: {},
 };
 const RENDERS = 'corelane_worker_requests_total';
@@ -39,7 +41,7 @@ const frameworks = Object.fromEntries(
     const { template: _template, replicas: _replicas, ...spec } = specOf(name);
     const worker = () => exampleWorker(name, { WAITS_FOR: '/events/lines.released' });
     const own = name === 'hypernova' ? ({ ask: batch, lacks: 'HEAD and streams' } as const) : {};
-    return [name, { spec, worker, source: '/app/work.mjs', ...own }];
+    return [name, { spec, worker, source: PAGES[name]?.source ?? '/app/work.mjs', ...own }];
   }),
 );
 
