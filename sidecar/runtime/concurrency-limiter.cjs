@@ -25,6 +25,11 @@ const CUT_MS = 1_000;
  * midst of a request.
  */
 const KEEP_ALIVE_MS = 60_000;
+/**
+ * Requests of one render to its own process that are rendered at a time. A page that asks for itself without end has
+ * its end here: the next one waits.
+ */
+const PARTS_MAX = 16;
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 
@@ -42,21 +47,24 @@ class ConcurrencyLimiter {
   #background;
   #metrics;
   #notes;
+  #own;
   #renderMs;
   #abandonedMs;
   #webSocketMs;
   #giveTag;
 
   /**
+   * @param own tells which requests come from this process, and from which render of it
    * @param renderMs timeouts.render; the proxy waits a second longer
    * @param abandonedMs how long a render without connection keeps its place at most
    * @param webSocketMs how long a WebSocket may last
    * @param giveTag gives a response an ETag, or nothing
    * @param classes `{ name, limit }` of each class of requests that are no renders
    */
-  constructor(metrics, notes, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [] }) {
+  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [] }) {
     this.#metrics = metrics;
     this.#notes = notes;
+    this.#own = own;
     this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
     this.#webSocketMs = webSocketMs;
@@ -149,18 +157,70 @@ class ConcurrencyLimiter {
   }
 
   #enter(run, request, response) {
+    const sender = this.#senderOf(request);
+    if (sender !== undefined) return this.#enterPart(sender, { run, request, response });
     if (this.#active < this.limit) return this.#begin(run, request, response);
     this.#metrics.overlaps[0] += 1;
     this.#waiting.push({ run, request, response });
     return true;
   }
 
+  /**
+   * The render that waits for this request: it has come from this process, and the render that sent it still runs. One
+   * that began before contexts were kept is taken for the sender of what has none.
+   */
+  #senderOf({ socket }) {
+    if (!socket || !this.#own.isOwn(socket)) return undefined;
+    const sender = this.#own.senderOf(socket) ?? [...this.#renders].find(({ hasContext }) => !hasContext);
+    return this.#renders.has(sender) ? sender : undefined;
+  }
+
+  /** A part of the render that sent it: it takes that one's place, and no other. */
+  #enterPart(sender, entering) {
+    if (sender.parts.size < PARTS_MAX) return this.#beginPart(sender, entering);
+    sender.waiting.push(entering);
+    return true;
+  }
+
+  #beginPart(sender, { run, request, response }) {
+    const part = { beganAt: performance.now(), response };
+    part.end = () => {
+      if (!sender.parts.delete(part)) return;
+      const next = sender.waiting.shift();
+      if (next) setImmediate(() => this.#reenter(sender, next));
+      if (sender.parts.size === 0) sender.leave?.();
+    };
+    sender.parts.add(part);
+    this.#metrics.own[0] += 1;
+    keepLength(request, response);
+    response.once('finish', part.end);
+    response.once('close', () => {
+      if (response.writableEnded) part.end();
+      else if (!this.#abandoned.has(part)) untilEnded(response, this.#abandonedMs, part.end);
+    });
+    return this.#own.run(sender, run);
+  }
+
+  /** The sender may have ended since. */
+  #reenter(sender, { run, request, response }) {
+    if (isGone(request, response)) this.#metrics.dropped[0] += 1;
+    else if (this.#renders.has(sender)) this.#enterPart(sender, { run, request, response });
+    else this.#enter(run, request, response);
+  }
+
+  /**
+   * A render has ended, and parts of it go on: they have its place, and the proxy thinks that it is free. What of it has
+   * not begun waits like any request.
+   */
+  #leaveParts({ parts, waiting }) {
+    for (const part of parts) this.#abandon(part, this.#abandonedMs, part.end);
+    for (const { run, request, response } of waiting.splice(0)) this.#enter(run, request, response);
+  }
+
   #next() {
     while (this.#waiting.length > 0 && this.#active < this.limit) {
       const { run, request, response } = this.#waiting.shift();
-      // Who has waited may have gone.
-      if (response.destroyed || response.closed || request.destroyed || request.socket?.destroyed)
-        this.#metrics.dropped[0] += 1;
+      if (isGone(request, response)) this.#metrics.dropped[0] += 1;
       else this.#begin(run, request, response);
     }
   }
@@ -170,7 +230,7 @@ class ConcurrencyLimiter {
     const noteEnd = this.#note(request);
     if (noteEnd === undefined) return true;
     const beganAt = performance.now();
-    const render = { beganAt, response };
+    const render = { beganAt, response, parts: new Set(), waiting: [], hasContext: false };
     this.#renders.add(render);
     this.#active += 1;
     const level = Math.min(this.#active, LEVELS_MAX);
@@ -182,23 +242,30 @@ class ConcurrencyLimiter {
       if (ended) return;
       ended = true;
       this.#renders.delete(render);
-      this.#active -= 1;
-      metrics.inFlight[0] = this.#active;
       noteEnd();
       if (place >= 0) metrics.begunAtMs[place] = 0;
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
       observe(metrics.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
-      // Not in the midst of what the program does now.
-      if (this.#waiting.length > 0) setImmediate(() => this.#next());
+      if (render.parts.size === 0) return this.#leave();
+      render.leave = () => this.#leave();
+      this.#leaveParts(render);
     };
     keepLength(request, response);
     this.#giveTag?.(request, response);
     response.once('finish', end);
     response.once('close', () => {
       if (ended || response.writableEnded) end();
-      else this.#abandon(render, end);
+      else this.#abandon(render, response.headersSent ? CUT_MS : this.#abandonedMs, end);
     });
-    return run();
+    return this.#own.run(render, run);
+  }
+
+  /** A place is free. */
+  #leave() {
+    this.#active -= 1;
+    this.#metrics.inFlight[0] = this.#active;
+    // Not in the midst of what the program does now.
+    if (this.#waiting.length > 0) setImmediate(() => this.#next());
   }
 
   /**
@@ -230,17 +297,21 @@ class ConcurrencyLimiter {
     return undefined;
   }
 
-  /** The connection has gone, the render goes on: its place is free when the program ends the response. */
-  #abandon(render, end) {
-    const { response } = render;
+  /** Nobody waits for it, and it goes on: its place is free when the program ends the response, or after `ms`. */
+  #abandon(render, ms, end) {
     this.#abandoned.set(render, performance.now());
     this.#metrics.abandoned[0] = this.#abandoned.size;
-    untilEnded(response, response.headersSent ? CUT_MS : this.#abandonedMs, () => {
+    untilEnded(render.response, ms, () => {
       this.#abandoned.delete(render);
       this.#metrics.abandoned[0] = this.#abandoned.size;
       end();
     });
   }
+}
+
+/** Who has waited may have gone. */
+function isGone(request, response) {
+  return response.destroyed || response.closed || request.destroyed || request.socket?.destroyed;
 }
 
 module.exports = { ConcurrencyLimiter };

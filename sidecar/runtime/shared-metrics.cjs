@@ -25,6 +25,8 @@ const FIELDS = {
   abandoned: 1,
   overlaps: 1,
   dropped: 1,
+  /** Requests of the program to itself, as parts of the renders that sent them. */
+  own: 1,
   idleMs: 1,
   activeMs: 1,
   beatAtMs: 1,

@@ -25,6 +25,7 @@ export const RUNTIME_MODULES = [
   'health',
   'length',
   'lifecycle',
+  'own-requests',
   'questions',
   'recycler',
   'recycling',
