@@ -33,6 +33,7 @@ const GROUPS = [
       'docs/network-policy.md',
       'docs/pod-template.md',
       'docs/pooling.md',
+      'docs/cache.md',
       'docs/overload.md',
       'docs/classes.md',
     ],

@@ -3,6 +3,7 @@
  * docs/testing.md explains the invariants I1 to I7.
  */
 import { assets } from './assets.ts';
+import { cache } from './cache.ts';
 import { classes } from './classes.ts';
 import { doors } from './doors.ts';
 import { lua } from './drain.ts';
@@ -33,6 +34,7 @@ export const mutants: Mutant[] = [
   ...overload,
   ...classes,
   ...assets,
+  ...cache,
   ...lua,
   ...secondTries,
   ...pooling,
