@@ -1,4 +1,7 @@
-/** Where Podman's words differ from Docker's. A script stands for the program: CI has no Podman (docs/run.md says what was tried). */
+/**
+ * Where Podman's words differ from Docker's. A script stands for the program: CI has no Podman (docs/run.md says what was
+ * tried by hand).
+ */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
