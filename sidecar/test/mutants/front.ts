@@ -112,7 +112,7 @@ export const front: Mutant[] = [
     breaks: 'I3',
     file: 'rounds.c',
     edits: [[/if \(!ngx_queue_empty/g, 'if (0 && !ngx_queue_empty']],
-    caughtBy: 'budget: a client that asks faster than nginx answers',
+    caughtBy: 'budget: clients that ask faster than nginx answers',
   },
   {
     name: 'a target takes memory before it is refused',
