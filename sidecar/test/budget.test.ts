@@ -384,18 +384,42 @@ test.each<[string, Guest]>([
   const [files, ever] = [await filesOpen(small), await connectionsEver(small)];
   const stop = await guests(small, pod, count, guest);
   await until('all have come', async () => (await connectionsEver(small)) >= ever + count);
-  await until('the oldest have gone', async () => (await filesOpen(small)) < files + answers + 50);
+  // Before nginx itself gives them up: lingering_time, 30 s.
+  await until('the oldest have gone', async () => (await filesOpen(small)) < files + answers + 50, 15_000);
   await expectUnharmed(small);
   await stop();
 });
 
-test('a client that asks faster than nginx answers keeps nobody waiting', async () => {
+test('so do those for whom there is no place', async () => {
+  const { answers, requests } = budget(small.spec);
+  const busy = small.get('/?hold=1&id=full');
+  await small.begun('full');
+  await stall(small, requests - 1, 'GET /?id=queued HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until('all places are taken', async () => (await small.get('/?id=beyond')).status === 503);
+  const [files, ever] = [await filesOpen(small), await connectionsEver(small)];
+  const bytes = 'POST /?id=refused HTTP/1.1\r\nHost: a\r\nContent-Length: 8000\r\n\r\n';
+  const stop = await guests(small, pod, 8 * answers, { bytes });
+  await until('all have come', async () => (await connectionsEver(small)) >= ever + 8 * answers);
+  await until('the oldest have gone', async () => (await filesOpen(small)) < files + answers + 50, 15_000);
+  expect(small.events({ id: 'refused' })).toEqual([]);
+  small.release('full');
+  expect((await busy).status).toBe(200);
+  await until('the others are served', () => clients.every(({ received }) => received !== ''));
+  await stop();
+  await expectUnharmed(small);
+});
+
+test('clients that ask faster than nginx answers keep nobody waiting', async () => {
   const stop = program(
     pod,
-    `const socket = require('node:net').connect({ host: '${await small.address()}', port: ${PORTS.http} });
-    const pings = Buffer.from('GET /ping HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n'.repeat(10_000));
-    const write = () => { while (socket.write(pings)); };
-    socket.on('connect', write).on('drain', write).on('error', () => {}).resume();`,
+    `const pings = Buffer.from('GET /ping HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n'.repeat(1000));
+    // nginx closes after keepalive_requests.
+    const open = () => {
+      const socket = require('node:net').connect({ host: '${await small.address()}', port: ${PORTS.http} });
+      const write = () => { while (socket.writable && socket.write(pings)); };
+      socket.on('connect', write).on('drain', write).on('error', () => {}).on('close', open).resume();
+    };
+    for (let n = 0; n < 50; n += 1) open();`,
   );
   const before = await received(small);
   await until('it asks', async () => (await received(small)) > before + 1_000_000);

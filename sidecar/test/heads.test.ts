@@ -66,6 +66,11 @@ test.each([
 
 test('what becomes longer than HAProxy reads is 400, and says so', async () => {
   expect(await answerTo(`/?id=longer&q=${'\xe9'.repeat(6_000)}`)).toMatchObject({ status: 400, error: 'bad-request' });
+  // It has taken no memory for that.
+  const line = await until('it is logged', async () =>
+    (await pod.accessLog()).find(({ uri }) => String(uri).includes('id=longer')),
+  );
+  expect(line.uri).not.toContain('%E9');
   expect((await answerTo(`/?id=as-long&q=${'\xe9'.repeat(4_000)}`)).status).toBe(200);
 });
 

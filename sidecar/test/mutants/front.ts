@@ -105,14 +105,14 @@ export const front: Mutant[] = [
     breaks: 'I3',
     file: 'places.c',
     edits: [[/return place != NULL && place->refused == NULL;/g, 'return place != NULL;']],
-    caughtBy: 'budget: clients that are answered without a place, and do not go, make room: refused',
+    caughtBy: 'budget: so do those for whom there is no place',
   },
   {
     name: 'who asks faster than nginx answers keeps all others waiting',
     breaks: 'I3',
     file: 'rounds.c',
     edits: [[/if \(!ngx_queue_empty/g, 'if (0 && !ngx_queue_empty']],
-    caughtBy: 'budget: a client that asks faster than nginx answers',
+    caughtBy: 'budget: clients that ask faster than nginx answers',
   },
   {
     name: 'a target takes memory before it is refused',
@@ -146,7 +146,7 @@ export const front: Mutant[] = [
     name: 'each connection without a PROXY header has its line in the log',
     breaks: 'I3',
     file: 'proxy-protocol.c',
-    edits: [[/if \(told != ngx_time\(\)\)/g, 'if (1)']],
+    edits: [[/if \(told != ngx_time\(\)\)/g, 'if (1 || told != ngx_time())']],
     caughtBy: 'proxy-protocol: the log does not grow',
   },
 ];
