@@ -25,7 +25,7 @@ examples/storefront/node_modules/.package-lock.json: examples/storefront/package
 	@touch $@
 
 run: ## a page on http://localhost:8080, without a cluster; APP=FILE.yaml or a folder, OPTIONS='--pods 3 --chaos'
-	@e2e/run.sh $(APP) $(OPTIONS)
+	@e2e/run.sh "$(APP)" $(OPTIONS)
 
 build: setup operator/dist/main.mjs ## bundle the operator into one file
 
