@@ -5,7 +5,7 @@
  *   by=http   by node:http over connections that are kept; by fetch unless given
  *   times=N   so many times, all at once
  *   deep=N    ask for itself with N - 1, until it is 0; deep=endless without an end
- *   later=PATH  ask for this and answer at once; timer=PATH: ask when the test releases "timer", not for any request
+ *   later=PATH  ask for this, and answer as soon as it has begun; timer=PATH: ask when the test releases "timer", not for any request
  *   hold=1    do not end until the test releases this id
  *   body=N    POST a body of N pieces, each of which waits a moment
  */
@@ -64,7 +64,9 @@ function questions({ pathname, searchParams }) {
   return ask ? Array(Number(searchParams.get('times') ?? 1)).fill(ask) : [];
 }
 
-/** Begun outside of any request. */
+/** Ids of what has begun. */
+const begun = new Set();
+/** Asked for outside of any request. */
 let timer;
 setInterval(() => {
   if (timer === undefined || !existsSync(`${EVENTS}.timer`)) return;
@@ -77,11 +79,16 @@ http
     const url = new URL(request.url, 'http://worker');
     const parameter = (name) => url.searchParams.get(name);
     const id = parameter('id') ?? url.pathname;
+    begun.add(id);
     note({ event: 'begin', id, method: request.method, port: request.socket.remotePort });
     for await (const _chunk of request);
     const ask = ASK[parameter('by') ?? 'fetch'];
     const answers = await Promise.all(questions(url).map((path) => ask(path, Number(parameter('body')))));
-    if (parameter('later')) ask(parameter('later'), 0).catch(() => {});
+    if (parameter('later')) {
+      ask(parameter('later'), 0).catch(() => {});
+      const { searchParams } = new URL(parameter('later'), 'http://worker');
+      while (!begun.has(searchParams.get('id'))) await wait(5);
+    }
     timer = parameter('timer') ?? timer;
     if (parameter('hold')) await released(id);
     note({ event: 'end', id });
