@@ -31,6 +31,7 @@ const GROUPS = [
       'docs/network-policy.md',
       'docs/pod-template.md',
       'docs/pooling.md',
+      'docs/cache.md',
       'docs/overload.md',
     ],
   ],

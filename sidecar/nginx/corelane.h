@@ -12,6 +12,9 @@
 /* Which responses go to the client as they come; of the others nginx sends whole buffers, and whole chunks. */
 enum { CORELANE_STREAM_NEVER, CORELANE_STREAM_AUTO, CORELANE_STREAM_ALWAYS };
 
+/* Which parameters of a query are in the cache's key. */
+enum { CORELANE_QUERY_ALL, CORELANE_QUERY_ONLY, CORELANE_QUERY_EXCEPT };
+
 /* nginx has one worker process, so all that it has is here, and nothing is shared. */
 typedef struct {
   /* What nginx has places for. */
@@ -25,6 +28,10 @@ typedef struct {
   /* How long a client may hold a worker with a response of which there is no more room on disk. */
   ngx_msec_t worker_held_max;
   ngx_uint_t streaming;
+  /* Of the cache: a page beyond it is not kept; which parameters of the query its key has. */
+  size_t kept_max;
+  ngx_uint_t query_mode;
+  ngx_array_t *query_names;
   /* Address ranges (ngx_cidr_t) of those whose PROXY header is believed. */
   ngx_array_t *balancers;
 } corelane_conf_t;
@@ -99,5 +106,22 @@ void corelane_mind_no_transform(ngx_http_request_t *r);
 void corelane_note_head(ngx_http_request_t *r, corelane_ctx_t *ctx);
 /* $corelane_first_byte_ms: first_byte_ms of the request; null if it had no response of HAProxy. */
 ngx_int_t corelane_first_byte_ms(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
+
+/* corelane_cache_query only|except NAME...; */
+ngx_int_t corelane_add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variable_pt get);
+char *corelane_set_cache_query(ngx_conf_t *cf, ngx_command_t *command, void *data);
+ngx_int_t corelane_cache_uri(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
+ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf);
+/*
+ * The head of a response is here: how long it may be given out after its end. NGX_DECLINED: a kept one goes before it.
+ */
+ngx_int_t corelane_judge_stale(ngx_http_request_t *r);
+/* The head of a response to a request that may have changed something is here: pages of it are there no more. */
+void corelane_note_change(ngx_http_request_t *r);
+ngx_int_t corelane_order_conditions(ngx_http_request_t *r);
+/* When a request has ended. */
+ngx_int_t corelane_count_result(ngx_http_request_t *r);
+/* Keeps no more of a response that is too large. */
+void corelane_bound_kept(ngx_http_request_t *r);
 
 #endif

@@ -14,6 +14,7 @@
  *   head=N    answer with a header of N bytes
  *   hints=N   answer 103 Early Hints N times before
  *   status=N  answer with that status; 401 asks for an authentication of the connection
+ *   good=N    answer 500 from the next try on
  *   length=N  announce N bytes, send 10, and the text of more=TEXT after 0.1 s, or after=N ms; never=1: do not end
  *   closes-idle=1  close all idle connections after the render
  *   unread=1  answer without having read the body
@@ -73,7 +74,12 @@ async function render(url, id) {
   }
   if (url.searchParams.has('exit')) process.exit(number('exit'));
   if (number('throw') > 0) setImmediate(() => thrower());
-  return { status: number('status') || 200, size: number('size') };
+  return { status: statusOf(url.searchParams, id), size: number('size') };
+}
+
+function statusOf(parameters, id) {
+  if (parameters.has('good') && tries(id) > Number(parameters.get('good'))) return 500;
+  return Number(parameters.get('status')) || 200;
 }
 
 /** How many workers have begun it. */

@@ -6,11 +6,12 @@ export type MutantFile =
   | `${'drain' | 'first-checks' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'heartbeats' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'tickets'}.lua`
+  | `cache/${'herds' | 'judge'}.lua`
   | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
   | 'second-tries/requests.lua'
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
-  | `${'heads' | 'places' | 'proxy-protocol' | 'size' | 'streaming' | 'target' | 'transform'}.c`
+  | `${'cache' | 'heads' | 'places' | 'proxy-protocol' | 'size' | 'streaming' | 'target' | 'transform'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */
@@ -60,7 +61,8 @@ export interface Mutant {
     | 'fallback'
     | 'priority'
     | 'deadlines'
-    | 'assets';
+    | 'assets'
+    | 'cache';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];

@@ -3,6 +3,7 @@
  * docs/testing.md explains the invariants I1 to I7.
  */
 import { assets } from './assets.ts';
+import { cache } from './cache.ts';
 import { doors } from './doors.ts';
 import { lua } from './drain.ts';
 import { scripts } from './drain-hook.ts';
@@ -31,6 +32,7 @@ export const mutants: Mutant[] = [
   ...fallback,
   ...overload,
   ...assets,
+  ...cache,
   ...lua,
   ...secondTries,
   ...pooling,

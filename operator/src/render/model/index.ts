@@ -8,6 +8,7 @@ import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import { type Assets, assets } from './assets.ts';
 import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
+import { type Cache, cache } from './cache.ts';
 import { type Compression, compression } from './compression.ts';
 import { type Deadlines, deadlines } from './deadlines.ts';
 import { type Doors, doors } from './doors.ts';
@@ -80,11 +81,13 @@ export interface DataPlaneModel {
   pingPath: string;
   /** Undefined if all requests go to workers. */
   assets?: Assets;
+  /** Undefined if nothing is kept. */
+  cache?: Cache;
   /** Whether a request may become a WebSocket. */
   webSockets: boolean;
   /** Seconds that a refused client is asked to wait. */
   retryAfterSeconds: number;
-  ports: { http: number; health: number; stats: number; peers: number; assets: number };
+  ports: { http: number; health: number; stats: number; peers: number; cache: number; assets: number };
   limits: Budget;
   /** Whether one client may have only so many requests at a time. */
   limitsClients: boolean;
@@ -124,6 +127,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const slots = spec.workersPerPod * spec.concurrency;
   const pool = pooling(spec, slots, limits);
   const served = assets(spec, pool);
+  const kept = cache(spec);
   return {
     workers: workers(spec),
     concurrency: spec.concurrency,
@@ -138,7 +142,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     replay,
     asksWhetherBegun: isSupervised && replay.someOnlyOnce,
     quarantine: quarantine(spec),
-    hasManyVariables: [spec.fallback, spec.priority, spec.deadlines, served].some((part) => part !== undefined),
+    hasManyVariables: [spec.fallback, spec.priority, spec.deadlines, served, kept].some((part) => part !== undefined),
     looksAtVisitors: looksAtVisitors(spec),
     fallback: fallback(spec),
     priority: priority(spec),
@@ -160,9 +164,13 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     pooling: pool,
     pingPath: spec.ping.path,
     assets: served,
+    cache: kept,
     webSockets: spec.webSockets.enabled,
     retryAfterSeconds: RETRY_AFTER_SECONDS,
-    ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers, assets: PORTS.assets },
+    ports: {
+      ...{ http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
+      ...{ cache: PORTS.cache, assets: PORTS.assets },
+    },
     limits,
     limitsClients: limits.perClient !== undefined,
     doors: doors(spec),
