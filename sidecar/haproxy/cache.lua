@@ -28,6 +28,12 @@ local function header(txn, name)
   return value ~= '' and value or nil
 end
 
+-- nginx' key, and the class: people do not wait for a render that was put behind others.
+local function key_of(txn)
+  local key = header(txn, 'X-Corelane-Key')
+  return key and key .. ' ' .. (header(txn, 'X-Corelane-Class') or '')
+end
+
 -- HAProxy takes nil for false.
 local function note(txn, name, value)
   if value then txn:set_var(name, value) end
@@ -42,7 +48,7 @@ end
 
 -- Sets txn.outcome if it is known, else txn.herd and txn.place; neither if there is no place.
 core.register_action('join_herd', { 'http-req' }, function(txn)
-  local key, token = header(txn, 'X-Corelane-Key'), header(txn, 'X-Corelane-Request')
+  local key, token = key_of(txn), header(txn, 'X-Corelane-Request')
   if not key or not token then return end
   local round = #(header(txn, 'X-Corelane-Round') or '')
   local is_again = txn:get_var('txn.is_again') ~= nil
@@ -58,7 +64,7 @@ end)
 core.register_action('herd_turn', { 'http-req' }, function(txn)
   local token = header(txn, 'X-Corelane-Request') or ''
   txn:set_var('txn.token', token)
-  note(txn, 'txn.key', header(txn, 'X-Corelane-Key'))
+  note(txn, 'txn.key', key_of(txn))
   note(txn, 'txn.ttl', header(txn, 'X-Corelane-Ttl'))
   note(txn, 'txn.personal', header(txn, 'X-Corelane-Personal'))
   local id = tonumber(header(txn, 'X-Corelane-Herd'))

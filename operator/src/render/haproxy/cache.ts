@@ -17,8 +17,10 @@ const PERSONAL = [
   ...['authorization', 'proxy-authorization', 'cookie2', 'from', 'referer', 'via', 'client-ip', 'cdn-.*', 'cf-.*'],
   ...['true-client-.*', 'fastly-.*', 'akamai-.*', 'front-end-https', 'max-forwards', 'next-action', 'surrogate-.*'],
 ];
+/** What nginx tells. Of other names in the family a client may have sent any. */
+const TOLD = ['request', 'key', 'ttl', 'personal', 'round', 'has-stale', 'fallback', 'class', 'untrusted'];
 /** nginx sets these, or has them in the key. */
-const OWN = ['corelane-.*', 'request-id', 'forwarded-for', 'forwarded-host', 'forwarded-proto', 'real-ip'];
+const OWN = [`corelane-(?:${TOLD.join('|')})`, 'request-id', 'forwarded-(?:for|host|proto)', 'real-ip'];
 
 /** For an entry point that does not hold these sockets yet. */
 export const CACHE_ENTRANCES = [

@@ -55,7 +55,7 @@ export function cache(spec: RenderServiceSpec): Cache | undefined {
   return {
     paths: paths.map(prefix),
     ttl: ttl
-      .map(({ pathPrefix, value }) => ({ path: prefix(pathPrefix), seconds: seconds(value) }))
+      .map(({ pathPrefix, value }) => ({ path: prefix(pathPrefix), seconds: Math.ceil(durationMs(value) / 1_000) }))
       .toSorted((one, other) => other.path.length - one.path.length),
     staleWhileRevalidateSeconds: seconds(staleWhileRevalidate),
     staleIfErrorSeconds: seconds(staleIfError),
