@@ -52,11 +52,11 @@ core.register_action('join_herd', { 'http-req' }, function(txn)
   if not key or not token then return end
   local round = #(header(txn, 'X-Corelane-Round') or '')
   local is_again = txn:get_var('txn.is_again') ~= nil
-  local herd, known = herds:join(key, token, is_again, round, now_ms())
+  local herd, known = herds:join(key, token, is_again, round, tonumber(header(txn, 'X-Corelane-Told')), now_ms())
   if known then return txn:set_var('txn.outcome', known) end
   if not herd then return end
-  if herd.outcome and is_again then return tell(txn, herd) end
   txn:set_var('txn.herd', tostring(herd.id))
+  if herd.outcome and is_again then return tell(txn, herd) end
   txn:set_var('txn.place', 'herd-' .. herd.place)
 end)
 
@@ -69,9 +69,9 @@ core.register_action('herd_turn', { 'http-req' }, function(txn)
   note(txn, 'txn.personal', header(txn, 'X-Corelane-Personal'))
   local id = tonumber(header(txn, 'X-Corelane-Herd'))
   local herd, goes_on = herds:turn(id, token, now_ms())
-  if not goes_on then return tell(txn, herd) end
   if not herd then return end
   txn:set_var('txn.herd', tostring(herd.id))
+  if not goes_on then return tell(txn, herd) end
   if herd.died then txn:set_var('txn.after_death', true) end
 end)
 

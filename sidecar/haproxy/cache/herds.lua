@@ -89,7 +89,7 @@ function herds:is_pass(key, now)
   return until_ms ~= nil and now < until_ms
 end
 
-local function found(self, key, token, is_again, round, now)
+local function found(self, key, token, is_again, told, now)
   local own = is_again and self.fillers[token]
   if own then
     -- It has died with a worker, and stands behind all others now.
@@ -100,8 +100,8 @@ local function found(self, key, token, is_again, round, now)
   local herd = self.open[key]
   if not herd then return nil end
   if not herd.outcome then return not is_lost(self, herd, now) and herd or nil end
-  -- Only a page is still for those who come: and not for whom it was no page (round).
-  return round == 0 and is_fresh(self, herd, now) and herd or nil
+  -- Only a page is still for those who come: and not for whom this very page was none.
+  return herd.outcome == 'filled' and herd.id ~= told and is_fresh(self, herd, now) and herd or nil
 end
 
 -- Nobody has answered this one.
@@ -112,11 +112,12 @@ function herds:unanswered(herd, token, now)
 end
 
 -- The herd of a request: one that is there, or a new one. The second value says what is known without one: 'pass' (it
--- is not for others). Neither: there is no place. `round`: how often it has looked for its page before in vain.
-function herds:join(key, token, is_again, round, now)
+-- is not for others). Neither: there is no place. `round`: how often it has looked for its page before in vain, the last
+-- time because herd `told` had it.
+function herds:join(key, token, is_again, round, told, now)
   if round >= ROUNDS_MAX then self:note_pass(key, now) end
   if self:is_pass(key, now) then return nil, 'pass' end
-  local herd = found(self, key, token, is_again, round, now)
+  local herd = found(self, key, token, is_again, told, now)
   if not herd then
     local old = self.open[key]
     if old then close(self, old) end

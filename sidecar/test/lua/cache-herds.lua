@@ -7,7 +7,9 @@ local function herds(places, tries)
   return new({ places = places or 2, tries = tries or 2, ['pass-ms'] = 1000 }, function(place) return idle[place] ~= false end)
 end
 
-local function join(all, key, token, now, round, is_again) return all:join(key, token, is_again or false, round or 0, now) end
+local function join(all, key, token, now, round, is_again, told)
+  return all:join(key, token, is_again or false, round or 0, told, now)
+end
 
 -- One that has come out of the queue and goes on.
 local function filler(all, key, token, now)
@@ -57,7 +59,8 @@ test('for whom it was no page a new herd begins', function()
   local all = herds()
   local herd = filler(all, 'a', 't1', 0)
   all:filled(herd, 10)
-  equal(join(all, 'a', 't2', 20, 1) ~= herd, true)
+  equal(join(all, 'a', 't3', 20, 1, false, 99), herd)
+  equal(join(all, 'a', 't2', 20, 1, false, herd.id) ~= herd, true)
 end)
 
 test('a page that is never found is for nobody else', function()

@@ -18,7 +18,7 @@ const PERSONAL = [
   ...['true-client-.*', 'fastly-.*', 'akamai-.*', 'front-end-https', 'max-forwards', 'next-action', 'surrogate-.*'],
 ];
 /** What nginx tells. Of other names in the family a client may have sent any. */
-const TOLD = ['request', 'key', 'ttl', 'personal', 'round', 'has-stale', 'fallback', 'class', 'untrusted'];
+const TOLD = ['request', 'key', 'ttl', 'personal', 'round', 'told', 'has-stale', 'fallback', 'class', 'untrusted'];
 /** nginx sets these, or has them in the key. */
 const OWN = [`corelane-(?:${TOLD.join('|')})`, 'request-id', 'forwarded-(?:for|host|proto)', 'real-ip'];
 
@@ -60,7 +60,7 @@ const failed = (status: number) =>
 
 /** What has become of the herd, for those that need not go on. */
 const TELLS_OUTCOME: Lines = [
-  `http-request return status 200 hdr X-Accel-Redirect ${FILLED} if { var(txn.outcome) -m str filled }`,
+  `http-request return status 200 hdr X-Accel-Redirect ${FILLED} hdr X-Corelane-Herd %[var(txn.herd)] if { var(txn.outcome) -m str filled }`,
   `http-request return status 200 hdr X-Accel-Redirect ${ALONE} if { var(txn.outcome) -m str pass }`,
   [502, 503, 504].map(failed),
 ];

@@ -159,7 +159,7 @@ export const CACHE_UPSTREAM: Lines = [
 ];
 
 /** In `server`. */
-export const CACHE_VARIABLES: Lines = ['set $corelane_cache_round "";', 'set $corelane_cache_alone "";'];
+export const CACHE_VARIABLES: Lines = ['round', 'told', 'alone'].map((name) => `set $corelane_cache_${name} "";`);
 
 /** In `server`, beside the other error pages. */
 export const CACHE_PAGE: Lines = [
@@ -177,7 +177,12 @@ export function cacheLocations(cache: Cache, model: DataPlaneModel, page: Lines)
     block(`location ${CACHED}`, look),
     [
       '# Who has waited for it.',
-      block(`location ${FILLED}`, 'set $corelane_cache_round "1$corelane_cache_round";', look),
+      block(
+        `location ${FILLED}`,
+        'set $corelane_cache_round "1$corelane_cache_round";',
+        'set $corelane_cache_told $upstream_http_x_corelane_herd;',
+        look,
+      ),
     ],
     ['# Its page is for nobody else.', block(`location ${ALONE}`, 'set $corelane_cache_alone pass;', page)],
   ];
@@ -223,6 +228,7 @@ function looksForPage(cache: Cache, { compression, fallback, priority }: DataPla
     'proxy_set_header X-Corelane-Ttl $corelane_cache_ttl;',
     'proxy_set_header X-Corelane-Personal $corelane_personal;',
     'proxy_set_header X-Corelane-Round $corelane_cache_round;',
+    'proxy_set_header X-Corelane-Told $corelane_cache_told;',
     'proxy_set_header X-Corelane-Has-Stale $corelane_cache_has_stale;',
     'add_header Connection $corelane_cache_closing always;',
     'add_header Age $corelane_cache_age always;',
