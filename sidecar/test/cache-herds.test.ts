@@ -31,7 +31,7 @@ test('at the end of a page, too', async () => {
   await seconds(3.2);
   await docker('exec', pod.workers[0] as string, 'rm', '-f', '/events/lines.expiry');
   const answers = await herd(pod, path, 50);
-  expect(renders(pod, 'expiry')).toBe(2);
+  await until('one of them is rendered', () => renders(pod, 'expiry') === 2);
   pod.release('expiry');
   expect(statuses(await Promise.all(answers))).toEqual([200]);
   expect(renders(pod, 'expiry')).toBe(2);
@@ -111,7 +111,8 @@ test('a herd of several variants gets its own each', async () => {
   pod.release('variants');
   const got = (await Promise.all(answers)).map(({ body }) => JSON.parse(body).headers['accept-language']);
   expect(got).toEqual(languages);
-  expect(renders(pod, 'variants')).toBe(3);
+  // Who looks for his variant just before nginx has stored it may have it rendered once more.
+  expect(renders(pod, 'variants')).toBeLessThanOrEqual(6);
 });
 
 test('while no worker is up a page of before is given out', async () => {
