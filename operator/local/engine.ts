@@ -126,7 +126,7 @@ export class Engine {
   /** Runs a command in a container of the sidecar image; rejects when it fails. */
   runSidecar(image: string, mounts: string[], ...command: string[]): Promise<string> {
     const options = ['--rm', '--network', 'none', ...this.#labelled(), ...RESTRICTED];
-    // Docker gives a tmpfs the mode that the folder has in the image, whatever is asked for. Podman knows no owner of one.
+    // Docker gives a tmpfs the mode that the folder has in the image, whatever is asked for. Podman knows no owner.
     const owner = this.command === 'podman' ? '' : ',uid=10001';
     const folders = ['--tmpfs', '/tmp:mode=1777', '--tmpfs', `/run/corelane:mode=1777${owner}`, ...mounts];
     return this.#making(() => this.run('run', ...options, ...folders, image, ...command));

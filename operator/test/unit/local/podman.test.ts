@@ -1,6 +1,6 @@
 /**
- * Where Podman's words differ from Docker's. A script stands for the program: CI has no Podman (docs/run.md says what was
- * tried by hand).
+ * Where Podman's words differ from Docker's. A script stands for the program: CI has no Podman, and docs/run.md says
+ * what was tried by hand.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
