@@ -209,8 +209,8 @@ class ConcurrencyLimiter {
   }
 
   /**
-   * A render has ended, and parts of it go on: they have its place, and the proxy thinks that it is free. What of it has
-   * not begun waits like any request.
+   * A render has ended, and parts of it go on: they have its place, and the proxy thinks that it is free. What of it
+   * has not begun waits like any request.
    */
   #leaveParts({ parts, waiting }) {
     for (const part of parts) this.#abandon(part, this.#abandonedMs, part.end);

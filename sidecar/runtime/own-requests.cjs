@@ -18,7 +18,7 @@ class OwnRequests {
   #senders = new WeakMap();
   /** By request of undici (`fetch`), which may be sent in another turn than it was made in. */
   #fetching = new WeakMap();
-  /** The render that code runs for. Undefined until the program asks itself: before Node.js 24 it slows promises down. */
+  /** The render that code runs for. None until the program asks itself: before Node.js 24 it slows promises down. */
   #context;
 
   constructor(port) {
@@ -46,7 +46,7 @@ class OwnRequests {
     return there !== undefined && here !== undefined && there.peer === here.own && there.own === here.peer;
   }
 
-  /** The render that sent the request which has just come over a connection of this process; undefined: none is known. */
+  /** The render that sent the request which has just come over a connection of this process, if one is known. */
   senderOf(socket) {
     return this.#senders.get(this.#connected.get(socket.remotePort));
   }

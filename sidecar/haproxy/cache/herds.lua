@@ -112,8 +112,8 @@ function herds:unanswered(herd, token, now)
 end
 
 -- The herd of a request: one that is there, or a new one. The second value says what is known without one: 'pass' (it
--- is not for others). Neither: there is no place. `round`: how often it has looked for its page before in vain, the last
--- time because herd `told` had it.
+-- is not for others). Neither: there is no place. `round`: how often it has looked for its page before in vain, the
+-- last time because herd `told` had it.
 function herds:join(key, token, is_again, round, told, now)
   if round >= ROUNDS_MAX then self:note_pass(key, now) end
   if self:is_pass(key, now) then return nil, 'pass' end

@@ -5,7 +5,8 @@
  *   by=http   by node:http over connections that are kept; by fetch unless given
  *   times=N   so many times, all at once
  *   deep=N    ask for itself with N - 1, until it is 0; deep=endless without an end
- *   later=PATH  ask for this, and answer as soon as it has begun; timer=PATH: ask when the test releases "timer", not for any request
+ *   later=PATH  ask for this, and answer as soon as it has begun
+ *   timer=PATH  ask for this when the test releases "timer", not for any request
  *   hold=1    do not end until the test releases this id
  *   body=N    POST a body of N pieces, each of which waits a moment
  */
