@@ -58,6 +58,8 @@ COPY --from=programs /out/ /
 # Modes are set here because COPY --chmod needs BuildKit and a checkout may have lost them.
 RUN version=$(cat /usr/share/corelane/nginx/version) && nginx=$(dpkg-query -W -f '${Version}' nginx) \
     && if [ "$version" != "$nginx" ]; then echo "nginx $nginx, but nginx-dev $version: build with --no-cache"; exit 1; fi \
+    # The cache has a volume there.
+    && mkdir -p /var/cache/corelane && chown 10001:10001 /var/cache/corelane \
     && chmod 0755 /usr/local/bin/corelane-* && chmod -R u=rw,go=r,a+X /usr/share/corelane/haproxy \
     && chmod 0644 /usr/share/corelane/runtime/*.cjs /usr/share/corelane/nginx/mime.types
 # Numeric, so that kubelet can verify runAsNonRoot.

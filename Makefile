@@ -78,7 +78,7 @@ test-mutants: build ## break the data plane in more than a hundred ways: does a 
 test-hostile: build ## hostile bytes, floods, slow clients and neighbours against every port, with honest clients beside (10 min); HOSTILE=floods for a part
 	@.ci/hostile.sh
 
-test-frameworks: build ## the worker runtime and `corelane run` with Next, Nuxt, Astro, Hypernova and others (2 min; the first time some more, to build them)
+test-frameworks: build ## the examples of docs/frameworks (Next, Nuxt, SvelteKit, React Router, Astro, Angular, Hypernova), built and run (5 min; the first time some more)
 	@.ci/test.sh frameworks
 
 e2e: build cluster ## the stories on the kind cluster

@@ -3,7 +3,7 @@
  *   unit     computes only, no engine, no cluster                 (make test)
  *   api      against a real kube-apiserver and etcd               (make test)
  *   sidecar  on the real sidecar image with real Node workers     (make test)
- *   frameworks  apps made with Next, Nuxt, Astro, Hypernova ...   (make test-frameworks)
+ *   frameworks  the apps of examples/frameworks                   (make test-frameworks)
  *   e2e      stories on the kind cluster                          (make e2e)
  */
 const common = {

@@ -12,11 +12,13 @@ export const WITHOUT_PAGES = ['**/node_modules/**', '**/dist/**', '**/.*/**'];
 export const pages = globSync('**/*.md', { cwd: ROOT, exclude: WITHOUT_PAGES }).sort();
 
 const HOW_TO = 'docs/how-to/README.md';
+const FRAMEWORKS = 'docs/frameworks/README.md';
 
 /** Groups of pages; those that a pattern names come in alphabetical order. */
 const GROUPS = [
   ['Start', ['README.md', 'docs/tutorial.md', 'docs/run.md', 'examples/README.md', 'examples/storefront/README.md']],
   ['By problem', [HOW_TO, /^docs\/how-to\//]],
+  ['By framework', [FRAMEWORKS, /^docs\/frameworks\//]],
   [
     'How-to',
     [
@@ -31,7 +33,9 @@ const GROUPS = [
       'docs/network-policy.md',
       'docs/pod-template.md',
       'docs/pooling.md',
+      'docs/cache.md',
       'docs/overload.md',
+      'docs/classes.md',
     ],
   ],
   [

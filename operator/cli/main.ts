@@ -7,6 +7,7 @@ import { visibleLines } from './visible.ts';
 /** Commands by name. Each is loaded only when it is used: some bring the Kubernetes client along (0.6 s). */
 const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {
   profile: () => import('./profile.ts'),
+  cache: () => import('./cache.ts'),
   simulate: () => import('./simulate.ts'),
   plan: () => import('./plan.ts'),
   check: () => import('./check.ts'),

@@ -13,6 +13,9 @@ export interface PodAddress {
   pod: string;
   port: number;
   path: string;
+  /** GET, and what shows a worker's runtime that it is meant, unless given. */
+  method?: string;
+  headers?: Record<string, string>;
   /** Gives up after so long. */
   secondsMax: number;
 }
@@ -21,11 +24,11 @@ export interface PodAddress {
 const MEANT = { 'X-Corelane-Runtime': 'true' };
 
 /**
- * GET of a page of a pod. The answer's body is still to be read; it fails if the connection ends before it does.
+ * A request for a page of a pod. The answer's body is still to be read; it fails if the connection ends before it does.
  * @throws Error when the API server or the pod refuses, or nothing comes
  */
 export async function getPodPage(config: KubeConfig, address: PodAddress): Promise<PodPage> {
-  const { pod, port, path, secondsMax } = address;
+  const { pod, port, path, method = 'GET', headers = MEANT, secondsMax } = address;
   const [toPod, fromPod, refused] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const socket = await forward(config, address, fromPod, refused, toPod);
   const connection = Duplex.from({ readable: fromPod, writable: toPod });
@@ -37,8 +40,8 @@ export async function getPodPage(config: KubeConfig, address: PodAddress): Promi
     socket.onclose = () => fromPod.end();
     refused.once('data', (text) => fail(new Error(`port ${port} of pod ${pod}: ${String(text).trim()}`)));
     const signal = AbortSignal.timeout(1000 * secondsMax);
-    const options = { host: 'worker', path, headers: MEANT, createConnection: () => connection, signal };
-    const request = http.get(options, (response) => {
+    const options = { host: 'worker', path, method, headers, createConnection: () => connection, signal };
+    const request = http.request(options, (response) => {
       response.once('close', () => socket.close());
       response.once('error', (error) => Object.assign(error, { message: brokenOff(pod, error.message) }));
       resolve({ status: response.statusCode ?? 0, body: response });
@@ -48,6 +51,7 @@ export async function getPodPage(config: KubeConfig, address: PodAddress): Promi
         new Error(signal.aborted ? `pod ${pod} has not answered for ${secondsMax} s` : brokenOff(pod, error.message)),
       ),
     );
+    request.end();
   });
 }
 

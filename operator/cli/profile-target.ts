@@ -44,7 +44,8 @@ export async function findTarget(cluster: Cluster, { name, pod, worker }: Wanted
   return { namespace, pod: chosen, worker };
 }
 
-async function podsOf(cluster: Cluster, name: string): Promise<V1Pod[]> {
+/** The pods of a RenderService, by name. */
+export async function podsOf(cluster: Cluster, name: string): Promise<V1Pod[]> {
   const labelSelector = `${LABEL_RENDER_SERVICE}=${name}`;
   const pods = await cluster.list('v1', 'Pod', 'pods', { labelSelector });
   if (pods.length === 0) throw new Error(await whyNoPods(cluster, name));

@@ -8,6 +8,7 @@ import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import { assetsOf } from '../src/api/assets.ts';
 import {
   ASSETS_MOUNT_PATH,
+  CACHE_MOUNT_PATH,
   PEERS_KEY,
   PEERS_KEY_MOUNT_PATH,
   PORTS,
@@ -20,6 +21,7 @@ import { assetContainer } from '../src/plan/assets.ts';
 import { runtimeContainers } from '../src/plan/runtime.ts';
 import { workerContainers } from '../src/plan/workers.ts';
 import { renderConfig } from '../src/render/index.ts';
+import { hasCache } from '../src/render/model/cache.ts';
 import { containerArguments, environmentFile, memoryOptions } from './container.ts';
 import { type Engine, RESTRICTED, together } from './engine.ts';
 import { type Answer, type Call, request, until } from './http.ts';
@@ -317,7 +319,8 @@ export class LocalPod {
         : [];
       const hasAssets = assetsOf(this.spec).length > 0;
       const assets = hasAssets ? ['--volume', `${this.open('assets')}:${ASSETS_MOUNT_PATH}:ro`] : [];
-      const files = [...disk, ...page, ...assets];
+      const pages = hasCache(this.spec) ? ['--volume', `${this.open('pages')}:${CACHE_MOUNT_PATH}`] : [];
+      const files = [...disk, ...page, ...assets, ...pages];
       this.nginx = await this.engine.start(...options, ...files, ...memory, sidecarImage, 'nginx');
     };
     await together([haproxy(), nginx()]);

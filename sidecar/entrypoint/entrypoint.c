@@ -260,6 +260,8 @@ static void prepare_haproxy(void) {
   hold_socket("front", "CORELANE_FRONT");
   hold_socket("replay", "CORELANE_REPLAY");
   hold_socket("timed", "CORELANE_TIMED");
+  hold_socket("cache", "CORELANE_CACHE");
+  hold_socket("cache-again", "CORELANE_CACHE_AGAIN");
   hold_port(number_setting("CORELANE_HEALTH_PORT", 1, PORT_MAX), "CORELANE_HEALTH");
   find_cluster_dns();
   find_node_addresses();

@@ -161,6 +161,10 @@ core.register_fetches('corelane_draining', is_draining)
 
 return {
   is_draining = is_draining,
+
+  -- How long the pod has accepted nothing any more; nil if it accepts.
+  ms_since_forgotten = function() return forgotten_since_ms and now_ms() - forgotten_since_ms end,
+
   start = function(arguments)
     settings = arguments
     core.register_task(watch)

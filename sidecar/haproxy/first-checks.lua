@@ -19,8 +19,9 @@ local started_ms = nil
 core.register_task(function()
   started_ms = now_ms()
   local unasked = {}
-  for _, name in ipairs({ 'workers', 'workers-alive' }) do
-    for _, server in pairs(core.backends[name] and core.backends[name].servers or {}) do
+  for name, backend in pairs(core.backends) do
+    local has_checks = name == 'workers' or name == 'workers-alive' or name:match('^class%-')
+    for _, server in pairs(has_checks and backend.servers or {}) do
       if server:get_name() ~= 'waiting-room' then
         server:check_force_down()
         if server:get_stats().agent_status then

@@ -12,12 +12,17 @@
 /* Which responses go to the client as they come; of the others nginx sends whole buffers, and whole chunks. */
 enum { CORELANE_STREAM_NEVER, CORELANE_STREAM_AUTO, CORELANE_STREAM_ALWAYS };
 
+/* Which parameters of a query are in the cache's key. */
+enum { CORELANE_QUERY_ALL, CORELANE_QUERY_ONLY, CORELANE_QUERY_EXCEPT };
+
 /* nginx has one worker process, so all that it has is here, and nothing is shared. */
 typedef struct {
   /* What nginx has places for. */
   ngx_int_t requests_max;
   ngx_int_t bodies_max;
   ngx_int_t large_bodies_max;
+  /* Requests that are answered without a place. */
+  ngx_int_t answers_max;
   /* A body beyond it is large. */
   size_t body_memory;
   /* Connections that are not idle. Beyond it those with half a head go. */
@@ -25,6 +30,10 @@ typedef struct {
   /* How long a client may hold a worker with a response of which there is no more room on disk. */
   ngx_msec_t worker_held_max;
   ngx_uint_t streaming;
+  /* Of the cache: a page beyond it is not kept; which parameters of the query its key has. */
+  size_t kept_max;
+  ngx_uint_t query_mode;
+  ngx_array_t *query_names;
   /* Address ranges (ngx_cidr_t) of those whose PROXY header is believed. */
   ngx_array_t *balancers;
 } corelane_conf_t;
@@ -67,6 +76,11 @@ void corelane_expect_proxy_header(ngx_connection_t *c);
 /* corelane_balancer RANGE; */
 char *corelane_set_balancer(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
+/* Of the head of a request, as HAProxy counts. What the proxies add takes less than the rest of its 15 kB. */
+#define CORELANE_HEAD_MAX (14 * 1024)
+/* error_page leads it to "bad-request". */
+#define CORELANE_BAD_REQUEST 419
+
 /* What HAProxy does not take of a target is percent-encoded. */
 ngx_int_t corelane_encode_target(ngx_http_request_t *r);
 
@@ -77,13 +91,25 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r);
 ngx_int_t corelane_take_place(ngx_http_request_t *r);
 /* $corelane_no_place: why a request was refused; empty if it was not. */
 ngx_int_t corelane_no_place(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
+/* Whether it has got one. */
+ngx_uint_t corelane_has_place(ngx_http_request_t *r);
+/* Ends it with a reset, whatever its client has not got yet. */
+void corelane_cut(ngx_http_request_t *r);
 /* Must be called once, before the first request. */
 void corelane_init_places(ngx_log_t *log);
+
+/* Of those that are answered without a place so many stay. Must be called once, when all filters are known. */
+void corelane_init_answers(void);
 
 /* Closes connections with half a head where few connections are left. For each new connection. */
 void corelane_init_connection(ngx_connection_t *c);
 /* Closes them where they are too many. Must be called once, before the first connection. */
 void corelane_init_heads(void);
+
+/* When nginx has taken the events of a round. */
+void corelane_begin_round(void);
+/* Must be called once, before the first connection. */
+void corelane_init_rounds(ngx_log_t *log);
 
 /* For each request that is to go to HAProxy. */
 ngx_int_t corelane_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream);
@@ -99,5 +125,22 @@ void corelane_mind_no_transform(ngx_http_request_t *r);
 void corelane_note_head(ngx_http_request_t *r, corelane_ctx_t *ctx);
 /* $corelane_first_byte_ms: first_byte_ms of the request; null if it had no response of HAProxy. */
 ngx_int_t corelane_first_byte_ms(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
+
+/* corelane_cache_query only|except NAME...; */
+ngx_int_t corelane_add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variable_pt get);
+char *corelane_set_cache_query(ngx_conf_t *cf, ngx_command_t *command, void *data);
+ngx_int_t corelane_cache_uri(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
+ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf);
+/*
+ * The head of a response is here: how long it may be given out after its end. NGX_DECLINED: a kept one goes before it.
+ */
+ngx_int_t corelane_judge_stale(ngx_http_request_t *r);
+/* The head of a response to a request that may have changed something is here: pages of it are there no more. */
+void corelane_note_change(ngx_http_request_t *r);
+ngx_int_t corelane_order_conditions(ngx_http_request_t *r);
+/* When a request has ended. */
+ngx_int_t corelane_count_result(ngx_http_request_t *r);
+/* Keeps no more of a response that is too large. */
+void corelane_bound_kept(ngx_http_request_t *r);
 
 #endif

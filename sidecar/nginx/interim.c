@@ -46,7 +46,8 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
     if (rc == NGX_OK && !is_interim(u->headers_in.status_n)) {
       corelane_note_head(r, ctx);
       corelane_mind_no_transform(r);
-      return NGX_OK;
+      corelane_note_change(r);
+      return corelane_judge_stale(r) == NGX_OK ? NGX_OK : NGX_HTTP_UPSTREAM_INVALID_HEADER;
     }
     if (rc != NGX_OK) {
       return rc;

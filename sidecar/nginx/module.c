@@ -10,10 +10,12 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->requests_max = NGX_CONF_UNSET;
   conf->bodies_max = NGX_CONF_UNSET;
   conf->large_bodies_max = NGX_CONF_UNSET;
+  conf->answers_max = NGX_CONF_UNSET;
   conf->body_memory = NGX_CONF_UNSET_SIZE;
   conf->busy_max = NGX_CONF_UNSET;
   conf->worker_held_max = NGX_CONF_UNSET_MSEC;
   conf->streaming = NGX_CONF_UNSET_UINT;
+  conf->kept_max = NGX_CONF_UNSET_SIZE;
   conf->balancers = ngx_array_create(cf->pool, 8, sizeof(ngx_cidr_t));
   return conf->balancers == NULL ? NULL : conf;
 }
@@ -22,15 +24,17 @@ static char *init_conf(ngx_conf_t *cf, void *data) {
   corelane_conf_t *conf = data;
 
   if (conf->requests_max == NGX_CONF_UNSET || conf->bodies_max == NGX_CONF_UNSET
-      || conf->large_bodies_max == NGX_CONF_UNSET || conf->busy_max == NGX_CONF_UNSET
-      || conf->body_memory == NGX_CONF_UNSET_SIZE || conf->worker_held_max == NGX_CONF_UNSET_MSEC || conf->streaming == NGX_CONF_UNSET_UINT) {
+      || conf->large_bodies_max == NGX_CONF_UNSET || conf->answers_max == NGX_CONF_UNSET
+      || conf->busy_max == NGX_CONF_UNSET || conf->body_memory == NGX_CONF_UNSET_SIZE
+      || conf->worker_held_max == NGX_CONF_UNSET_MSEC || conf->streaming == NGX_CONF_UNSET_UINT) {
     ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "a corelane_ directive is missing");
     return NGX_CONF_ERROR;
   }
+  if (conf->kept_max == NGX_CONF_UNSET_SIZE) conf->kept_max = 0;
   return NGX_CONF_OK;
 }
 
-static ngx_int_t add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variable_pt get) {
+ngx_int_t corelane_add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variable_pt get) {
   ngx_str_t name = {ngx_strlen(text), (u_char *) text};
   ngx_http_variable_t *variable = ngx_http_add_variable(cf, &name, NGX_HTTP_VAR_NOCACHEABLE);
 
@@ -42,8 +46,9 @@ static ngx_int_t add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variable_
 }
 
 static ngx_int_t add_variables(ngx_conf_t *cf) {
-  if (add_variable(cf, "corelane_no_place", corelane_no_place) != NGX_OK) return NGX_ERROR;
-  return add_variable(cf, "corelane_first_byte_ms", corelane_first_byte_ms);
+  if (corelane_add_variable(cf, "corelane_no_place", corelane_no_place) != NGX_OK
+      || corelane_add_cache_variables(cf) != NGX_OK) return NGX_ERROR;
+  return corelane_add_variable(cf, "corelane_first_byte_ms", corelane_first_byte_ms);
 }
 
 static void *create_upstream(ngx_conf_t *cf) {
@@ -77,7 +82,9 @@ static ngx_int_t add_handler(ngx_conf_t *cf, ngx_http_phases phase, ngx_http_han
 }
 
 static ngx_int_t install(ngx_conf_t *cf) {
-  if (add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_encode_target) != NGX_OK
+  if (add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_order_conditions) != NGX_OK
+      || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_count_result) != NGX_OK
+      || add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_encode_target) != NGX_OK
       || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_take_place) != NGX_OK
       /* What comes later here nginx calls first. */
       || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_check_size) != NGX_OK) {
@@ -92,6 +99,8 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
   ngx_listening_t *listening = cycle->listening.elts;
 
   corelane_init_places(cycle->log);
+  corelane_init_answers();
+  corelane_init_rounds(cycle->log);
   corelane_init_heads();
   for (i = 0; i < cycle->listening.nelts; i++) {
     if (listening[i].handler == ngx_http_init_connection) {
@@ -116,10 +125,14 @@ static ngx_command_t commands[] = {
     DIRECTIVE("requests", ngx_conf_set_num_slot, requests_max, NULL),
     DIRECTIVE("bodies", ngx_conf_set_num_slot, bodies_max, NULL),
     DIRECTIVE("large_bodies", ngx_conf_set_num_slot, large_bodies_max, NULL),
+    DIRECTIVE("answers", ngx_conf_set_num_slot, answers_max, NULL),
     DIRECTIVE("busy_connections", ngx_conf_set_num_slot, busy_max, NULL),
     DIRECTIVE("body_memory", ngx_conf_set_size_slot, body_memory, NULL),
     DIRECTIVE("worker_held_max", ngx_conf_set_msec_slot, worker_held_max, NULL),
     DIRECTIVE("balancer", corelane_set_balancer, balancers, NULL),
+    DIRECTIVE("kept_max", ngx_conf_set_size_slot, kept_max, NULL),
+    {ngx_string("corelane_cache_query"), NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, corelane_set_cache_query,
+     NGX_HTTP_MAIN_CONF_OFFSET, 0, NULL},
     DIRECTIVE("streaming", ngx_conf_set_enum_slot, streaming, streaming),
     ngx_null_command,
 };

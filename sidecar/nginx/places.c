@@ -176,14 +176,18 @@ static void tell_log(ngx_http_request_t *r) {
 }
 
 /* As nginx itself does when worker_shutdown_timeout has passed. */
-static void cut(ngx_http_request_t *r) {
+void corelane_cut(ngx_http_request_t *r) {
   ngx_connection_t *c = r->connection;
 
-  tell_log(r);
   /* Reset: nothing of it stays in the kernel. */
   c->timedout = 1;
   c->close = 1;
   c->read->handler(c->read);
+}
+
+static void cut(ngx_http_request_t *r) {
+  tell_log(r);
+  corelane_cut(r);
 }
 
 static void evict(place_t *place) {
@@ -328,6 +332,12 @@ static place_t *place_of(ngx_http_request_t *r) {
     }
   }
   return NULL;
+}
+
+ngx_uint_t corelane_has_place(ngx_http_request_t *r) {
+  place_t *place = place_of(r);
+
+  return place != NULL && place->refused == NULL;
 }
 
 static place_t *add_place(ngx_http_request_t *r) {

@@ -32,32 +32,62 @@ static ngx_uint_t v1(u_char *bytes, size_t length) {
   return i < V1_BYTES_MAX ? INCOMPLETE : OTHER;
 }
 
-static ngx_uint_t v2(u_char *bytes, size_t length) {
+/* One that says more than nginx takes would never be complete, and what follows it would stay in the kernel. */
+static ngx_uint_t v2(u_char *bytes, size_t length, size_t max) {
+  size_t whole;
+
   if (length < V2_BYTES) return INCOMPLETE;
-  return length >= V2_BYTES + (size_t) (bytes[V2_BYTES - 2] << 8 | bytes[V2_BYTES - 1]) ? HEADER : INCOMPLETE;
+  whole = V2_BYTES + (size_t) (bytes[V2_BYTES - 2] << 8 | bytes[V2_BYTES - 1]);
+  if (whole > max) return OTHER;
+  return length >= whole ? HEADER : INCOMPLETE;
 }
 
-static ngx_uint_t look_at(u_char *bytes, size_t length) {
+static ngx_uint_t look_at(u_char *bytes, size_t length, size_t max) {
   if (ngx_memcmp(bytes, WORD, ngx_min(length, sizeof(WORD) - 1)) == 0) return v1(bytes, length);
-  if (ngx_memcmp(bytes, SIGNATURE, ngx_min(length, sizeof(SIGNATURE) - 1)) == 0) return v2(bytes, length);
+  if (ngx_memcmp(bytes, SIGNATURE, ngx_min(length, sizeof(SIGNATURE) - 1)) == 0) return v2(bytes, length, max);
   return OTHER;
+}
+
+/* One line a second, whoever comes: nginx would write one for each connection. */
+static void tell_log(ngx_connection_t *c, size_t max) {
+  static time_t told;
+
+  if (told != ngx_time()) {
+    told = ngx_time();
+    ngx_log_error(NGX_LOG_WARN, c->log, 0, "closed: no PROXY header of at most %uz bytes", max);
+  }
+}
+
+/* It would write what it cannot read into the log. */
+static u_char *read_quietly(ngx_connection_t *c, u_char *bytes, size_t length) {
+  ngx_uint_t level = c->log->log_level;
+  u_char *rest;
+
+  c->log->log_level = NGX_LOG_CRIT;
+  rest = ngx_proxy_protocol_read(c, bytes, bytes + length);
+  c->log->log_level = level;
+  return rest;
 }
 
 /* Whoever is not believed stays who he is, and so does a balancer that asks for itself (without an address). */
 static void take_address(ngx_connection_t *c, ngx_array_t *balancers) {
   ngx_proxy_protocol_t *header = c->proxy_protocol;
   ngx_addr_t addr;
+  u_char *text;
 
   if (header == NULL || header->src_addr.len == 0 || ngx_cidr_match(c->sockaddr, balancers) != NGX_OK) {
     return;
   }
-  if (ngx_parse_addr(c->pool, &addr, header->src_addr.data, header->src_addr.len) != NGX_OK) {
+  text = ngx_pnalloc(c->pool, NGX_SOCKADDR_STRLEN);
+  if (text == NULL || ngx_parse_addr(c->pool, &addr, header->src_addr.data, header->src_addr.len) != NGX_OK) {
     return;
   }
   ngx_inet_set_port(addr.sockaddr, header->src_port);
   c->sockaddr = addr.sockaddr;
   c->socklen = addr.socklen;
-  c->addr_text = header->src_addr;
+  /* One address has many spellings. */
+  c->addr_text.len = ngx_sock_ntop(c->sockaddr, c->socklen, text, NGX_SOCKADDR_STRLEN, 0);
+  c->addr_text.data = text;
 }
 
 /*
@@ -67,17 +97,19 @@ static void take_address(ngx_connection_t *c, ngx_array_t *balancers) {
 static ngx_uint_t peek(ngx_connection_t *c) {
   ngx_http_connection_t *hc = c->data;
   corelane_conf_t *conf = ngx_http_get_module_main_conf(hc->conf_ctx, ngx_http_corelane_module);
+  ngx_http_core_srv_conf_t *core = ngx_http_get_module_srv_conf(hc->conf_ctx, ngx_http_core_module);
   u_char bytes[NGX_PROXY_PROTOCOL_MAX_HEADER];
-  ssize_t length = recv(c->fd, bytes, sizeof(bytes), MSG_PEEK);
+  /* What nginx reads at once: it does not wait for more of a header. */
+  size_t max = ngx_min(sizeof(bytes), core->client_header_buffer_size);
+  ssize_t length = recv(c->fd, bytes, max, MSG_PEEK);
   ngx_uint_t kind;
 
   if (length == -1 && ngx_socket_errno == NGX_EAGAIN) return INCOMPLETE;
   if (length <= 0) return OTHER;
-  kind = look_at(bytes, length);
-  if (kind == HEADER) {
-    if (ngx_proxy_protocol_read(c, bytes, bytes + length) == NULL) return OTHER;
-    take_address(c, conf->balancers);
-  }
+  kind = look_at(bytes, length, max);
+  if (kind == HEADER && read_quietly(c, bytes, length) == NULL) kind = OTHER;
+  if (kind == HEADER) take_address(c, conf->balancers);
+  if (kind == OTHER) tell_log(c, max);
   return kind == INCOMPLETE && c->read->pending_eof ? OTHER : kind;
 }
 

@@ -4,12 +4,8 @@
  */
 #include "corelane.h"
 
-/* What the proxies add takes less than the rest of the 15 kB. */
-#define BYTES_MAX (14 * 1024)
 /* Of each header beside name and value, as HAProxy keeps it. */
 #define HEADER_BYTES 8
-/* error_page leads it to "bad-request". */
-#define TOO_LARGE 419
 
 ngx_int_t corelane_check_size(ngx_http_request_t *r) {
   size_t bytes = r->method_name.len + r->unparsed_uri.len;
@@ -23,5 +19,5 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r) {
       bytes += headers[i].key.len + headers[i].value.len + HEADER_BYTES;
     }
   }
-  return bytes > BYTES_MAX ? TOO_LARGE : NGX_DECLINED;
+  return bytes > CORELANE_HEAD_MAX ? CORELANE_BAD_REQUEST : NGX_DECLINED;
 }

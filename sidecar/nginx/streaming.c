@@ -84,6 +84,7 @@ static ngx_int_t input_filter(ngx_event_pipe_t *p, ngx_buf_t *buf) {
   if (ctx->streams) {
     flush_last(p);
   }
+  corelane_bound_kept(r);
   want_any_byte(ctx, p);
   return rc;
 }

@@ -7,11 +7,34 @@
 #define IS_ASCII(byte) ((byte) < 0x80)
 #define ENCODED_MORE 2
 
-ngx_int_t corelane_encode_target(ngx_http_request_t *r) {
+/* Also the query, which is a part of the target: nginx makes a target of path and query where there is no path. */
+static void encode(ngx_str_t *target, u_char *to, ngx_str_t *query) {
   static const u_char digits[] = "0123456789ABCDEF";
-  ngx_str_t *target = &r->unparsed_uri, encoded;
+  u_char *from, *last = target->data + target->len, *query_last = query->data + query->len;
+  ngx_str_t encoded = {0, to}, encoded_query = *query;
+
+  for (from = target->data; from <= last; from++) {
+    if (from == query->data) encoded_query.data = to;
+    if (from == query_last) encoded_query.len = to - encoded_query.data;
+    if (from == last) break;
+    if (IS_ASCII(*from)) {
+      *to++ = *from;
+      continue;
+    }
+    *to++ = '%';
+    *to++ = digits[*from >> 4];
+    *to++ = digits[*from & 0xf];
+  }
+  encoded.len = to - encoded.data;
+  *target = encoded;
+  if (query->len > 0) *query = encoded_query;
+}
+
+ngx_int_t corelane_encode_target(ngx_http_request_t *r) {
+  ngx_str_t *target = &r->unparsed_uri;
   ngx_uint_t i, others = 0;
-  u_char *to;
+  size_t length;
+  u_char *encoded;
 
   for (i = 0; i < target->len; i++) {
     others += !IS_ASCII(target->data[i]);
@@ -19,22 +42,15 @@ ngx_int_t corelane_encode_target(ngx_http_request_t *r) {
   if (others == 0) {
     return NGX_DECLINED;
   }
-  encoded.len = target->len + others * ENCODED_MORE;
-  encoded.data = to = ngx_pnalloc(r->pool, encoded.len);
-  if (to == NULL) {
+  length = target->len + others * ENCODED_MORE;
+  /* Before it takes memory: who is refused has no place. */
+  if (length > CORELANE_HEAD_MAX) {
+    return CORELANE_BAD_REQUEST;
+  }
+  encoded = ngx_pnalloc(r->pool, length);
+  if (encoded == NULL) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
-  for (i = 0; i < target->len; i++) {
-    u_char byte = target->data[i];
-
-    if (IS_ASCII(byte)) {
-      *to++ = byte;
-      continue;
-    }
-    *to++ = '%';
-    *to++ = digits[byte >> 4];
-    *to++ = digits[byte & 0xf];
-  }
-  *target = encoded;
+  encode(target, encoded, &r->args);
   return NGX_DECLINED;
 }

@@ -6,6 +6,9 @@
 'use strict';
 
 const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./shared-metrics.cjs');
+const { BackgroundWork } = require('./background.cjs');
+const { ClassPlaces } = require('./class-places.cjs');
+const { untilEnded } = require('./given-up.cjs');
 const { keepLength } = require('./length.cjs');
 const { isRefused } = require('./refused.cjs');
 
@@ -22,6 +25,11 @@ const CUT_MS = 1_000;
  * midst of a request.
  */
 const KEEP_ALIVE_MS = 60_000;
+/**
+ * Requests of one render to its own process that are rendered at a time. A page that asks for itself without end has
+ * its end here: the next one waits.
+ */
+const PARTS_MAX = 16;
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 
@@ -34,30 +42,51 @@ class ConcurrencyLimiter {
   /** What is being rendered: since when, and its response. */
   #renders = new Set();
   #waiting = [];
+  /** Places of requests that are no renders, by the name of their class. */
+  #classes;
+  #background;
   #metrics;
   #notes;
+  #own;
   #renderMs;
   #abandonedMs;
   #webSocketMs;
   #giveTag;
 
   /**
+   * @param own tells which requests come from this process, and from which render of it
    * @param renderMs timeouts.render; the proxy waits a second longer
    * @param abandonedMs how long a render without connection keeps its place at most
    * @param webSocketMs how long a WebSocket may last
    * @param giveTag gives a response an ETag, or nothing
+   * @param classes `{ name, limit }` of each class of requests that are no renders
    */
-  constructor(metrics, notes, { renderMs, abandonedMs, webSocketMs, giveTag }) {
+  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [] }) {
     this.#metrics = metrics;
     this.#notes = notes;
+    this.#own = own;
     this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
     this.#webSocketMs = webSocketMs;
     this.#giveTag = giveTag;
+    this.#background = new BackgroundWork(metrics);
+    const begin = (request) => this.#note(request);
+    this.#classes = new Map(
+      classes.map(({ name, limit }, index) => [
+        name,
+        new ClassPlaces({ limit, index, metrics, abandonedMs, giveTag, begin }),
+      ]),
+    );
+  }
+
+  /** At each beat. */
+  beat() {
+    this.#background.look();
   }
 
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
   get isIdle() {
+    for (const places of this.#classes.values()) if (places.isBusy) return false;
     const overdue = this.#overdue();
     if (this.#active > overdue) return false;
     return this.#waiting.length === 0 || (overdue > 0 && this.#active >= this.limit);
@@ -110,7 +139,10 @@ class ConcurrencyLimiter {
       if (typeof response?.once !== 'function') return emit.call(this, event, ...args);
       // Here, because programs set it after they listen. 0 stands for the time-out of a request.
       if (!(this.keepAliveTimeout >= KEEP_ALIVE_MS)) this.keepAliveTimeout = KEEP_ALIVE_MS;
-      return limiter.#enter(() => emit.call(this, event, ...args), request, response);
+      const run = () => emit.call(this, event, ...args);
+      // The proxies take this header from what comes from outside, and only they reach the worker.
+      const places = limiter.#classes.get(request.headers?.['x-corelane-class']);
+      return places ? places.enter(run, request, response) : limiter.#enter(run, request, response);
     };
   }
 
@@ -125,98 +157,161 @@ class ConcurrencyLimiter {
   }
 
   #enter(run, request, response) {
+    const sender = this.#senderOf(request);
+    if (sender !== undefined) return this.#enterPart(sender, { run, request, response });
     if (this.#active < this.limit) return this.#begin(run, request, response);
     this.#metrics.overlaps[0] += 1;
     this.#waiting.push({ run, request, response });
     return true;
   }
 
+  /**
+   * The render that waits for this request: it has come from this process, and the render that sent it still runs. One
+   * that began before contexts were kept is taken for the sender of what has none.
+   */
+  #senderOf({ socket }) {
+    if (!socket || !this.#own.isOwn(socket)) return undefined;
+    const sender = this.#own.senderOf(socket) ?? [...this.#renders].find(({ hasContext }) => !hasContext);
+    return this.#renders.has(sender) ? sender : undefined;
+  }
+
+  /** A part of the render that sent it: it takes that one's place, and no other. */
+  #enterPart(sender, entering) {
+    if (sender.parts.size < PARTS_MAX) return this.#beginPart(sender, entering);
+    sender.waiting.push(entering);
+    return true;
+  }
+
+  #beginPart(sender, { run, request, response }) {
+    const part = { beganAt: performance.now(), response };
+    part.end = () => {
+      if (!sender.parts.delete(part)) return;
+      const next = sender.waiting.shift();
+      if (next) setImmediate(() => this.#reenter(sender, next));
+      if (sender.parts.size === 0) sender.leave?.();
+    };
+    sender.parts.add(part);
+    this.#metrics.own[0] += 1;
+    keepLength(request, response);
+    response.once('finish', part.end);
+    response.once('close', () => {
+      if (response.writableEnded) part.end();
+      else if (!this.#abandoned.has(part)) untilEnded(response, this.#abandonedMs, part.end);
+    });
+    return this.#own.run(sender, run);
+  }
+
+  /** The sender may have ended since. */
+  #reenter(sender, { run, request, response }) {
+    if (isGone(request, response)) this.#metrics.dropped[0] += 1;
+    else if (this.#renders.has(sender)) this.#enterPart(sender, { run, request, response });
+    else this.#enter(run, request, response);
+  }
+
+  /**
+   * A render has ended, and parts of it go on: they have its place, and the proxy thinks that it is free. What of it
+   * has not begun waits like any request.
+   */
+  #leaveParts({ parts, waiting }) {
+    for (const part of parts) this.#abandon(part, this.#abandonedMs, part.end);
+    for (const { run, request, response } of waiting.splice(0)) this.#enter(run, request, response);
+  }
+
   #next() {
     while (this.#waiting.length > 0 && this.#active < this.limit) {
       const { run, request, response } = this.#waiting.shift();
-      // Who has waited may have gone.
-      if (response.destroyed || response.closed || request.destroyed || request.socket?.destroyed)
-        this.#metrics.dropped[0] += 1;
+      if (isGone(request, response)) this.#metrics.dropped[0] += 1;
       else this.#begin(run, request, response);
     }
   }
 
   #begin(run, request, response) {
     const metrics = this.#metrics;
-    const id = request.headers?.['x-request-id'];
-    const token = request.headers?.['x-corelane-request'];
-    if (isRefused(metrics.refused, token)) return this.#drop(request);
-    // Noted before the second look: who has refused it in between finds the note.
-    // By nginx' name for it: clients give several requests one id.
-    const note = this.#notes.begin(token ?? id);
-    if (isRefused(metrics.refused, token)) {
-      this.#notes.end(note);
-      return this.#drop(request);
-    }
+    const noteEnd = this.#note(request);
+    if (noteEnd === undefined) return true;
     const beganAt = performance.now();
-    const render = { beganAt, response };
+    const render = { beganAt, response, parts: new Set(), waiting: [], hasContext: false };
     this.#renders.add(render);
     this.#active += 1;
     const level = Math.min(this.#active, LEVELS_MAX);
     metrics.requests[0] += 1;
     metrics.inFlight[0] = this.#active;
-    const place = putId(metrics, id, Date.now());
+    const place = putId(metrics, request.headers?.['x-request-id'], Date.now());
     let ended = false;
     const end = () => {
       if (ended) return;
       ended = true;
       this.#renders.delete(render);
-      this.#active -= 1;
-      metrics.inFlight[0] = this.#active;
-      this.#notes.end(note);
+      noteEnd();
       if (place >= 0) metrics.begunAtMs[place] = 0;
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
       observe(metrics.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
-      // Not in the midst of what the program does now.
-      if (this.#waiting.length > 0) setImmediate(() => this.#next());
+      if (render.parts.size === 0) return this.#leave();
+      render.leave = () => this.#leave();
+      this.#leaveParts(render);
     };
     keepLength(request, response);
     this.#giveTag?.(request, response);
     response.once('finish', end);
     response.once('close', () => {
       if (ended || response.writableEnded) end();
-      else this.#abandon(render, end);
+      else this.#abandon(render, response.headersSent ? CUT_MS : this.#abandonedMs, end);
     });
-    return run();
+    return this.#own.run(render, run);
+  }
+
+  /** A place is free. */
+  #leave() {
+    this.#active -= 1;
+    this.#metrics.inFlight[0] = this.#active;
+    // Not in the midst of what the program does now.
+    if (this.#waiting.length > 0) setImmediate(() => this.#next());
+  }
+
+  /**
+   * Notes a request that begins. Gives what is to be called when it has ended, or undefined if it must not begin: then
+   * it is dropped.
+   */
+  #note(request) {
+    const { refused } = this.#metrics;
+    const token = request.headers?.['x-corelane-request'];
+    if (isRefused(refused, token)) return this.#drop(request);
+    // Noted before the second look: who has refused it in between finds the note.
+    // By nginx' name for it: clients give several requests one id.
+    const note = this.#notes.begin(token ?? request.headers?.['x-request-id']);
+    if (isRefused(refused, token)) {
+      this.#notes.end(note);
+      return this.#drop(request);
+    }
+    this.#background.begin();
+    return () => {
+      this.#notes.end(note);
+      this.#background.end();
+    };
   }
 
   /** Another try has been given to somebody, be it this worker. */
   #drop(request) {
     this.#metrics.dropped[0] += 1;
     request.socket?.destroy();
-    return true;
+    return undefined;
   }
 
-  /** The connection has gone, the render goes on: its place is free when the program ends the response. */
-  #abandon(render, end) {
-    const { response } = render;
+  /** Nobody waits for it, and it goes on: its place is free when the program ends the response, or after `ms`. */
+  #abandon(render, ms, end) {
     this.#abandoned.set(render, performance.now());
     this.#metrics.abandoned[0] = this.#abandoned.size;
-    let isDone = false;
-    const done = () => {
-      if (isDone) return;
-      isDone = true;
-      clearTimeout(timer);
-      // A library may have wrapped it since (compression, sessions).
-      if (response.end === ending) response.end = originalEnd;
+    untilEnded(render.response, ms, () => {
       this.#abandoned.delete(render);
       this.#metrics.abandoned[0] = this.#abandoned.size;
       end();
-    };
-    const timer = setTimeout(done, response.headersSent ? CUT_MS : this.#abandonedMs);
-    timer.unref();
-    const originalEnd = response.end;
-    const ending = (...args) => {
-      done();
-      return originalEnd.apply(response, args);
-    };
-    response.end = ending;
+    });
   }
+}
+
+/** Who has waited may have gone. */
+function isGone(request, response) {
+  return response.destroyed || response.closed || request.destroyed || request.socket?.destroyed;
 }
 
 module.exports = { ConcurrencyLimiter };

@@ -3,6 +3,7 @@
  * short dialogues, told apart by the first line.
  *   corelane-agent N          HAProxy's agent check (agent.cjs); a worker may have N requests; "up" or "down #reason"
  *   corelane-alive            the same for whether the worker is there, though it may be busy
+ *   corelane-class NAME       the same for requests of a class, which are no renders
  *   corelane-guarded          HAProxy's question whether connections to the worker may be kept; the answer is the same
  *   corelane-worker TOKEN ... a server process below the supervisor; the connection stays and carries its heartbeat
  *   corelane-watch TOKEN PID  its watchdog thread; the connection stays
@@ -132,6 +133,7 @@ function endOfHead(bytes) {
  * @typedef {object} Answers who answers which dialogue
  * @property {(socket: net.Socket) => Promise<void>} agent
  * @property {(socket: net.Socket) => Promise<void>} alive
+ * @property {(name: string) => undefined | ((socket: net.Socket) => Promise<void>)} classAgent
  * @property {(socket: net.Socket) => Promise<void>} guard
  * @property {(given: number) => void} setLimit
  * @property {(verb: string, words: string[], socket: net.Socket) => boolean} take keeps the connection of a process
@@ -169,16 +171,9 @@ async function answer(text, hasMore, { socket, trust }, answers) {
   // Nothing comes after a question. The socket is read all the same: so its end is seen.
   socket.on('data', () => socket.destroy());
   socket.resume();
-  if (verb === 'corelane-agent') {
-    const limit = Number(words[0]);
-    if (Number.isInteger(limit) && limit <= LIMIT_MAX) answers.setLimit(limit);
-    await answers.agent(socket);
-    socket.setTimeout(TAKE_MS, () => socket.destroy());
-  } else if (verb === 'corelane-alive') {
-    await answers.alive(socket);
-    socket.setTimeout(TAKE_MS, () => socket.destroy());
-  } else if (verb === 'corelane-guarded') {
-    await answers.guard(socket);
+  const question = questionOf(verb, words[0], answers);
+  if (question) {
+    await question(socket);
     socket.setTimeout(TAKE_MS, () => socket.destroy());
   } else if (verb === 'GET') {
     const reply = await answers.page(headOf(text, hasMore), socket);
@@ -186,6 +181,19 @@ async function answer(text, hasMore, { socket, trust }, answers) {
     if (socket.destroyed) reply.source?.destroy();
     else respond(socket, reply);
   } else socket.destroy();
+}
+
+/** What answers a question of HAProxy's; undefined if it is none. */
+function questionOf(verb, word, answers) {
+  if (verb === 'corelane-agent') {
+    const limit = Number(word);
+    if (Number.isInteger(limit) && limit <= LIMIT_MAX) answers.setLimit(limit);
+    return answers.agent;
+  }
+  if (verb === 'corelane-alive') return answers.alive;
+  if (verb === 'corelane-class') return answers.classAgent(word);
+  if (verb === 'corelane-guarded') return answers.guard;
+  return undefined;
 }
 
 /** Whether something accepts connections on 127.0.0.1:port. */

@@ -1,6 +1,7 @@
 /** Prometheus' text format, and the metrics of a worker in it. docs/metrics.md lists them. */
 'use strict';
 
+const { ownClasses } = require('./classes.cjs');
 const { DURATION_BUCKETS, GC_KINDS, LAG_BUCKETS, LEVELS_MAX } = require('./shared-metrics.cjs');
 
 const WORKER = `worker="${Number(process.env.WORKER_INDEX ?? 0)}"`;
@@ -53,6 +54,39 @@ function durations({ duration }) {
   return histogram(name, help, lines.flat());
 }
 
+/** Requests that are no renders, by class. */
+function classes(metrics) {
+  const all = ownClasses();
+  const byClass = (values) => all.map(({ name }, index) => [{ class: name }, values[index]]);
+  const name = 'corelane_worker_class_duration_seconds';
+  const length = DURATION_BUCKETS.length + 2;
+  const lines = all.map((one, index) => {
+    const counts = metrics.classDuration.subarray(index * length, (index + 1) * length);
+    return histogramLines(name, DURATION_BUCKETS, counts, { class: one.name });
+  });
+  return [
+    metric(
+      'corelane_worker_class_requests_total',
+      'counter',
+      'Requests of a class begun.',
+      byClass(metrics.classRequests),
+    ),
+    metric(
+      'corelane_worker_class_requests_in_flight',
+      'gauge',
+      'Of a class, in progress.',
+      byClass(metrics.classInFlight),
+    ),
+    metric(
+      'corelane_worker_class_overlap_total',
+      'counter',
+      'Requests of a class that had to wait in here for another one of it.',
+      byClass(metrics.classWaited),
+    ),
+    histogram(name, 'Time from the begin of a request of a class to the end of its response.', lines.flat()),
+  ];
+}
+
 function heap(metrics, spaces) {
   const kinds = ['used', 'size', 'available'];
   const help = ['Bytes in use, by heap space.', 'Bytes committed, by heap space.', 'Bytes free, by heap space.'];
@@ -91,7 +125,7 @@ function eventLoop({ idleMs, activeMs, beatAtMs, lag }, nowMs) {
 
 /** All metrics of a worker process as text. */
 function renderMetrics(metrics, spaces, nowMs) {
-  const { requests, inFlight, abandoned, overlaps, dropped, gcCount, gcSeconds } = metrics;
+  const { requests, inFlight, abandoned, overlaps, dropped, own, gcCount, gcSeconds } = metrics;
   const byKind = (values) => GC_KINDS.map((kind, index) => [{ kind }, values[index]]);
   return [
     one('corelane_worker_requests_total', 'counter', 'Requests begun.', requests[0]),
@@ -99,7 +133,15 @@ function renderMetrics(metrics, spaces, nowMs) {
     one('corelane_worker_abandoned_renders', 'gauge', 'Of these, those that nobody waits for any more.', abandoned[0]),
     one('corelane_worker_overlap_total', 'counter', 'Requests that had to wait for another one in here.', overlaps[0]),
     one('corelane_worker_dropped_total', 'counter', 'Of those that waited, the ones whose client left.', dropped[0]),
+    one('corelane_worker_own_requests_total', 'counter', 'Requests to itself, as parts of renders.', own[0]),
     durations(metrics),
+    ...classes(metrics),
+    one(
+      'corelane_worker_background_seconds_total',
+      'counter',
+      'Time that the event loop was busy while no request was in progress.',
+      metrics.backgroundMs[0] / 1000,
+    ),
     metric('corelane_worker_gc_total', 'counter', 'Garbage collections, by kind.', byKind(gcCount)),
     metric('corelane_worker_gc_seconds_total', 'counter', 'Time in garbage collections.', byKind(gcSeconds)),
     ...heap(metrics, spaces),

@@ -1,10 +1,11 @@
 /**
- * HAProxy's three questions, and what the supervisor answers: is the worker up, is it there, may its connections be
- * kept.
+ * HAProxy's questions, and what the supervisor answers: is the worker up, for renders and for each class of other
+ * requests, is it there, may its connections be kept.
  */
 'use strict';
 
 const { agentOf } = require('./agent.cjs');
+const { ownClasses } = require('./classes.cjs');
 const { nowMs } = require('./clock.cjs');
 const { isReplacing } = require('./lifecycle.cjs');
 const { isUp } = require('./readiness.cjs');
@@ -37,6 +38,14 @@ const alive = agentOf(
   HOLD_ALIVE_MS,
 );
 
+/** Requests that are no renders do not wait for renders that were given up. Each class is asked about for itself. */
+const classes = new Map(
+  ownClasses().map(({ name }) => [
+    name,
+    agentOf({ answer: async () => ((await isUp()) ? 'up' : `down #${phase()}`) }, HOLD_MS),
+  ]),
+);
+
 const guard = agentOf(
   {
     answer: async () => (isGuarded() ? 'up' : UNGUARDED),
@@ -51,8 +60,14 @@ const guard = agentOf(
 news.on('phase', () => {
   agent.news();
   alive.news();
+  for (const one of classes.values()) one.news();
 });
 news.on('blocked', agent.news);
 news.on('guard', guard.news);
 
-module.exports = { agent: agent.ask, alive: alive.ask, guard: guard.ask };
+module.exports = {
+  agent: agent.ask,
+  alive: alive.ask,
+  classAgent: (name) => classes.get(name)?.ask,
+  guard: guard.ask,
+};

@@ -4,6 +4,7 @@
  */
 'use strict';
 
+const { CLASSES_MAX } = require('./classes.cjs');
 const refused = require('./refused.cjs');
 
 /** Requests in progress that are remembered by id; more than these are only counted. */
@@ -24,6 +25,8 @@ const FIELDS = {
   abandoned: 1,
   overlaps: 1,
   dropped: 1,
+  /** Requests of the program to itself, as parts of the renders that sent them. */
+  own: 1,
   idleMs: 1,
   activeMs: 1,
   beatAtMs: 1,
@@ -34,6 +37,13 @@ const FIELDS = {
   /** Buckets, the one without an upper bound, and the sum. */
   lag: LAG_BUCKETS.length + 2,
   duration: LEVELS_MAX * (DURATION_BUCKETS.length + 2),
+  /** Of each class: requests begun, in progress, those that had to wait in here; durations. */
+  classRequests: CLASSES_MAX,
+  classInFlight: CLASSES_MAX,
+  classWaited: CLASSES_MAX,
+  classDuration: CLASSES_MAX * (DURATION_BUCKETS.length + 2),
+  /** Busy while no request was in progress. */
+  backgroundMs: 1,
   /** 0, or when the request with the id of the same number began. */
   begunAtMs: IDS_MAX,
 };

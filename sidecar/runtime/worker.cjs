@@ -55,6 +55,7 @@ function connect(eventLoop) {
   const socket = connection;
   timer = setInterval(() => {
     eventLoop.beat();
+    limiter?.beat();
     if (socket.writable) socket.write(String.fromCharCode(beat()));
   }, supervisor.intervalMs);
   timer.unref();
@@ -138,24 +139,34 @@ function guard(server) {
 
 function newLimiter() {
   const { ConcurrencyLimiter } = require('./concurrency-limiter.cjs');
+  const { ownClasses } = require('./classes.cjs');
+  const { OwnRequests } = require('./own-requests.cjs');
   const { RequestJournal } = require('./request-journal.cjs');
   const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
   const abandonedMs = Math.max(ABANDONED_MIN_MS, Number.isFinite(renderMs) ? renderMs : 0);
   const webSocketMs = Number(process.env.CORELANE_WEBSOCKET_MAX_AGE_MS) || 0;
+  const { metrics } = require('./event-loop.cjs');
+  const own = new OwnRequests(Number(process.env.PORT));
   const giveTag = process.env.CORELANE_ETAG === 'Auto' ? require('./etag.cjs').giveTag : undefined;
-  return new ConcurrencyLimiter(require('./event-loop.cjs').metrics, new RequestJournal(supervisor), {
-    renderMs,
-    abandonedMs,
-    webSocketMs,
-    giveTag,
-  });
+  const options = { renderMs, abandonedMs, webSocketMs, giveTag, classes: ownClasses() };
+  return new ConcurrencyLimiter(metrics, new RequestJournal(supervisor), own, options);
+}
+
+/**
+ * Whether options of `listen` are about a port, as Node.js takes them: a socket that is open already comes before it, a
+ * path does not (SvelteKit gives `path: false` beside its port).
+ */
+function isPort(options, port) {
+  const { fd, handle, _handle } = options;
+  const isOpen = (typeof fd === 'number' && fd >= 0) || typeof (_handle ?? handle) === 'object';
+  return !isOpen && Number(options.port) === port;
 }
 
 /** The arguments of `listen` with the host replaced, or undefined if they are not about `port`. */
 function onLoopback(args, port) {
   const [first, second] = args;
   if (typeof first === 'object' && first !== null) {
-    if (first.fd !== undefined || first.path !== undefined || Number(first.port) !== port) return undefined;
+    if (!isPort(first, port)) return undefined;
     return [{ ...first, host: LOOPBACK }, ...args.slice(1)];
   }
   if (typeof first === 'function' || first === undefined || first === null || Number(first) !== port) return undefined;

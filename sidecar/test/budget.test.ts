@@ -330,6 +330,135 @@ test('13,000 half heads of as many lines as there may be, all at once', async ()
   await stop();
 });
 
+/** What is answered before it gets a place, and what its client does then. */
+interface Guest {
+  bytes: string;
+  /** How often it asks, without waiting for an answer. */
+  times?: number;
+  /** Goes on to send its body, byte by byte. */
+  drips?: boolean;
+}
+const LARGEST_HEAD = `${'a:\r\n'.repeat(236)}X: ${'x'.repeat(7000)}\r\n`;
+const NO_HOST = `POST /${'\xe9'.repeat(4_000)} HTTP/1.1\r\nHost: a!\r\nContent-Length: 100000\r\n${LARGEST_HEAD}\r\n`;
+
+/** How many connections a pod has ever been asked for (PassiveOpens). */
+async function connectionsEver(there: Pod): Promise<number> {
+  const [, values = ''] = (await docker('exec', there.nginx, 'grep', '^Tcp:', '/proc/net/snmp')).split('\n');
+  return Number(values.split(' ')[6]);
+}
+
+/** Bytes that have come to a pod. */
+async function received(there: Pod): Promise<number> {
+  const devices = await docker('exec', there.nginx, 'cat', '/proc/net/dev');
+  return [...devices.matchAll(/^ *(?!lo:)\w+: *(\d+)/gm)].reduce((total, [, bytes]) => total + Number(bytes), 0);
+}
+
+/** `count` connections from pod `from` that read nothing and never close. */
+const guests = async (there: Pod, from: Pod, count: number, { bytes, times = 1, drips = true }: Guest) =>
+  program(
+    from,
+    `const net = require('node:net');
+    const bytes = Buffer.from(${JSON.stringify(bytes)}.repeat(${times}), 'latin1');
+    const sockets = [];
+    const next = (n) => {
+      if (n >= ${count}) return;
+      const onread = { buffer: Buffer.alloc(16), callback: () => false };
+      const socket = net.connect({ host: '${await there.address()}', port: ${PORTS.http}, allowHalfOpen: true, onread });
+      socket.on('connect', () => { sockets.push(socket); socket.write(bytes); next(n + 50); });
+      socket.on('error', () => {});
+    };
+    for (let n = 0; n < 50; n += 1) next(n);
+    if (${drips}) setInterval(() => { for (const each of sockets) if (!each.destroyed) each.write('x'); }, 1000);`,
+  );
+
+test.each<[string, Guest]>([
+  ['pings whose body never ends', { bytes: 'POST /ping HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n' }],
+  ['refused hosts whose body never ends', { bytes: NO_HOST }],
+  ['heads with an error, and a body', { bytes: 'POST / HTTP/1.1\r\nContent-Length: 100000\r\n\r\n' }],
+  ['heads of too many lines', { bytes: `GET / HTTP/1.1\r\nHost: a\r\n${LARGEST_HEAD}${'b:\r\n'.repeat(30)}` }],
+  ['pings that nobody reads', { bytes: 'GET /ping HTTP/1.1\r\nHost: a\r\n\r\n', times: 4000, drips: false }],
+])('clients that are answered without a place, and do not go, make room: %s', async (_what, guest) => {
+  const { answers, nginxConnections } = budget(small.spec);
+  // Who asks 4,000 times takes a while.
+  const count = guest.times === undefined ? nginxConnections + 50 : 4 * answers;
+  const [files, ever] = [await filesOpen(small), await connectionsEver(small)];
+  const stop = await guests(small, pod, count, guest);
+  await until('all have come', async () => (await connectionsEver(small)) >= ever + count);
+  // Before nginx itself gives them up: lingering_time, 30 s.
+  await until('the oldest have gone', async () => (await filesOpen(small)) < files + answers + 50, 15_000);
+  await expectUnharmed(small);
+  await stop();
+});
+
+test('so do those for whom there is no place', async () => {
+  const { answers, requests } = budget(small.spec);
+  const busy = small.get('/?hold=1&id=full');
+  await small.begun('full');
+  await stall(small, requests - 1, 'GET /?id=queued HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until('all places are taken', async () => (await small.get('/?id=beyond')).status === 503);
+  const [files, ever] = [await filesOpen(small), await connectionsEver(small)];
+  const bytes = 'POST /?id=refused HTTP/1.1\r\nHost: a\r\nContent-Length: 8000\r\n\r\n';
+  const stop = await guests(small, pod, 8 * answers, { bytes });
+  await until('all have come', async () => (await connectionsEver(small)) >= ever + 8 * answers);
+  await until('the oldest have gone', async () => (await filesOpen(small)) < files + answers + 50, 15_000);
+  expect(small.events({ id: 'refused' })).toEqual([]);
+  small.release('full');
+  expect((await busy).status).toBe(200);
+  await until('the others are served', () => clients.every(({ received }) => received !== ''));
+  await stop();
+  await expectUnharmed(small);
+});
+
+test('clients that ask faster than nginx answers keep nobody waiting', async () => {
+  const stop = program(
+    pod,
+    `const pings = Buffer.from('GET /ping HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n'.repeat(1000));
+    // nginx closes after keepalive_requests.
+    const open = () => {
+      const socket = require('node:net').connect({ host: '${await small.address()}', port: ${PORTS.http} });
+      const write = () => { while (socket.writable && socket.write(pings)); };
+      socket.on('connect', write).on('drain', write).on('error', () => {}).on('close', open).resume();
+    };
+    for (let n = 0; n < 50; n += 1) open();`,
+  );
+  const before = await received(small);
+  await until('it asks', async () => (await received(small)) > before + 1_000_000);
+  for (let n = 0; n < 20; n += 1) expect((await small.get(`/?id=beside-${n}`)).status).toBe(200);
+  const now = await received(small);
+  await until('it still asks', async () => (await received(small)) > now + 1_000_000);
+  await stop();
+});
+
+test('15,000 of them with the largest head that there is', async () => {
+  const ever = await connectionsEver(pod);
+  const stop = await guests(pod, small, 15_000, { bytes: NO_HOST });
+  await until('all have come', async () => (await connectionsEver(pod)) >= ever + 15_000, 60_000);
+  await expectUnharmed(pod);
+  await stop();
+});
+
+test('where idle connections take the places, slow heads stay', async () => {
+  const { nginxConnections } = budget(small.spec);
+  const idle = Math.floor(0.9 * nginxConnections);
+  const bytes = 'GET /ping HTTP/1.1\r\nHost: a\r\n\r\n';
+  const stop = await guests(small, pod, idle, { bytes, drips: false });
+  await until('they are there', async () => (await filesOpen(small)) > idle);
+  const answers: Client[] = [];
+  for (let n = 0; n < 20; n += 1) {
+    await stall(small, 1, 'GET /?id=slow HTTP/1.1\r\nHost: a\r\n');
+    const slow = clients.at(-1) as Client;
+    // Longer than those stay of whom there are many.
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    await stall(small, 1, '');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    slow.socket.write('Connection: close\r\n\r\n');
+    answers.push(slow);
+  }
+  await until('all are answered', () => answers.every(({ socket }) => socket.destroyed));
+  expect(answers.map(({ received }) => received.slice(9, 12))).toEqual(Array(20).fill('200'));
+  await stop();
+});
+
 const LEAST = { nginx: { memoryLimit: '64Mi', ephemeralStorageLimit: '64Mi' }, haproxy: { memoryLimit: '80Mi' } };
 test.each([
   ['memory and disk', LEAST],

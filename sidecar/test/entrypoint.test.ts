@@ -168,8 +168,8 @@ describe('with a stand-in for the proxy', () => {
     expect(lines).toContain('CORELANE_PEERS=shop-peers.shop.svc.cluster.test');
     expect(lines).toContain('CORELANE_NODE=192.0.2.7 fd00::7 ');
     expect(lines).toContain('CORELANE_PROTOCOL_VERSION=1');
-    // front.sock, replay.sock, timed.sock, the port of the probes.
-    expect(lines.filter((line) => line.startsWith('socket:'))).toHaveLength(4);
+    // front.sock, replay.sock, timed.sock, cache.sock, cache-again.sock, the port of the probes.
+    expect(lines.filter((line) => line.startsWith('socket:'))).toHaveLength(6);
     expect(lines.filter((line) => /^\/(etc|proc|run)/.test(line))).toEqual([]);
   });
 

@@ -1,8 +1,13 @@
-/** The two frameworks of most apps; `make test-frameworks` has all others (frameworks/more.test.ts). */
+/** The two frameworks of most apps; `make test-frameworks` has all others (frameworks/examples.test.ts). */
+import { application } from './frameworks/application.ts';
 import { testFrameworks } from './frameworks/suite.ts';
 
+const app = (name: string) => async () => ({
+  folder: await application(name),
+  command: ['node', '/app/server.js'],
+});
 const source = '/app/work.mjs';
 testFrameworks('1s', {
-  Express: { app: 'express', command: ['node', '/app/server.js'], source, tag: /^W\/"4-/ },
-  Fastify: { app: 'fastify', command: ['node', '/app/server.js'], source, tag: /^W\/"[\w-]{32}"$/ },
+  Express: { worker: app('express'), source, tag: /^W\/"4-/ },
+  Fastify: { worker: app('fastify'), source, tag: /^W\/"[\w-]{32}"$/ },
 });

@@ -46,6 +46,7 @@ test.each([
   ['beside what is encoded', '/a%2fb%C3\xa9', '/a%2fb%C3%A9'],
   ['a query', '/?id=caf\xc3\xa9', 'café'],
   ['after an authority', 'http://a/caf\xc3\xa9', '/caf%C3%A9'],
+  ['a query without a path', 'http://a?id=caf\xc3\xa9', 'café'],
 ])('bytes beyond ASCII in a target: %s', async (_what, target, id) => {
   const { status, body } = await answerTo(target);
   expect([status, JSON.parse(Buffer.from(/\{.*\}/s.exec(body)?.[0] ?? '{}', 'latin1').toString()).id]).toEqual([
@@ -65,6 +66,11 @@ test.each([
 
 test('what becomes longer than HAProxy reads is 400, and says so', async () => {
   expect(await answerTo(`/?id=longer&q=${'\xe9'.repeat(6_000)}`)).toMatchObject({ status: 400, error: 'bad-request' });
+  // It has taken no memory for that.
+  const line = await until('it is logged', async () =>
+    (await pod.accessLog()).find(({ uri }) => String(uri).includes('id=longer')),
+  );
+  expect(line.uri).not.toContain('%E9');
   expect((await answerTo(`/?id=as-long&q=${'\xe9'.repeat(4_000)}`)).status).toBe(200);
 });
 

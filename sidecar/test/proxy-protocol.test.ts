@@ -14,7 +14,8 @@ let wary: Pod;
 beforeAll(async () => {
   [pod, wary] = await Promise.all([
     Pod.start({
-      ...{ workersPerPod: 1, limits: { perClient: { requests: 1 } } },
+      // Longer than any test: what is closed is closed at once.
+      ...{ workersPerPod: 1, limits: { perClient: { requests: 1 } }, timeouts: { clientHeader: '5m' } },
       forwarded: { proxyProtocol: true, trust: ['172.16.0.0/12', '192.168.0.0/16', '10.0.0.0/8', CDN] },
     }),
     Pod.start({ workersPerPod: 1, forwarded: { proxyProtocol: true, trust: ['192.0.2.0/24'] } }),
@@ -32,6 +33,9 @@ function v2(command: number, family: number, addresses: number[], tlvs = Buffer.
   return Buffer.concat([signature, Buffer.from([0x20 | command, family]), length, Buffer.from(addresses), tlvs]);
 }
 const IPV4 = [198, 51, 100, 7, 10, 0, 0, 1, 0x12, 0x67, 0, 80];
+/** So much nginx reads of a header. */
+const MOST = 1024;
+const withTlv = (bytes: number) => v2(1, 0x11, IPV4, Buffer.alloc(bytes - 28));
 const TLV = Buffer.concat([Buffer.from([0xea, 0, 0xf0]), Buffer.alloc(0xf0, 'vpce')]);
 
 const request = (id: string, ...lines: string[]) =>
@@ -78,8 +82,10 @@ async function logged(there: Pod, id: string): Promise<unknown[]> {
 test.each<[string, string | Buffer, string]>([
   ['version 1', v1('198.51.100.7'), '198.51.100.7'],
   ['version 1 of IPv6', 'PROXY TCP6 2001:db8::7 2001:db8::1 4711 80\r\n', '2001:db8::7'],
+  ['version 1 of IPv6 in another spelling', 'PROXY TCP6 2001:DB8:0:0:0::7 2001:db8::1 4711 80\r\n', '2001:db8::7'],
   ['version 2', v2(1, 0x11, IPV4), '198.51.100.7'],
   ['version 2 with what a cloud adds', v2(1, 0x11, IPV4, TLV), '198.51.100.7'],
+  ['version 2 as long as it may be', withTlv(MOST), '198.51.100.7'],
 ])('%s: worker and log have the client', async (name, header, client) => {
   const id = name.replaceAll(' ', '-');
   const forged = [
@@ -158,6 +164,8 @@ test.each<[string, string | Buffer]>([
   ['a bare LF', `PROXY TCP4 1.2.3.4 5.6.7.8 1 80\n${request('refused-5')}`],
   ['too long', `PROXY TCP4 ${'1'.repeat(200)} 5.6.7.8 1 80\r\n${request('refused-6')}`],
   ['a version 3', Buffer.concat([v2(1, 0x11, IPV4).fill(0x31, 12, 13), Buffer.from(request('refused-8'))])],
+  ['beyond what nginx reads', withTlv(MOST + 1)],
+  ['to be longer than anybody says', Buffer.concat([withTlv(MOST).fill(0xff, 14, 16), Buffer.alloc(60_000)])],
   ['addresses that are too short', Buffer.concat([v2(1, 0x11, [1, 2, 3]), Buffer.from(request('refused-9'))])],
 ])('a connection whose header is %s is closed without an answer', async (_what, bytes) => {
   const { socket, text } = await converse(pod, bytes);
@@ -178,6 +186,18 @@ test.each([
   expect(text()).toBe('');
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are looked for
   expect(await logs(pod.nginx)).not.toMatch(/[\x00-\x09\x0b-\x1f]/);
+});
+
+test('the log does not grow with those that have no header', async () => {
+  const lines = async () => (await logs(pod.nginx)).split('\n').filter((line) => /PROXY|header/i.test(line)).length;
+  const [before, begun] = [await lines(), Date.now()];
+  for (let n = 0; n < 50; n += 1) {
+    const { socket } = await converse(pod, n % 2 ? 'GET / HTTP/1.1\r\n\r\n' : 'PROXY TCP4 localhost 5.6.7.8 1 80\r\n');
+    await once(socket, 'close');
+  }
+  const now = await lines();
+  expect(now).toBeGreaterThan(0);
+  expect(now - before).toBeLessThanOrEqual(2 + (Date.now() - begun) / 1000);
 });
 
 test('a second header is no request', async () => {

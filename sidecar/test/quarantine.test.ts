@@ -56,6 +56,10 @@ test('what one client has done is refused to him alone, what two have done to al
   for (const client of ['2001:db8::1', '2001:db8::2']) expect(await kill('/?id=six', evil(client))).toEqual(STUCK);
   expect(error(await pod.get('/?id=six', from('2001:db8::3')))).toEqual(REFUSED);
   expect((await pod.get('/?id=six', from('2001:db8:0:1::1'))).status).toBe(200);
+  // A proxy may tell an IPv4 address as one of IPv6.
+  for (const _ of [1, 2]) expect(await kill('/?id=mapped', evil('::ffff:192.0.2.1'))).toEqual(STUCK);
+  expect(error(await pod.get('/?id=mapped', from('192.0.2.1')))).toEqual(REFUSED);
+  expect((await pod.get('/?id=mapped', from('::ffff:198.51.100.1'))).status).toBe(200);
   for (const client of ['192.0.2.1', '198.51.100.1']) expect(await kill('/?id=broken', evil(client))).toEqual(STUCK);
   expect(error(await pod.get('/?id=broken', from('203.0.113.1')))).toEqual(REFUSED);
 });

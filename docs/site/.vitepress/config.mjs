@@ -33,6 +33,7 @@ export default defineConfig({
     nav: [
       { text: 'Tutorial', link: '/tutorial' },
       { text: 'By problem', link: '/how-to/' },
+      { text: 'By framework', link: '/frameworks/' },
       { text: 'Reference', link: '/reference' },
       { text: 'Map', link: '/map' },
     ],

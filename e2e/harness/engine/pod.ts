@@ -15,10 +15,10 @@ const APPS = fileURLToPath(new URL('../../../sidecar/test/apps', import.meta.url
 /** What runs in a worker container. */
 export interface WorkerOptions {
   image?: string;
-  /** What is mounted as /app. */
-  folder?: string;
-  /** The container's command. */
-  command?: string[];
+  /** What is mounted as /app; null: nothing, the image has its own. */
+  folder?: string | null;
+  /** The container's command; null: the image's own. */
+  command?: string[] | null;
   env?: Record<string, string>;
   /** Further options of the engine. */
   options?: string[];
@@ -112,8 +112,9 @@ export class Pod extends LocalPod {
   async startWorkers(options: WorkerOptions = {}): Promise<void> {
     const { image, folder, command, env, options: further } = { ...WORKER, ...options };
     const own = Object.entries({ EVENTS: '/events/lines', ...env }).map(([name, value]) => ({ name, value }));
-    await this.startWorkerContainers({ name: 'worker', image, command, env: own }, [
-      ...['--volume', `${this.open('events')}:/events`, '--volume', `${folder}:/app:ro`],
+    const app = folder === null ? [] : ['--volume', `${folder}:/app:ro`];
+    await this.startWorkerContainers({ name: 'worker', image, command: command ?? undefined, env: own }, [
+      ...['--volume', `${this.open('events')}:/events`, ...app],
       ...['--read-only', '--tmpfs', '/tmp:mode=1777', ...further],
     ]);
   }

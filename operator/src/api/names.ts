@@ -46,14 +46,16 @@ export const CONFIG_MOUNT_PATH = '/etc/corelane';
 /** The page of `fallback`, and where it is if it is of a ConfigMap of the user. */
 export const SHELL_FILE = 'shell.html';
 export const SHELL_MOUNT_PATH = '/etc/corelane-shell';
+/** Where nginx keeps pages. */
+export const CACHE_MOUNT_PATH = '/var/cache/corelane';
 /** What the proxies of a pod share: their sockets, and the mark of a drain. */
 export const RUN_MOUNT_PATH = '/run/corelane';
 /** Prefix of the volumes that Corelane adds to a pod. */
 export const VOLUME_PREFIX = 'corelane-';
 
 /**
- * Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 9101 assets for peers, 8998 health, 8999
- * statistics).
+ * Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 9100 figures of the cache, 9101 assets for peers,
+ * 8998 health, 8999 statistics).
  */
 export const PORTS = {
   health: 8998,
@@ -61,6 +63,7 @@ export const PORTS = {
   http: 9000,
   peers: 9001,
   firstWorker: 9002,
+  cache: 9100,
   assets: 9101,
   firstWorkerRuntime: 9102,
 } as const;

@@ -5,6 +5,7 @@
  */
 import type { V1Container } from '@kubernetes/client-node';
 import { assetRules } from './asset-rules.ts';
+import { classRules } from './class-rules.ts';
 import { BODIES_SHARE } from './disk.ts';
 import { acceptedMsMax } from './drain.ts';
 import {
@@ -233,6 +234,7 @@ export const specRules: SpecRule[] = [
     holds: ({ rollout: { rolling } }) => !(isZero(rolling.maxSurge) && isZero(rolling.maxUnavailable)),
   },
   ...assetRules,
+  ...classRules,
   ...serviceRules,
   ...scalingRules,
 ];

@@ -8,6 +8,7 @@ import { networkPolicy } from './network-policy.ts';
 import { scaling } from './scaling.ts';
 import { assets, framework } from './spec/assets.ts';
 import { cache } from './spec/cache.ts';
+import { classes } from './spec/classes.ts';
 import { compression } from './spec/compression.ts';
 import { deadlines } from './spec/deadlines.ts';
 import { fallback } from './spec/fallback.ts';
@@ -72,6 +73,7 @@ export const specShape = z.strictObject({
   keepAlive,
   webSockets,
   limits,
+  classes,
   fallback,
   priority,
   deadlines,

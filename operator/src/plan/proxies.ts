@@ -1,6 +1,8 @@
 /** The nginx and HAProxy containers and their volumes. The contract with the image is in sidecar/README.md. */
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import { CACHE_DISK_FACTOR } from '../api/disk.ts';
 import {
+  CACHE_MOUNT_PATH,
   CONFIG_MOUNT_PATH,
   HAPROXY_CONTAINER,
   NGINX_CONTAINER,
@@ -11,8 +13,9 @@ import {
   SHELL_MOUNT_PATH,
   VOLUME_PREFIX,
 } from '../api/names.ts';
-import { quantityOf } from '../api/scalars.ts';
+import { quantityOf, sizeBytes } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
+import { hasCache } from '../render/model/cache.ts';
 import { hasPeers } from '../render/model/pooling.ts';
 
 /** Image of both proxies, the same for all RenderServices of an operator. */
@@ -26,6 +29,7 @@ const RUN_VOLUME = `${VOLUME_PREFIX}run`;
 const TEMP_VOLUME = `${VOLUME_PREFIX}tmp`;
 const PEERS_KEY_VOLUME = `${VOLUME_PREFIX}peers-key`;
 const SHELL_VOLUME = `${VOLUME_PREFIX}shell`;
+const CACHE_VOLUME = `${VOLUME_PREFIX}cache`;
 const NO_TOKEN_VOLUME = `${VOLUME_PREFIX}no-token`;
 /** Where the API server mounts the token of the pod's account, unless the container has a mount of its own there. */
 const TOKEN_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
@@ -68,9 +72,22 @@ function shellVolumes({ fallback }: RenderServiceSpec): V1Volume[] {
   return [{ name: SHELL_VOLUME, configMap: { name, optional: true, items: [{ key, path: SHELL_FILE }] } }];
 }
 
+/** Beside nginx' temporary files, whose limits do not know of it. */
+function cacheVolumes(spec: RenderServiceSpec): V1Volume[] {
+  return hasCache(spec) ? [{ name: CACHE_VOLUME, emptyDir: { sizeLimit: kibibytes(cacheBytes(spec)) } }] : [];
+}
+
+function cacheBytes({ cache }: RenderServiceSpec): number {
+  return CACHE_DISK_FACTOR * sizeBytes(cache.maxSize);
+}
+
+function kibibytes(bytes: number): string {
+  return `${Math.ceil(bytes / 1024)}Ki`;
+}
+
 /**
- * Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files, the key of the peers, the page
- * of `fallback`, no token.
+ * Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files and pages, the key of the
+ * peers, the page of `fallback`, no token.
  * @param peersKeySecretName undefined where pods do not ask each other anything
  */
 export function proxyVolumes(
@@ -82,6 +99,7 @@ export function proxyVolumes(
     { name: CONFIG_VOLUME, configMap: { name: configMapName } },
     { name: RUN_VOLUME, emptyDir: {} },
     { name: TEMP_VOLUME, emptyDir: {} },
+    ...cacheVolumes(spec),
     ...(peersKeySecretName === undefined ? [] : [peersKeyVolume(peersKeySecretName)]),
     ...shellVolumes(spec),
     // Nobody can write there.
@@ -101,6 +119,7 @@ export function proxyContainers(
   assets: V1VolumeMount[],
 ): V1Container[] {
   const shell = { name: SHELL_VOLUME, mountPath: SHELL_MOUNT_PATH, readOnly: true };
+  const pages = { name: CACHE_VOLUME, mountPath: CACHE_MOUNT_PATH };
   const peersKey = { name: PEERS_KEY_VOLUME, mountPath: PEERS_KEY_MOUNT_PATH, readOnly: true };
   return [
     {
@@ -129,7 +148,7 @@ export function proxyContainers(
     {
       ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar, {
         disk: disk(spec),
-        mounts: [...(spec.fallback?.configMap ? [shell] : []), ...assets],
+        mounts: [...(spec.fallback?.configMap ? [shell] : []), ...(hasCache(spec) ? [pages] : []), ...assets],
       }),
       ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
       // By HTTP: the port is open before nginx is there, the entry point holds it. Not by exec, which costs a process
@@ -179,10 +198,14 @@ function common(
 }
 
 /** Without a request of its own the limit would be one, and a node that cannot spare it would get no pod. */
-function disk({ sidecar }: RenderServiceSpec) {
-  const { ephemeralStorageLimit } = sidecar.nginx;
+function disk(spec: RenderServiceSpec) {
+  const { ephemeralStorageLimit } = spec.sidecar.nginx;
   const request = quantityOf(ephemeralStorageLimit) < quantityOf(DISK_REQUEST) ? ephemeralStorageLimit : DISK_REQUEST;
-  return { requests: { 'ephemeral-storage': request }, limits: { 'ephemeral-storage': ephemeralStorageLimit } };
+  // kubelet holds a pod to the sum of its containers' limits, and counts its volumes.
+  const limit = hasCache(spec)
+    ? kibibytes(quantityOf(ephemeralStorageLimit) + cacheBytes(spec))
+    : ephemeralStorageLimit;
+  return { requests: { 'ephemeral-storage': request }, limits: { 'ephemeral-storage': limit } };
 }
 
 function probe(path: string, times: { periodSeconds: number; failureThreshold: number }, port: number = PORTS.health) {

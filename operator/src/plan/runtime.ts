@@ -77,6 +77,7 @@ export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: numb
     ...set('CORELANE_RENDER_TIMEOUT_MS', durationMs(spec.timeouts.render)),
     ...set('CORELANE_WEBSOCKET_MAX_AGE_MS', webSocketAgeMs(spec)),
     ...set('CORELANE_ETAG', spec.cache.etag === 'Auto' ? 'Auto' : undefined),
+    ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),
     ...set('CORELANE_NODE_FLAGS', [...memoryFlags(memoryLimit), ...spec.runtime.nodeFlags].join(' ')),
     ...(own('UV_THREADPOOL_SIZE') ? [] : set('UV_THREADPOOL_SIZE', threadPoolSize)),
     ...warmupEnv(spec).flatMap(([name, value]) => set(name, value)),

@@ -26,10 +26,15 @@ const ingress = (rule: object) => ({ networkPolicy: { ingress: [rule] } });
 const classes = (...fields: object[]) => ({
   priority: { classes: fields.map((one) => ({ name: 'robot', match: [{ visitor: 'Crawler' }], ...one })) },
 });
+/** Of requests that are no renders. */
+const served = (...fields: object[]) => ({
+  classes: fields.map((one) => ({ name: 'api', match: [{ pathPrefix: '/api/' }], ...one })),
+});
 const asset = (fields: object, spec: object = {}) => ({
   ...spec,
   assets: [{ path: '/_next/static/', from: '/app/.next/static', ...fields }],
 });
+const MUCH_MEMORY = { sidecar: { nginx: { memoryLimit: '64Gi' } } };
 const imageVolume = { sidecar: { assets: { source: 'ImageVolume' } } };
 const twoContainers = (one: object, other: object) => pod({ containers: [one, other] });
 
@@ -139,6 +144,19 @@ export const badResources: BadResource[] = [
   { what: 'class of a pattern', spec: classes({ match: [{ pathPrefix: '/shop/*' }] }) },
   { what: 'class that goes before others', spec: classes({ delay: '-1s' }) },
   { what: 'share beyond the queue', spec: classes({ maxQueue: '101%' }) },
+  { what: 'class of all paths', spec: served({ match: [{ pathPrefix: '/' }] }) },
+  { what: 'class by a header alone', spec: served({ match: [{ header: { name: 'X-Api' } }] }) },
+  { what: 'class by two paths at once', spec: served({ match: [{ pathPrefix: '/api/', path: '/x' }] }) },
+  { what: 'class of an encoded path', spec: served({ match: [{ path: '/a%20b' }] }) },
+  { what: 'class of a method that is none', spec: served({ match: [{ path: '/x', method: 'get' }] }) },
+  { what: 'two classes of requests of one name', spec: served({}, {}) },
+  { what: 'class without a place', spec: served({ concurrency: 0 }) },
+  { what: 'class that is silent for ever', spec: served({ timeouts: { idle: '2h' } }) },
+  {
+    what: 'more requests than a worker keeps an account of',
+    spec: { ...served({ concurrency: 1000 }), ...MUCH_MEMORY },
+  },
+  { what: 'classes that nginx has no memory for', spec: served({ concurrency: 101 }) },
   { what: 'order that HAProxy cannot keep', spec: { queue: { timeout: '10m' }, ...classes({}) } },
   { what: 'header of a deadline that is none', spec: { deadlines: { header: 'X_Timeout' } } },
   { what: 'deadline for all', spec: { deadlines: { timeout: '1s' } } },
@@ -436,6 +454,23 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
       delay: '5m',
       maxQueue: '0%',
     }),
+  },
+  {
+    what: 'a class with everything',
+    spec: served({
+      match: [
+        { pathPrefix: '/api', method: 'GET', header: { name: 'Accept', value: 'text/event-stream' } },
+        { path: '/_next/image' },
+      ],
+      concurrency: 100,
+      queue: { maxLength: 20, timeout: '10m' },
+      timeouts: { idle: '1h', drain: '0s' },
+    }),
+  },
+  { what: 'five classes', spec: served(...['a', 'b', 'c', 'd', 'e-1'].map((name) => ({ name, concurrency: 1 }))) },
+  {
+    what: 'as many requests as a worker keeps an account of',
+    spec: { ...served({ concurrency: 999 }), ...MUCH_MEMORY, workersPerPod: 1 },
   },
   { what: 'assets of a framework', spec: { framework: 'Angular' } },
   { what: 'a framework without assets', spec: { framework: 'Next', assets: [] } },

@@ -14,6 +14,7 @@
  *   head=N    answer with a header of N bytes
  *   hints=N   answer 103 Early Hints N times before
  *   status=N  answer with that status; 401 asks for an authentication of the connection
+ *   good=N    answer 500 from the next try on
  *   length=N  announce N bytes, send 10, and the text of more=TEXT after 0.1 s, or after=N ms; never=1: do not end
  *   closes-idle=1  close all idle connections after the render
  *   unread=1  answer without having read the body
@@ -21,6 +22,7 @@
  *   wrap=1    when the client has gone, wrap the end of the response, as libraries do
  *   fetch=URL answer with what a GET of that URL says (an application that lets its clients do so)
  *   spin=N    burn CPU for N ms
+ *   after-spin=N  burn CPU for N ms a while after the response
  *   work=N    N rounds of arithmetic: the same CPU time on a busy machine
  *   fault=X   micro (an endless loop of microtasks), regex, json (100 MB of it), heap (memory without end),
  *             throw (an error that nobody catches, before any answer), abort
@@ -73,7 +75,12 @@ async function render(url, id) {
   }
   if (url.searchParams.has('exit')) process.exit(number('exit'));
   if (number('throw') > 0) setImmediate(() => thrower());
-  return { status: number('status') || 200, size: number('size') };
+  return { status: statusOf(url.searchParams, id), size: number('size') };
+}
+
+function statusOf(parameters, id) {
+  if (parameters.has('good') && tries(id) > Number(parameters.get('good'))) return 500;
+  return Number(parameters.get('status')) || 200;
 }
 
 /** How many workers have begun it. */
@@ -133,6 +140,10 @@ function spin(ms) {
   while (performance.now() < end);
 }
 
+function spinLater(ms) {
+  if (ms > 0) setTimeout(() => spin(ms), 50);
+}
+
 function work(rounds) {
   let sum = 0;
   for (let n = 0; n < rounds; n += 1) sum = (sum + Math.sqrt(n)) % 1_000_003;
@@ -189,6 +200,7 @@ const server = http.createServer(async (request, response) => {
       ? 'x'.repeat(size)
       : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
   response.writeHead(status, headersOf(status, url.searchParams)).end(body);
+  spinLater(Number(url.searchParams.get('after-spin')));
 });
 // A WebSocket that sends back what it gets, frames unread.
 server.on('upgrade', (request, socket) => {

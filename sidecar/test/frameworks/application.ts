@@ -1,16 +1,14 @@
-/**
- * Apps of this folder, installed and built. They are kept in the cache: a build of Next or Nuxt takes a minute or more.
- */
+/** Apps of this folder, with their packages, which are kept in the cache. examples.ts has those of the frameworks. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
-const CACHE = process.env.CORELANE_CACHE ?? join(homedir(), '.cache', 'corelane');
+export const CACHE = process.env.CORELANE_CACHE ?? join(homedir(), '.cache', 'corelane');
 /** What every app does. */
 const COMMON = join(FOLDER, 'work.mjs');
 
@@ -22,7 +20,7 @@ export function stuckLines(): number[] {
   return [line + 1, line];
 }
 
-/** Folder of an app that is ready to run: with its packages, and built if it is to be built. */
+/** Folder of an app that is ready to run: with its packages. */
 export async function application(name: string): Promise<string> {
   const files = [COMMON, ...filesBelow(join(FOLDER, name))];
   const hash = createHash('sha256').update(process.version);
@@ -32,12 +30,12 @@ export async function application(name: string): Promise<string> {
   const folder = `${ready}.${process.pid}`;
   cpSync(join(FOLDER, name), folder, { recursive: true });
   cpSync(COMMON, join(folder, basename(COMMON)));
-  await build(folder);
+  await install(folder);
   renameSync(folder, ready);
   return ready;
 }
 
-async function build(folder: string): Promise<void> {
+async function install(folder: string): Promise<void> {
   const description = join(folder, 'package.json');
   if (!existsSync(description)) return;
   // This Node.js: the system's may be too old for them.
@@ -46,18 +44,12 @@ async function build(folder: string): Promise<void> {
     NODE_OPTIONS: '',
     NODE_ENV: '',
     PATH: [dirname(process.execPath), process.env.PATH].join(delimiter),
-    NEXT_TELEMETRY_DISABLED: '1',
-    NUXT_TELEMETRY_DISABLED: '1',
   };
   const npm = (...args: string[]) =>
     promisify(execFile)('npm', args, { cwd: folder, env, maxBuffer: 64 * 1024 * 1024 });
   // Not `npm ci`: it insists on the binaries for all other platforms, which not every registry has.
   await npm('install', '--no-save', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error');
   onlyWhatIsLocked(folder);
-  if (!JSON.parse(readFileSync(description, 'utf8')).scripts?.build) return;
-  await npm('run', 'build');
-  // What was built has all that it needs; this would be half a gigabyte.
-  rmSync(join(folder, 'node_modules'), { recursive: true });
 }
 
 /** Fails if npm has installed a package past the lock file: that would be one without a hash that somebody has seen. */
@@ -75,7 +67,7 @@ function onlyWhatIsLocked(folder: string): void {
   }
 }
 
-function filesBelow(folder: string): string[] {
+export function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => join(folder, name))
     .filter((path) => statSync(path).isFile())

@@ -2,25 +2,22 @@
 import { jest } from '@jest/globals';
 import { RunProcess } from '../../../e2e/harness/engine/run-process.ts';
 import { application } from './application.ts';
+import { batch, exampleFolder } from './examples.ts';
 
 jest.setTimeout(900_000);
-afterEach(() => RunProcess.endAll());
+/** Those of this folder. */
+const APPLICATIONS = ['express', 'fastify'];
 
-const HYPERNOVA = {
-  method: 'POST',
-  headers: { 'Content-Type': 'application/json' },
-  body: JSON.stringify({ one: { name: 'page', data: {} } }),
-};
+afterEach(() => RunProcess.endAll());
 
 test.each([
   ['express', '/', {}],
   ['fastify', '/', {}],
-  ['hypernova', '/batch', HYPERNOVA],
-  ['next', '/', {}],
-  ['nuxt', '/', {}],
-  ['astro', '/', {}],
-])('%s', async (name, path, init) => {
-  const run = new RunProcess([await application(name), '--port', '28080']);
+  ...['next', 'nuxt', 'sveltekit', 'react-router', 'astro', 'angular'].map((name) => [name, '/', {}] as const),
+  ['hypernova', ...batch('page')],
+] as const)('%s', async (name, path, init) => {
+  const folder = APPLICATIONS.includes(name) ? await application(name) : await exampleFolder(name);
+  const run = new RunProcess([folder, '--port', '28080']);
   const response = await fetch(`${await run.url()}${path}`, { ...init, signal: AbortSignal.timeout(60_000) });
   expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('page')]);
   const [, took] = await run.says(/ is ready after (.*)$/m);

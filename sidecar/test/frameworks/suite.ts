@@ -2,21 +2,19 @@
 
 import http from 'node:http';
 import { docker } from '../../../e2e/harness/engine/docker.ts';
-import { type Call, Pod, until } from '../../../e2e/harness/engine/pod.ts';
+import { type Call, Pod, until, type WorkerOptions } from '../../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
-import { application, stuckLines } from './application.ts';
+import type { RenderServiceSpecInput } from '../../../operator/src/api/spec.ts';
+import { stuckLines } from './application.ts';
 
 export interface Framework {
-  /** Folder below this one. */
-  app: string;
-  command: readonly string[];
-  env?: Record<string, string>;
+  /** Of its RenderService, as far as it matters here. */
+  spec?: Partial<RenderServiceSpecInput>;
+  worker: () => Promise<WorkerOptions>;
   /** How a page is asked for; by its path if it is not said here. */
   ask?: (page: string) => [path: string, call: Call];
   /** Hypernova answers nothing but POST, and at once. */
   lacks?: 'HEAD and streams';
-  /** Its page `shell` is of 40 kB, once as HTML and once as data, and waits for `rest` to be released. */
-  hasShell?: boolean;
   /** Of a page that is whole: as the framework makes it, or the runtime. */
   tag?: RegExp;
   /** The stack names `work.mjs`, where an app is stuck, in this way. */
@@ -45,7 +43,7 @@ async function pastTheProxies(pod: Pod, calls: [path: string, call: Call][]): Pr
 }
 
 /** A page of which a part has come. */
-function begin(pod: Pod, path: string): Promise<{ text(): string; ended: Promise<void> }> {
+export function begin(pod: Pod, path: string): Promise<{ text(): string; ended: Promise<void> }> {
   return new Promise((resolve, reject) => {
     const options = { host: '127.0.0.1', port: pod.port(PORTS.http), path, agent: false };
     const request = http.get(options, (response) => {
@@ -60,26 +58,39 @@ function begin(pod: Pod, path: string): Promise<{ text(): string; ended: Promise
   });
 }
 
-/** The tests of some frameworks, each with a pod of its own; all are started together. */
-export function testFrameworks(stallTimeout: string, frameworks: Record<string, Framework>): void {
+/**
+ * The tests of some frameworks, each with a pod of its own; all are started together.
+ * @param further tests of one of them
+ */
+export function testFrameworks(
+  stallTimeout: string,
+  frameworks: Record<string, Framework>,
+  further?: (name: string, thePod: () => Pod) => void,
+): void {
   const pods: Record<string, Pod> = {};
   beforeAll(async () => {
+    const workers: Record<string, WorkerOptions> = {};
     // One after the other: each of them keeps all cores busy.
-    for (const { app } of Object.values(frameworks)) await application(app);
-    const started = Object.entries(frameworks).map(async ([name, { app, command, env }]) => {
-      const spec = { workersPerPod: 1, replay: 'Never', watchdog: { stallTimeout } } as const;
-      const pod = await Pod.start(spec, { folder: await application(app), command: [...command], env });
+    for (const [name, { worker }] of Object.entries(frameworks)) workers[name] = await worker();
+    const started = Object.entries(frameworks).map(async ([name, { spec }]) => {
+      const own = { workersPerPod: 1, replay: 'Never', watchdog: { stallTimeout } } as const;
+      const pod = await Pod.start({ ...spec, ...own }, workers[name]);
       pods[name] = pod;
+      // What a page of an example waits for.
+      pod.release('released');
       await until('HAProxy has said the limit', async () => (await pod.runtimeMetric(0, LIMIT)) === 1);
     });
     await Promise.all(started);
   });
   afterAll(() => Promise.all(Object.values(pods).map((pod) => pod.stop())));
   for (const [name, framework] of Object.entries(frameworks))
-    describe(name, () => testFramework(framework, () => pods[name] as Pod));
+    describe(name, () => {
+      testFramework(framework, () => pods[name] as Pod);
+      further?.(name, () => pods[name] as Pod);
+    });
 }
 
-function testFramework({ ask, hasShell, lacks, source, tag }: Framework, thePod: () => Pod): void {
+function testFramework({ ask, lacks, source, tag }: Framework, thePod: () => Pod): void {
   const asked = ask ?? ((page: string): [string, Call] => [`/${page === 'page' ? '' : page}`, {}]);
   const get = (page: string, call: Call = {}) => {
     const [path, own] = asked(page);
@@ -130,14 +141,4 @@ function testFramework({ ask, hasShell, lacks, source, tag }: Framework, thePod:
       expect([again.status, again.body]).toEqual([304, '']);
       expect((await get('page')).status).toBe(200);
     });
-
-  if (!hasShell) return;
-  test('a shell is whole before the rest of its page is rendered', async () => {
-    const page = await begin(thePod(), asked('shell')[0]);
-    await until('both are here', () => page.text().split('end of shell').length === 3);
-    expect(page.text()).not.toContain('rest</p>');
-    thePod().release('rest');
-    await page.ended;
-    expect(page.text()).toContain('rest</p>');
-  });
 }

@@ -3,14 +3,15 @@
 export type MutantFile =
   | 'haproxy.cfg'
   | 'nginx.conf'
-  | `${'drain' | 'first-checks' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
+  | `${'classes' | 'drain' | 'first-checks' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'heartbeats' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'tickets'}.lua`
+  | `cache/${'herds' | 'judge'}.lua`
   | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
   | 'second-tries/requests.lua'
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
-  | `${'heads' | 'places' | 'proxy-protocol' | 'size' | 'streaming' | 'target' | 'transform'}.c`
+  | `${'answers' | 'cache' | 'heads' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'streaming' | 'target' | 'transform'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */
@@ -18,11 +19,14 @@ export const RUNTIME_MODULES = [
   'abandoned',
   'concurrency-limiter',
   'child',
+  'class-places',
   'etag',
+  'given-up',
   'head',
   'health',
   'length',
   'lifecycle',
+  'own-requests',
   'questions',
   'recycler',
   'recycling',
@@ -60,7 +64,9 @@ export interface Mutant {
     | 'fallback'
     | 'priority'
     | 'deadlines'
-    | 'assets';
+    | 'assets'
+    | 'cache'
+    | 'classes';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];

@@ -3,6 +3,8 @@
  * docs/testing.md explains the invariants I1 to I7.
  */
 import { assets } from './assets.ts';
+import { cache } from './cache.ts';
+import { classes } from './classes.ts';
 import { doors } from './doors.ts';
 import { lua } from './drain.ts';
 import { scripts } from './drain-hook.ts';
@@ -30,7 +32,9 @@ export const mutants: Mutant[] = [
   ...etag,
   ...fallback,
   ...overload,
+  ...classes,
   ...assets,
+  ...cache,
   ...lua,
   ...secondTries,
   ...pooling,

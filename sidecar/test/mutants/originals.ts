@@ -46,6 +46,7 @@ const configs = (['Safe', 'Always'] as const).map((replay) =>
       limits: { perClient: { requests: 10 } },
       ...(replay === 'Always' && { assets: ASSETS, fallback: { html: 'shell' }, priority: {}, deadlines: {} }),
       compression: { enabled: replay === 'Always' },
+      cache: { enabled: replay === 'Safe' },
     }),
   ),
 );

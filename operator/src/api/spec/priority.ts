@@ -14,7 +14,7 @@ const word = (lengthMax: number, what: string, example: string) =>
     `must be ${what} such as ${example}: letters, digits and . _ ~ / @ : - only`,
   );
 
-const header = z
+export const header = z
   .strictObject({
     name: matching('^[A-Za-z][A-Za-z0-9-]*$', 48, 'must be the name of a header, such as X-Job').describe(
       'Name of the header.',

@@ -80,7 +80,7 @@ export function workers(model: DataPlaneModel): Lines {
  * kept as long as one is up that may not have it. What became another protocol (101) is kept by nobody, whatever it
  * says.
  */
-function keepsIfGuarded(workers: WorkerModel[]): Lines {
+export function keepsIfGuarded(workers: WorkerModel[]): Lines {
   const upgrade = '{ req.hdr(Upgrade) -m found }';
   return [
     `acl all_guarded nbsrv(workers-guarded) ge ${whole(workers.length, 'workersPerPod')}`,

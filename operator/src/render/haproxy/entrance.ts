@@ -4,6 +4,7 @@ import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
 import { KEEPS_NO_404 } from './assets.ts';
+import { usesClasses } from './classes.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS } from './connections.ts';
 import { notesDeadline, PASSES_DEADLINE } from './deadlines.ts';
 import { asksWhyItDied, DIED, notesForDeath, STUCK } from './deaths.ts';
@@ -11,6 +12,7 @@ import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { NOTES_CLASS, ranks, usesRefused } from './priority.ts';
 import { holdsSuspects, USES_POISON } from './quarantine.ts';
 import { errorReply, NO_REPLY, tooLateReplies } from './replies.ts';
+import { IS_RENDER, NOT_RANKED, NOTES_SERVED_AS, TELLS_CLASS } from './served-as.ts';
 
 /**
  * What proxies tell about a client and frameworks believe, beside the headers that nginx sets itself (X-Forwarded-For,
@@ -24,7 +26,7 @@ const FORWARDING = [
 
 /** The frontend: rules for requests in the order in which they are met, then those for responses. */
 export function entrance(model: DataPlaneModel): Lines {
-  const { assets, deadlines, fallback, priority, quarantine } = model;
+  const { assets, classes, deadlines, fallback, priority, quarantine } = model;
   return section(
     'frontend front',
     `# front.sock and replay.sock in ${RUN_MOUNT_PATH}, which the entry point holds open: requests wait in there while HAProxy is`,
@@ -41,11 +43,14 @@ export function entrance(model: DataPlaneModel): Lines {
     'http-request set-var(txn.token) req.hdr(X-Corelane-Request)',
     given(fallback, () => NOTES_BROWSER),
     given(priority, () => NOTES_CLASS),
+    given(classes, () => NOTES_SERVED_AS),
+    when(classes !== undefined && priority !== undefined, NOT_RANKED),
     given(deadlines, notesDeadline),
     when(assets !== undefined, 'http-request set-var(txn.missing_asset) req.hdr(X-Corelane-Missing)'),
     '# Nobody outside speaks for the proxies, nor to those of other pods.',
     'http-request del-header X-Corelane- -m beg',
     'http-request set-header X-Corelane-Request %[var(txn.token)] unless { so_name replay }',
+    given(classes, () => TELLS_CLASS),
     given(deadlines, () => PASSES_DEADLINE),
     '# A worker that has promised not to begin the first try may have the second.',
     'http-request set-header X-Corelane-Request %[var(txn.token)]-again if { so_name replay }',
@@ -73,6 +78,7 @@ export function entrance(model: DataPlaneModel): Lines {
     'http-after-response set-header X-Corelane-Connection close if { lua.corelane_draining -m bool } !{ status 101 }',
     given(fallback, () => LEADS_TO_SHELL),
     given(quarantine, () => USES_POISON),
+    given(classes, usesClasses),
     given(priority, usesRefused),
     'default_backend line',
   );
@@ -112,8 +118,17 @@ function secondTries({ isSupervised, replay }: DataPlaneModel): Lines {
 /**
  * Without a free slot: the queue has room, or a peer has a slot. A URL in quarantine is answered, and does not wait.
  */
-function fullQueue({ pooling, priority, quarantine, queue, retryAfterSeconds, webSockets }: DataPlaneModel): Lines {
+function fullQueue({
+  classes,
+  pooling,
+  priority,
+  quarantine,
+  queue,
+  retryAfterSeconds,
+  webSockets,
+}: DataPlaneModel): Lines {
   const waiting = 'queue(line),add(txn.waiting),add(txn.in_waiting_room)';
+  const render = classes && IS_RENDER;
   const notPoison = quarantine && '!poison';
   const notRefused = priority && '!{ var(txn.refused) -m bool }';
   return [
@@ -128,6 +143,7 @@ function fullQueue({ pooling, priority, quarantine, queue, retryAfterSeconds, we
     `acl queue_full ${waiting} ge ${whole(queue.lengthMax, 'queue.maxLength')}`,
     words(
       `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if no_slot queue_full`,
+      render,
       notPoison,
       notRefused,
     ),
@@ -135,6 +151,7 @@ function fullQueue({ pooling, priority, quarantine, queue, retryAfterSeconds, we
       pooling?.handsOver,
       words(
         'http-request lua.ask_peers if no_slot',
+        render,
         notPoison,
         notRefused,
         // The limit of WebSockets is this pod's own.

@@ -5,6 +5,8 @@ import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
 import type { Quarantine } from '../model/quarantine.ts';
 import { ms, whole } from '../safe.ts';
+import { CACHE_ENTRANCES, cacheSettings } from './cache.ts';
+import { classBackend } from './classes.ts';
 import { TIMED_ENTRANCE } from './deadlines.ts';
 
 /** In a buffer of 16 KiB, a shortest one being "a:", CR and LF. */
@@ -15,7 +17,7 @@ const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
 export function global(model: DataPlaneModel): Lines {
-  const { deadlines, doors, drain, isSupervised, limits, pooling, quarantine, queue } = model;
+  const { cache, deadlines, doors, drain, isSupervised, limits, pooling, quarantine, queue } = model;
   return section(
     'global',
     '# One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.',
@@ -31,6 +33,7 @@ export function global(model: DataPlaneModel): Lines {
     '# The entry point sets it: addresses from which kubelet may come.',
     'presetenv CORELANE_NODE 127.0.0.1',
     given(deadlines, () => TIMED_ENTRANCE),
+    given(cache, () => CACHE_ENTRANCES),
     'lua-prepend-path /usr/share/corelane/haproxy/?.lua',
     lua('corelane', [
       `workers=${whole(model.workers.length, 'workersPerPod')}`,
@@ -42,8 +45,19 @@ export function global(model: DataPlaneModel): Lines {
       `stranger-waiters-max=${whole(doors.strangerWaitersMax, 'waiters')}`,
     ]),
     lua('second-tries', [`places=${whole(model.rememberedMax, 'notes')}`]),
+    given(cache, (cache) => lua('cache', cacheSettings(cache, model))),
     given(pooling, (pooling) => asksPeers(pooling, model)),
     when(isSupervised, lua('worker-metrics')),
+    given(model.classes, (classes) =>
+      lua(
+        'classes',
+        classes.flatMap((one) => [
+          classBackend(one),
+          whole(one.queue.timeoutMs, 'classes.queue.timeout'),
+          whole(one.drainMs, 'classes.timeouts.drain'),
+        ]),
+      ),
+    ),
     given(quarantine, (quarantine) => quarantineLua(quarantine, model)),
     '# How Lua asks others: a dead one costs no more than this, once.',
     'httpclient.timeout.connect 200ms',

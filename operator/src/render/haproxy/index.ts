@@ -2,7 +2,9 @@
 import { given, MADE_BY_CORELANE, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { otherRevisions } from './assets.ts';
+import { cacheStages } from './cache.ts';
 import { workersAlive, workersGuarded, workersUp } from './checks.ts';
+import { classBackends } from './classes.ts';
 import { timedStage } from './deadlines.ts';
 import { defaults } from './defaults.ts';
 import { slots, workers } from './dispatch.ts';
@@ -13,7 +15,7 @@ import { elsewhere, late, peersEntrance, peersList, RESOLVERS } from './peers.ts
 import { refusedBackends } from './priority.ts';
 import { quarantineBackends } from './quarantine.ts';
 import { queue } from './queue.ts';
-import { STATS_PAGE, statistics, wholePages, workerRuntimes } from './statistics.ts';
+import { cacheFigures, STATS_PAGE, statistics, wholePages, workerRuntimes } from './statistics.ts';
 import { waitingRoom } from './waiting-room.ts';
 
 /**
@@ -21,17 +23,19 @@ import { waitingRoom } from './waiting-room.ts';
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderHaproxy(model: DataPlaneModel): string {
-  const { deadlines, isSupervised, pooling, priority, quarantine } = model;
+  const { cache, classes, deadlines, isSupervised, pooling, priority, quarantine } = model;
   return text(
     paragraphs(
       [MADE_BY_CORELANE, global(model)],
       defaults(model),
       given(deadlines, (deadlines) => timedStage(deadlines, model)),
+      given(cache, (cache) => cacheStages(cache, model)),
       entrance(model),
       queue(model),
       slots(model),
       workers(model),
       waitingRoom(model),
+      given(classes, (classes) => classBackends(classes, model)),
       workersUp(model),
       when(isSupervised, workersAlive(model)),
       when(isSupervised, workersGuarded(model)),
@@ -47,6 +51,7 @@ export function renderHaproxy(model: DataPlaneModel): string {
       statistics(model),
       wholePages(model),
       STATS_PAGE,
+      when(cache !== undefined, cacheFigures(model)),
       when(isSupervised, workerRuntimes(model)),
     ),
   );

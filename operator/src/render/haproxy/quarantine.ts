@@ -1,9 +1,10 @@
 /** URLs whose requests have got workers stuck: what is counted of them, and who gets no worker (docs/runtime.md). */
-import { type Lines, paragraphs, section, words } from '../directives.ts';
+import { given, type Lines, paragraphs, section, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import type { Quarantine } from '../model/quarantine.ts';
 import { ms, whole } from '../safe.ts';
 import { errorReply } from './replies.ts';
+import { NOT_SUSPECT } from './served-as.ts';
 
 /**
  * What a request asks for. SHA-256, so that nobody makes a URL that is taken for another one. Not what has a body:
@@ -14,7 +15,8 @@ const URL_DIGEST = [
     'http-request set-var(txn.url) baseq,sha2(256),bytes(0,16),hex',
     'if METH_GET !{ req.hdr(Upgrade) -m found } !{ req.hdr_val(Content-Length) gt 0 }',
   ),
-  'http-request set-var(txn.client) req.hdr_ip(X-Real-IP),ipmask(32,64)',
+  // An IPv4 address may be told as an IPv6 one: 64 bits of those would be all clients there are (see nginx/limits.ts).
+  'http-request set-var(txn.client) req.hdr(X-Real-IP),regsub(^::ffff:,,i),ipmask(32,64)',
 ];
 
 /** Refused for all, or for this client. */
@@ -30,10 +32,11 @@ export const KNOWS_POISON: Lines = [URL_DIGEST, IS_REFUSED];
 export const USES_POISON = 'use_backend poison if poison';
 
 /** In front: a URL is refused, or, if it may be about to get workers stuck, gets no more of them than that takes. */
-export function holdsSuspects({ retryAfterSeconds }: DataPlaneModel): Lines {
+export function holdsSuspects({ classes, retryAfterSeconds }: DataPlaneModel): Lines {
   const refusal = (reason: string) => `http-request return ${errorReply(503, reason, retryAfterSeconds)}`;
   return [
     URL_DIGEST,
+    given(classes, () => NOT_SUSPECT),
     'acl asked var(txn.url),table_conn_cur(urls-asked) gt 0',
     'acl asked var(txn.url),table_conn_cur(urls) gt 0',
     'acl suspect var(txn.url),table_gpc0(urls) eq 0',

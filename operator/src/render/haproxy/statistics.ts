@@ -6,7 +6,7 @@ import { bindAny, door } from './door.ts';
 import { serverAt } from './servers.ts';
 
 /** The frontend: whole pages are counted, workers have pages of their own. */
-export function statistics({ doors, isSupervised, ports }: DataPlaneModel): Lines {
+export function statistics({ cache, doors, isSupervised, ports }: DataPlaneModel): Lines {
   const { eachMax, allMax, seconds } = doors.wholePages;
   const tooMany = words(
     'http-request return status 429 content-type text/plain string "too many whole pages"',
@@ -40,9 +40,21 @@ export function statistics({ doors, isSupervised, ports }: DataPlaneModel): Line
     words(
       'http-request return status 404 content-type text/plain string "not found" unless statistics',
       isSupervised && 'or one_worker',
+      cache && 'or { path /cache/metrics }',
     ),
+    when(cache !== undefined, 'use_backend cache-figures if { path /cache/metrics }'),
     when(isSupervised, 'use_backend worker-runtimes if one_worker'),
     'default_backend stats-page',
+  );
+}
+
+/** What nginx knows of its cache. */
+export function cacheFigures({ ports }: DataPlaneModel): Lines {
+  return section(
+    'backend cache-figures',
+    'timeout server 5s',
+    'http-request set-uri /metrics',
+    `server nginx 127.0.0.1:${whole(ports.cache, 'port')}`,
   );
 }
 

@@ -20,6 +20,19 @@ const NGINX_FIXED_BYTES = 16 * MIB;
 const CONNECTION_BYTES = 20 * KIB;
 /** A head that never ends, with as many lines as it may have (measured): buffers, pools, lines. */
 const HEAD_BYTES = 42 * KIB;
+/**
+ * What the kernel keeps of a response for a client that does not read; it takes twice as much, and counts it as the
+ * container's (cgroup v2). Without a bound that is megabytes. A client that is 100 ms away still gets more than 1 MB
+ * a second.
+ */
+const SEND_BUFFER_BYTES = 64 * KIB;
+/**
+ * A request that is answered without a place (a ping, an error of nginx itself, "full") and whose client does not go:
+ * its head, what answers it (measured), and what the kernel keeps.
+ */
+const ANSWER_BYTES = 72 * KIB + 2 * SEND_BUFFER_BYTES;
+/** Part of nginx' memory that is for them. */
+const ANSWERS_SHARE = 1 / 16;
 /** So many of them nginx may read before it looks again how many there are (epoll_events). */
 const HEADS_AT_ONCE = 512;
 /** Lines of a head. Browsers send twenty or so, and a chain of proxies adds as many. */
@@ -28,12 +41,6 @@ const HEADER_LINES = 256;
 const CONNECTIONS_SHARE = 0.75;
 /** Of a request beside what it buffers: the head of the response, the connection to HAProxy, pools. */
 const REQUEST_BYTES = 24 * KIB;
-/**
- * What the kernel keeps of a response for a client that does not read; it takes twice as much, and counts it as the
- * container's (cgroup v2). Without a bound that is megabytes. A client that is 100 ms away still gets more than 1 MB
- * a second.
- */
-const SEND_BUFFER_BYTES = 64 * KIB;
 /** nginx refuses to start with less: a file is written by whole buffers. 0 stands for no file. */
 const FILE_BYTES_MIN = RESPONSE_BUFFER_BYTES;
 /** So many of all requests may have a body: clients that stall in theirs leave the rest to others. */
@@ -47,12 +54,15 @@ const HAPROXY_REQUEST_BYTES = 40 * KIB;
 /** Bounds of the results, whatever the limits are: the first must do for a pod to work at all. */
 const CONNECTIONS = { min: 512, max: 20_000 };
 const REQUESTS = { min: 64, max: 5_000 };
+const ANSWERS = { min: 32, max: 1_000 };
 
 export interface Budget {
   /** Connections of nginx, those to HAProxy included. */
   nginxConnections: number;
-  /** Of these, those that are not idle: half heads, and both ends of each request. */
+  /** Of these, those that are not idle: half heads, among which `answers` count, and both ends of each request. */
   busyConnections: number;
+  /** Requests that are answered without a place, until their clients have gone. */
+  answers: number;
   /** Open files of HAProxy, two for each connection. */
   haproxyFiles: number;
   /** Lines of the head of a request. */
@@ -84,13 +94,16 @@ export function budget(spec: RenderServiceSpec): Budget {
     REQUEST_BYTES +
     2 * SEND_BUFFER_BYTES;
   const requests = within(((1 - CONNECTIONS_SHARE) * memory) / requestBytes, REQUESTS);
+  const answers = within((ANSWERS_SHARE * memory) / ANSWER_BYTES, ANSWERS);
+  const heads = (CONNECTIONS_SHARE * memory - answers * ANSWER_BYTES) / HEAD_BYTES - HEADS_AT_ONCE;
   const bodies = Math.floor(WITH_BODY_SHARE * requests);
   const disk = quantityOf(sidecar.nginx.ephemeralStorageLimit);
   const onDisk = Math.floor((BODIES_SHARE * disk) / sizeBytes(buffering.request.maxSize));
   const fileBytes = Math.floor(((1 - BODIES_SHARE) * disk) / requests);
   return {
     nginxConnections: within((CONNECTIONS_SHARE * memory) / CONNECTION_BYTES, CONNECTIONS),
-    busyConnections: Math.floor((CONNECTIONS_SHARE * memory) / HEAD_BYTES) - HEADS_AT_ONCE + 2 * requests,
+    busyConnections: Math.floor(heads) + 2 * requests,
+    answers,
     haproxyFiles:
       2 * within(usable(sidecar.haproxy.memoryLimit, HAPROXY_FIXED_BYTES) / HAPROXY_REQUEST_BYTES, CONNECTIONS),
     headerLines: HEADER_LINES,

@@ -8,6 +8,8 @@ import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import { type Assets, assets } from './assets.ts';
 import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
+import { type Cache, cache } from './cache.ts';
+import { classConcurrency, type RequestClass, requestClasses } from './classes.ts';
 import { type Compression, compression } from './compression.ts';
 import { type Deadlines, deadlines } from './deadlines.ts';
 import { type Doors, doors } from './doors.ts';
@@ -63,6 +65,8 @@ export interface DataPlaneModel {
   fallback?: Fallback;
   /** Classes of requests that others go before, those that wait the longest first; undefined if all are alike. */
   priority?: PriorityClass[];
+  /** Requests that are no renders; undefined if all are. */
+  classes?: RequestClass[];
   /** Undefined if no request says how long it is waited for. */
   deadlines?: Deadlines;
   body: { sizeBytesMax: number; memoryBytes: number };
@@ -80,11 +84,13 @@ export interface DataPlaneModel {
   pingPath: string;
   /** Undefined if all requests go to workers. */
   assets?: Assets;
+  /** Undefined if nothing is kept. */
+  cache?: Cache;
   /** Whether a request may become a WebSocket. */
   webSockets: boolean;
   /** Seconds that a refused client is asked to wait. */
   retryAfterSeconds: number;
-  ports: { http: number; health: number; stats: number; peers: number; assets: number };
+  ports: { http: number; health: number; stats: number; peers: number; cache: number; assets: number };
   limits: Budget;
   /** Whether one client may have only so many requests at a time. */
   limitsClients: boolean;
@@ -118,12 +124,14 @@ const RETRIES_MORE = 3;
 /** What the proxies of one pod do for a defaulted spec. */
 export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const limits = budget(spec);
-  const limitsOfTime = timeouts(spec);
+  const classes = requestClasses(spec);
+  const limitsOfTime = timeouts(spec, classes);
   const isSupervised = spec.runtime.instrument;
   const replay = REPLAY[spec.replay];
   const slots = spec.workersPerPod * spec.concurrency;
   const pool = pooling(spec, slots, limits);
   const served = assets(spec, pool);
+  const kept = cache(spec);
   return {
     workers: workers(spec),
     concurrency: spec.concurrency,
@@ -132,16 +140,19 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     connectRetries: spec.workersPerPod + RETRIES_MORE,
     isSupervised,
     firstRuntimePort: isSupervised ? PORTS.firstWorkerRuntime : 0,
-    rememberedMax: Math.max(REMEMBERED_MIN, 2 * spec.concurrency),
+    rememberedMax: Math.max(REMEMBERED_MIN, 2 * (spec.concurrency + classConcurrency(spec))),
     queue: { lengthMax: spec.queue.maxLength, timeoutMs: durationMs(spec.queue.timeout) },
     timeouts: limitsOfTime,
     replay,
     asksWhetherBegun: isSupervised && replay.someOnlyOnce,
     quarantine: quarantine(spec),
-    hasManyVariables: [spec.fallback, spec.priority, spec.deadlines, served].some((part) => part !== undefined),
+    hasManyVariables: [spec.fallback, spec.priority, spec.deadlines, served, classes, kept].some(
+      (part) => part !== undefined,
+    ),
     looksAtVisitors: looksAtVisitors(spec),
     fallback: fallback(spec),
     priority: priority(spec),
+    classes,
     deadlines: deadlines(spec, limitsOfTime),
     body: {
       sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),
@@ -160,9 +171,13 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     pooling: pool,
     pingPath: spec.ping.path,
     assets: served,
+    cache: kept,
     webSockets: spec.webSockets.enabled,
     retryAfterSeconds: RETRY_AFTER_SECONDS,
-    ports: { http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers, assets: PORTS.assets },
+    ports: {
+      ...{ http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
+      ...{ cache: PORTS.cache, assets: PORTS.assets },
+    },
     limits,
     limitsClients: limits.perClient !== undefined,
     doors: doors(spec),

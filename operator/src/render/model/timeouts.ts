@@ -1,6 +1,7 @@
 /** Who waits how long. Whoever is nearer to the worker gives up first, so that the error says who was late. */
 import { durationMs } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
+import type { RequestClass } from './classes.ts';
 
 export interface Timeouts {
   clientHeaderMs: number;
@@ -25,7 +26,7 @@ const RENDER_MARGIN_MS = 1_000;
 const PROXY_SLACK_MS = 5_000;
 
 /** The time limits of a request for a defaulted spec. */
-export function timeouts(spec: RenderServiceSpec): Timeouts {
+export function timeouts(spec: RenderServiceSpec, classes: RequestClass[] = []): Timeouts {
   const queueMs = durationMs(spec.queue.timeout);
   const workerMs = durationMs(spec.timeouts.render) + RENDER_MARGIN_MS;
   // A request can wait twice: for any worker to come up, then for its turn.
@@ -44,6 +45,9 @@ export function timeouts(spec: RenderServiceSpec): Timeouts {
     haproxyClientMs: clientSendMs + PROXY_SLACK_MS,
     // Also bounds the sending: a body beyond HAProxy's buffer (about 230 kB) stays in nginx while its request queues.
     // It may be held for queue.timeout before it waits in the queue.
-    proxyMs: (spec.watchdog.quarantine.enabled ? 2 : 1) * queueMs + lineMs + PROXY_SLACK_MS,
+    proxyMs: Math.max(
+      (spec.watchdog.quarantine.enabled ? 2 : 1) * queueMs + lineMs + PROXY_SLACK_MS,
+      ...classes.map(({ idleAfterWaitingMs }) => idleAfterWaitingMs + 2 * PROXY_SLACK_MS),
+    ),
   };
 }

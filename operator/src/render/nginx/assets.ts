@@ -75,9 +75,11 @@ function fileOf({ isHashedOnly }: AssetFolder): string {
   return isHashedOnly ? '$corelane_hashed_file' : '$corelane_file';
 }
 
-/** Directives of `server`: whether the pod drains, and whether a request is for a file that is missing. */
-export const ASSET_VARIABLES: Lines = [
-  'set $corelane_missing "";',
+/** Directive of `server`: whether a request is for a file that is missing. */
+export const ASSET_VARIABLES: Lines = ['set $corelane_missing "";'];
+
+/** Directives of `server` where nginx answers by itself: whether the pod drains. */
+export const CLOSES_IN_DRAIN: Lines = [
   '# Clients are told to come back with a new connection, as with a page.',
   'set $corelane_closing "";',
   block(`if (-f ${RUN_MOUNT_PATH}/draining)`, 'set $corelane_closing close;'),
@@ -88,8 +90,10 @@ export function siteAssets(assets: Assets): Lines {
   return given(assets.site, (site) => location('location /', site, assets, forClients(site)));
 }
 
-/** The locations of a server for clients. `page` is what sends a request to a worker. */
-export function assetLocations(assets: Assets, page: Lines): Lines[] {
+/**
+ * The locations of a server for clients. `page` is what sends a request to a worker, `missing` one for a file.
+ */
+export function assetLocations(assets: Assets, page: Lines, missing: Lines): Lines[] {
   const { below, next } = assets;
   return [
     ...below.map((folder) => location(prefix(folder), folder, assets, forClients(folder))),
@@ -97,7 +101,7 @@ export function assetLocations(assets: Assets, page: Lines): Lines[] {
     when(
       next.worker,
       '# HAProxy sees to it that nobody keeps a 404: the file may be there in a moment.',
-      block(`location ${NEXT.worker.location}`, 'set $corelane_missing 1;', page),
+      block(`location ${NEXT.worker.location}`, 'set $corelane_missing 1;', missing),
     ),
     when(next.nobody, block(`location ${NEXT.nobody.location}`, 'return 404;')),
     when(

@@ -4,6 +4,7 @@
 import { block, given, type Lines, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
+import { CACHE_PAGE } from './cache.ts';
 import { leadsToShell, shellPage } from './fallback.ts';
 import { requestLimits } from './limits.ts';
 
@@ -31,6 +32,7 @@ export function errorPages(model: DataPlaneModel): Lines {
     '# 418 stands for "draining"; an error page keeps method and body.',
     'error_page 418 = @corelane_draining;',
     given(model.fallback, shellPage),
+    given(model.cache, () => CACHE_PAGE),
     when(
       model.assets !== undefined,
       '# A file that nginx may not read is none.',

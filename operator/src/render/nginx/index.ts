@@ -2,6 +2,8 @@
 import { block, given, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { assetMaps, LATE_ASSETS_FORMAT, OTHER_REVISIONS, peersAssets } from './assets.ts';
+import { CACHE_UPSTREAM, cacheMaps, cacheServer } from './cache.ts';
+import { servedAs } from './classes.ts';
 import { clients } from './clients.ts';
 import { compressed } from './compression.ts';
 import { deadlineMaps } from './deadlines.ts';
@@ -36,16 +38,21 @@ export function renderNginx(model: DataPlaneModel): string {
     when(model.looksAtVisitors, VISITORS),
     given(model.fallback, browsers),
     given(model.priority, classes),
+    given(model.classes, servedAs),
     given(model.deadlines, deadlineMaps),
     limitZones(model),
     NEXT_UPSTREAM,
     logging(model),
-    given(model.assets, (assets) => [LATE_ASSETS_FORMAT, assetMaps(assets)]),
+    when(model.assets !== undefined || model.cache !== undefined, LATE_ASSETS_FORMAT),
+    given(model.assets, assetMaps),
+    given(model.cache, (cache) => cacheMaps(cache, model)),
     UPSTREAM,
     given(model.deadlines, () => TIMED_UPSTREAM),
+    given(model.cache, () => CACHE_UPSTREAM),
     when(model.assets?.asksOtherRevisions, OTHER_REVISIONS),
     proxy(model),
     server(model),
+    given(model.cache, () => cacheServer(model)),
     given(model.assets, (assets) => when(assets.asksOtherRevisions, peersAssets(assets, model))),
   ];
   return text(paragraphs(main(model), events(model), block('http', paragraphs(...sections))));

@@ -4,12 +4,14 @@ import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole } from '../safe.ts';
 
 /** What is counted, and the zones of `limits`. Goes into `http`. */
-export function limitZones({ body, limits, limitsClients, timeouts, webSockets }: DataPlaneModel): Lines {
+export function limitZones({ body, classes, limits, limitsClients, timeouts, webSockets }: DataPlaneModel): Lines {
   const pastClient = limitsClients ? '$corelane_past_client' : 'past';
   const webSocket = webSockets ? '$corelane_websocket' : '';
   return [
     '# Our module counts requests and their bodies. Where one more comes, the slowest client gives up its place; where nobody is slow,',
     '# the one that comes is refused. It looks at those only that limit_conn lets pass.',
+    '# Those that are answered without a place (pings, errors, "full"), until their clients have gone: beyond it the oldest go.',
+    `corelane_answers ${whole(limits.answers, 'answers')};`,
     '# What is not idle: beyond it connections with half a head go.',
     `corelane_busy_connections ${whole(limits.busyConnections, 'busy connections')};`,
     `corelane_requests ${whole(limits.requests, 'requests')};`,
@@ -19,7 +21,7 @@ export function limitZones({ body, limits, limitsClients, timeouts, webSockets }
     `corelane_body_memory ${whole(body.memoryBytes, 'buffering.request.memory')};`,
     `corelane_worker_held_max ${ms(timeouts.workerMs, 'timeouts.render')};`,
     when(limitsClients, PER_CLIENT_ZONES),
-    when(webSockets, WEB_SOCKET_ZONE),
+    when(webSockets, webSocketZone(classes !== undefined)),
     'limit_conn_log_level info;',
     'limit_conn_status 420;',
     // Who has refused a request: the module says so, and limit_conn leaves a trace.
@@ -50,10 +52,15 @@ const PER_CLIENT_ZONES: Lines = [
   'limit_conn_zone $corelane_nobody zone=nobody:64k;',
 ];
 
-const WEB_SOCKET_ZONE: Lines = [
-  block('map $http_upgrade $corelane_websocket', '~*^websocket$ websocket;'),
-  'limit_conn_zone $corelane_websocket zone=websockets:64k;',
-];
+/** Those of a class have its places, which HAProxy counts. */
+function webSocketZone(hasClasses: boolean): Lines {
+  return [
+    hasClasses
+      ? block('map "$corelane_served_as|$http_upgrade" $corelane_websocket', '"~*^[|]websocket$" websocket;')
+      : block('map $http_upgrade $corelane_websocket', '~*^websocket$ websocket;'),
+    'limit_conn_zone $corelane_websocket zone=websockets:64k;',
+  ];
+}
 
 /** The limits themselves. Go into `server`. */
 export function requestLimits({ limits, webSockets }: DataPlaneModel): Lines {

@@ -1,6 +1,7 @@
 /** One line per request, of bounded length; `escape=json` makes every value of a client harmless. */
 import { block, given, type Lines, section } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
+import { LOGS_SERVED_AS } from './classes.ts';
 import { LOGS_CLASS } from './priority.ts';
 
 /** Directive for what is to be logged. */
@@ -10,28 +11,47 @@ export const ACCESS_LOG = 'access_log /dev/stdout corelane buffer=4k flush=100ms
 const BOUNDS: Lines = [
   block('map $request_uri $corelane_log_uri', '"~^(?<corelane_uri_head>.{0,512})" $corelane_uri_head;'),
   block('map $http_traceparent $corelane_log_traceparent', '"~^[0-9a-f-]{1,64}$" $http_traceparent;'),
-  block(
-    'map $upstream_http_x_corelane_worker $corelane_log_worker',
-    '"~^worker-[0-9]+$" $upstream_http_x_corelane_worker;',
-  ),
-  '# Empty: this one. Else the peer whose worker it was.',
-  block('map $upstream_http_x_corelane_pod $corelane_log_pod', '"~^[a-z0-9.-]{1,253}$" $upstream_http_x_corelane_pod;'),
-  block(
-    'map $upstream_http_x_corelane_queue_ms $corelane_log_queue_ms',
-    'default null;',
-    '"~^[0-9]+$" $upstream_http_x_corelane_queue_ms;',
-  ),
-  block(
-    'map $upstream_http_x_corelane_render_ms $corelane_log_render_ms',
-    'default null;',
-    '"~^[0-9]+$" $upstream_http_x_corelane_render_ms;',
-  ),
 ];
 
+/** @param isKept whether it may stand in a page that was rendered for another request */
+function ofHaproxy(isKept: boolean): Lines {
+  return [
+    said('worker', 'worker-[0-9]+', isKept),
+    '# Empty: this one. Else the peer whose worker it was.',
+    said('pod', '[a-z0-9.-]{1,253}', isKept),
+    said('queue_ms', '[0-9]+', isKept, 'default null;'),
+    said('render_ms', '[0-9]+', isKept, 'default null;'),
+  ];
+}
+
+function said(what: string, pattern: string, isKept: boolean, unknown?: string): Lines {
+  const header = `$upstream_http_x_corelane_${what}`;
+  return block(
+    `map ${isKept ? `"$upstream_cache_status|${header}"` : header} $corelane_log_${what}`,
+    unknown,
+    `"~^${isKept ? `(?:(?!HIT|STALE|UPDATING)[A-Z]*)\\|` : ''}${pattern}$" ${header};`,
+  );
+}
+
+/** What the cache had to do with it; empty: nothing. */
+const CACHE_RESULT: Lines = block(
+  'map "$corelane_cacheable$corelane_cache_alone|$corelane_bypass|$corelane_cache_round|$upstream_cache_status" $corelane_cache_result',
+  '"~^1?pass" pass;',
+  '"~^1\\|\\|1+\\|HIT$" waited;',
+  '"~^1\\|\\|1*\\|HIT$" hit;',
+  '"~^1\\|\\|1*\\|MISS$" miss;',
+  '"~^1\\|\\|1*\\|EXPIRED$" expired;',
+  '"~^1\\|\\|1*\\|STALE$" stale;',
+  '"~^1\\|\\|1*\\|UPDATING$" stale;',
+  '"~^\\|bypass" bypass;',
+);
+
 /** The maps, and the line. */
-export function logging({ priority }: DataPlaneModel): Lines {
+export function logging({ cache, classes, priority }: DataPlaneModel): Lines {
   return [
     BOUNDS,
+    ofHaproxy(cache !== undefined),
+    given(cache, () => CACHE_RESULT),
     section(
       `log_format corelane escape=json '{"time":"$time_iso8601",'`,
       `'"requestId":"$corelane_request_id",'`,
@@ -43,6 +63,8 @@ export function logging({ priority }: DataPlaneModel): Lines {
       `'"error":"$sent_http_x_corelane_error",'`,
       `'"stuckIn":"$upstream_http_x_corelane_stuck",'`,
       given(priority, () => LOGS_CLASS),
+      given(classes, () => LOGS_SERVED_AS),
+      given(cache, () => `'"cache":"$corelane_cache_result",'`),
       `'"worker":"$corelane_log_worker",'`,
       `'"pod":"$corelane_log_pod",'`,
       `'"queueMs":$corelane_log_queue_ms,'`,

@@ -15,3 +15,8 @@ export function pathPattern(path: string): string {
 export function headerVariable(name: string): string {
   return `$http_${word(name, 'header').toLowerCase().replaceAll('-', '_')}`;
 }
+
+/** The value of a header: its whole, in upper or lower case, or any that is not empty. */
+export function headerPattern(value: string | undefined): string {
+  return value === undefined ? '"~."' : `"~*^${literal(value, 'header.value')}$"`;
+}

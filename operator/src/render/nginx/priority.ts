@@ -2,7 +2,8 @@
 import { block, type Lines } from '../directives.ts';
 import type { PriorityClass } from '../model/priority.ts';
 import { word } from '../safe.ts';
-import { headerVariable, literal, pathPattern } from './patterns.ts';
+import { allOf, type Field } from './matches.ts';
+import { headerPattern, headerVariable, literal, pathPattern } from './patterns.ts';
 
 type Match = PriorityClass['matches'][number];
 
@@ -26,31 +27,19 @@ export function classes(classes: PriorityClass[]): Lines {
 
 /** $corelane_in_N is N, or empty. */
 function inClass(matches: Match[], index: number): Lines {
-  const all = matches.map((match, number) => matched(match, `$corelane_match_${index}_${number}`));
+  const all = matches.map((match, number) => allOf(fieldsOf(match), `$corelane_match_${index}_${number}`));
   return [
     all.map(({ maps }) => maps),
     block(`map "${all.map(({ variable }) => variable).join('')}" $corelane_in_${index}`, `default ${index};`, '"" "";'),
   ];
 }
 
-/** Maps, and the variable that is empty unless all fields are as the match has them. */
-function matched(match: Match, prefix: string): { maps: Lines; variable: string } {
-  const fields = fieldsOf(match);
-  const variables = fields.map(([field]) => (typeof field === 'string' ? `${prefix}_${field}` : ''));
-  const maps = fields.map(([field, source, pattern]) => block(`map ${source} ${prefix}_${field}`, `${pattern} 1;`));
-  if (variables.length === 1) return { maps, variable: variables[0] as string };
-  const all = block(`map ${variables.join('')} ${prefix}`, `${'1'.repeat(variables.length)} 1;`);
-  return { maps: [maps, all], variable: prefix };
-}
-
-/** Name, what is looked at, and the pattern by which it is a match. */
-function fieldsOf({ visitor, pathPrefix, header, cookie, userAgent }: Match): [string, string, string][] {
-  const fields: [string, string, string][] = [];
+function fieldsOf({ visitor, pathPrefix, header, cookie, userAgent }: Match): Field[] {
+  const fields: Field[] = [];
   if (visitor) fields.push(['visitor', `$corelane_${word(visitor, 'visitor').toLowerCase()}`, '1']);
   if (pathPrefix) fields.push(['path', '$uri', pathPattern(pathPrefix.replace(/\/$/, ''))]);
   if (header) {
-    const value = header.value === undefined ? '"~."' : `"~*^${literal(header.value, 'header.value')}$"`;
-    fields.push(['header', headerVariable(header.name), value]);
+    fields.push(['header', headerVariable(header.name), headerPattern(header.value)]);
   }
   if (cookie) fields.push(['cookie', '$http_cookie', `"~(?:^|; *)${literal(cookie, 'cookie')}="`]);
   if (userAgent) fields.push(['agent', '$http_user_agent', `"~*${literal(userAgent, 'userAgent')}"`]);

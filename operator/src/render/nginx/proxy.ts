@@ -2,6 +2,7 @@
 import { block, given, type Lines, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole, word } from '../safe.ts';
+import { TELLS_SERVED_AS } from './classes.ts';
 import { TELLS_DEADLINES } from './deadlines.ts';
 import { TELLS_BROWSER } from './fallback.ts';
 import { TELLS_CLASS } from './priority.ts';
@@ -9,6 +10,10 @@ import { TELLS_CLASS } from './priority.ts';
 /** What else nginx would do because a response says so. */
 const IGNORED = ['Buffering', 'Charset', 'Expires', 'Limit-Rate'].map((name) => `X-Accel-${name}`);
 const REDIRECT = 'X-Accel-Redirect';
+/** What HAProxy tells nginx about a response, beside those headers. */
+const TOLD = ['Queue-Ms', 'Render-Ms', 'Worker', 'Stuck', 'Pod', 'Connection', 'Stale', 'Vary'];
+/** Takes away what is not for clients. In a location with one of its own all are needed. */
+export const HIDES = TOLD.map((name) => `proxy_hide_header X-Corelane-${name};`);
 /** Where nobody leads nginx anywhere. */
 export const IGNORES_REDIRECTS = `${words('proxy_ignore_headers', ...IGNORED, REDIRECT)};`;
 
@@ -23,6 +28,8 @@ const UPGRADES_WEB_SOCKETS: Lines = [
 /** Headers, buffers and time limits of `proxy_pass`. */
 export function proxy({
   assets,
+  classes,
+  cache,
   deadlines,
   fallback,
   priority,
@@ -50,17 +57,13 @@ export function proxy({
     'proxy_set_header X-Corelane-Untrusted $corelane_untrusted;',
     given(fallback, () => TELLS_BROWSER),
     given(priority, () => TELLS_CLASS),
+    given(classes, () => TELLS_SERVED_AS),
     given(deadlines, () => TELLS_DEADLINES),
     when(assets !== undefined, 'proxy_set_header X-Corelane-Missing $corelane_missing;'),
-    'proxy_hide_header X-Corelane-Queue-Ms;',
-    'proxy_hide_header X-Corelane-Render-Ms;',
-    'proxy_hide_header X-Corelane-Worker;',
-    'proxy_hide_header X-Corelane-Stuck;',
-    'proxy_hide_header X-Corelane-Pod;',
-    'proxy_hide_header X-Corelane-Connection;',
+    HIDES,
     '',
     '# Second line: HAProxy lets none of these pass.',
-    fallback ? `${words('proxy_ignore_headers', ...IGNORED)};` : IGNORES_REDIRECTS,
+    fallback || cache ? `${words('proxy_ignore_headers', ...IGNORED)};` : IGNORES_REDIRECTS,
     '',
     '# HAProxy sees a request when all of its body is here, and gets rid of a response as fast as it can be written.',
     'proxy_request_buffering on;',

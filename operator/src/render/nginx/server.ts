@@ -3,7 +3,8 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { block, given, type Lines, MADE_BY_CORELANE, paragraphs, text, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';
-import { ASSET_VARIABLES, assetLocations, siteAssets } from './assets.ts';
+import { ASSET_VARIABLES, assetLocations, CLOSES_IN_DRAIN, siteAssets } from './assets.ts';
+import { CACHE_VARIABLES, cacheLocations, LEADS_TO_CACHE } from './cache.ts';
 import { errorLocations, errorPages } from './errors.ts';
 import { shellLocations } from './fallback.ts';
 import { toHaproxy } from './upstream.ts';
@@ -34,15 +35,20 @@ function toWorkers(model: DataPlaneModel): Lines {
 
 /** The block. */
 export function server(model: DataPlaneModel): Lines {
-  const { assets, pingPath } = model;
-  const page = toWorkers(model);
+  const { assets, cache, pingPath } = model;
+  const alone = toWorkers(model);
+  const page = [when(cache !== undefined, LEADS_TO_CACHE), alone];
   return [
     '# The entry point puts the twin of `listen` there, listen-ipv6.conf, where there is IPv6.',
     block(
       'server',
       paragraphs(
         [listen(model), 'include /tmp/listen-ipv6*.conf;', 'server_name _;'],
-        when(assets !== undefined, ASSET_VARIABLES),
+        [
+          when(assets !== undefined, ASSET_VARIABLES),
+          when(assets !== undefined || cache !== undefined, CLOSES_IN_DRAIN),
+          given(cache, () => CACHE_VARIABLES),
+        ],
         errorPages(model),
         block(
           `location = ${word(pingPath, 'ping.path')}`,
@@ -52,11 +58,12 @@ export function server(model: DataPlaneModel): Lines {
           'return 200 "ok\\n";',
         ),
         given(assets, siteAssets) || block('location /', page),
-        ...(assets ? assetLocations(assets, page) : []),
+        ...(assets ? assetLocations(assets, page, alone) : []),
         [
           '# Clients are told to come back with a new connection, which leads to another pod.',
           block('location @corelane_draining', 'keepalive_timeout 0;', toHaproxy(model)),
         ],
+        ...(cache ? cacheLocations(cache, model, alone) : []),
         ...errorLocations(model),
         ...(model.fallback ? shellLocations(model.fallback) : []),
       ),

@@ -27,7 +27,8 @@ test.each(specs)('a limit of $memoryLimit holds heads and buffers of $memory', (
   // With as many lines as there may be, 512 more than were looked for.
   const halfHeads = limits.busyConnections - 2 * requests;
   expect(halfHeads).toBeGreaterThan(100);
-  expect((halfHeads + 512) * 42 * 1024).toBeLessThan(0.75 * quantityOf(memoryLimit));
+  const answerBytes = 72 * 1024 + 2 * sendBufferBytes;
+  expect((halfHeads + 512) * 42 * 1024 + limits.answers * answerBytes).toBeLessThan(0.75 * quantityOf(memoryLimit));
   const least = requests === 64; // the bound below which a pod would not work
   if (!least)
     expect(nginxConnections * 22 * 1024 + requests * (2 * sizeBytes(memory) + 2 * sendBufferBytes)).toBeLessThan(

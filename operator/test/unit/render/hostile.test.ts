@@ -6,6 +6,7 @@
 import { parseRenderService } from '../../../src/api/resource.ts';
 import type { RenderServiceSpec } from '../../../src/api/spec.ts';
 import { type DataPlaneConfig, renderConfig } from '../../../src/render/index.ts';
+import { ODD_PATH } from '../../../src/render/nginx/classes.ts';
 import { haproxyDirectives, nginxDirectives, structuralDifference } from '../../support/directives.ts';
 import { HOSTILE_COUNT, HOSTILE_SEED, harmless, hostileResource, strings } from '../../support/hostile.ts';
 
@@ -20,6 +21,12 @@ function derived(value: string): string[] {
     `"~(?:^|; *)${literal}="`,
     `$http_${value.toLowerCase().replaceAll('-', '_')}`,
     `refused-${value}`,
+    `"corelane-class ${value}\\n"`,
+    `"~^${ODD_PATH}${literal.replace(/\/$/, '')}(?:[/?]|$)"`,
+    `"~^${ODD_PATH}${literal}(?:[?]|$)"`,
+    ...['class-', 'full-', 'queue(class-', 'be_conn_free(class-'].map(
+      (name) => `${name}${value}${name.includes('(') ? ')' : ''}`,
+    ),
   ];
 }
 

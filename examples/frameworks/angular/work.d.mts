@@ -1,0 +1,4 @@
+export function slow(ms: number): Promise<string>;
+export function pieces(): AsyncGenerator<string>;
+export function reviews(): Promise<string>;
+export function renderPrice(): number;

@@ -1,0 +1,11 @@
+import node from '@astrojs/node';
+import { defineConfig } from 'astro/config';
+
+export default defineConfig({
+  output: 'server',
+  adapter: node({ mode: 'standalone' }),
+  // This page is so small that Astro would put its style and script into it; yours has files, which nginx serves.
+  build: { inlineStylesheets: 'never' },
+  // All packages in the bundle: the image needs none. With maps the stack of a stuck render names your sources.
+  vite: { ssr: { noExternal: true }, build: { sourcemap: true, assetsInlineLimit: 0 } },
+});

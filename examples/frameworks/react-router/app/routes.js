@@ -1,0 +1,9 @@
+import { index, route } from '@react-router/dev/routes';
+
+export default [
+  index('routes/page.jsx'),
+  route('slow', 'routes/slow.jsx'),
+  route('stuck', 'routes/stuck.jsx'),
+  route('stream', 'routes/stream.js'),
+  route('api/price', 'routes/price.js'),
+];

@@ -1,0 +1,3 @@
+import { pieces } from '../../../work.mjs';
+
+export const GET = () => new Response(ReadableStream.from(pieces()).pipeThrough(new TextEncoderStream()));

@@ -1,0 +1,3 @@
+import { renderPrice } from '../../../work.mjs';
+
+export const load = () => ({ price: renderPrice() });

@@ -1,0 +1,80 @@
+/** `corelane cache purge`: pages that pods keep go. */
+import { text } from 'node:stream/consumers';
+import { parseArgs } from 'node:util';
+import { PORTS } from '../src/api/names.ts';
+import { Cluster } from './cluster.ts';
+import type { Command } from './command.ts';
+import { getPodPage } from './pod-page.ts';
+import { podsOf } from './profile-target.ts';
+import { UsageError } from './usage.ts';
+
+const SECONDS_MAX = 10;
+/** What nginx takes for a path: no query, nothing that a request line cannot have. */
+const PATH = /^\/[^\s?#]*$/;
+
+const help = `
+Usage: corelane cache purge NAME [--path P] [--namespace N]
+
+Takes away the pages that the pods of the RenderService NAME keep (docs/cache.md): all of them, or those of a path,
+whatever their query. They are rendered anew when somebody asks. Goes through the Kubernetes API; needs the verb "list"
+on pods, and "get" and "create" on pods/portforward.
+
+      --path P        path of the pages, such as /products/1; that path alone, not what is below it
+  -n, --namespace N   namespace (that of the kubeconfig's context)
+
+Exit code: 0 if all running pods have done it; 64 for options that cannot be used; else 1.
+`;
+
+export const command: Command = {
+  summary: 'takes away pages that pods keep',
+  help,
+  async run(args) {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { namespace: { type: 'string', short: 'n' }, path: { type: 'string' } },
+    });
+    const [verb, name, ...rest] = positionals;
+    if (verb !== 'purge' || name === undefined || rest.length > 0)
+      throw new UsageError('"purge" and one name of a RenderService are needed; see corelane cache --help');
+    const { path = '' } = values;
+    if (values.path !== undefined && !PATH.test(path))
+      throw new UsageError(`--path must be a path such as /products/1, without a query, not "${path}"`);
+    const cluster = new Cluster(values.namespace);
+    try {
+      return await purge(cluster, name, path);
+    } finally {
+      await cluster.close();
+    }
+  },
+};
+
+async function purge(cluster: Cluster, name: string, path: string): Promise<number> {
+  const pods = await podsOf(cluster, name);
+  const running = pods.filter(({ status }) => status?.phase === 'Running');
+  const results = await Promise.all(running.map(({ metadata }) => purgePod(cluster, metadata?.name ?? '', path)));
+  return results.every(Boolean) ? 0 : 1;
+}
+
+async function purgePod({ config, namespace }: Cluster, pod: string, path: string): Promise<boolean> {
+  const request = {
+    method: 'POST',
+    headers: { 'X-Corelane-Purge': 'true' },
+    path: `/purge${path && new URL(path, 'http://pod').pathname}`,
+  };
+  try {
+    const { status, body } = await getPodPage(config, {
+      ...{ namespace, pod, port: PORTS.cache, secondsMax: SECONDS_MAX },
+      ...request,
+    });
+    const said = (await text(body)).trim();
+    if (status !== 200) throw new Error(`status ${status}: ${said}`);
+    console.log(`${pod}: done`);
+    return true;
+  } catch (error) {
+    const { message } = error as Error;
+    const why = /connection refused/.test(message) ? 'it keeps no pages: spec.cache is not enabled' : message;
+    console.error(`${pod}: ${why}`);
+    return false;
+  }
+}

@@ -1,0 +1,66 @@
+/** Rules about classes of requests, between each other and with what the proxies and workers can hold. */
+import { quantityOf, sizeBytes } from './scalars.ts';
+import type { RenderServiceSpec } from './spec.ts';
+import type { SpecRule } from './spec-rule.ts';
+
+/** The worker runtime notes so many requests of a worker at a time; the rest is for those that are just ending. */
+const WORKER_REQUESTS_MAX = 1000;
+
+const KIB = 1024;
+const MIB = 1024 ** 2;
+/**
+ * What nginx has for requests, and what each takes beside its buffers, as render/model/budget.ts counts them (a test
+ * compares). Of that classes may have two thirds: who keeps open what they are allowed to leaves the rest to pages.
+ */
+const REQUESTS_SHARE = 0.25 * (2 / 3);
+const USABLE = 0.9;
+const FIXED_BYTES = 16 * MIB;
+const EACH_BYTES = 152 * KIB;
+const COMPRESSION_BYTES = 168 * KIB;
+
+/** Requests of classes that a pod may have at a time, those that wait included. */
+export function classRequests({
+  classes,
+  workersPerPod,
+}: Pick<RenderServiceSpec, 'classes' | 'workersPerPod'>): number {
+  return classes.reduce((sum, { concurrency, queue }) => sum + workersPerPod * concurrency + queue.maxLength, 0);
+}
+
+/** And for how many of them nginx has memory. */
+export function classRequestsMax({ buffering, compression, sidecar }: RenderServiceSpec): number {
+  const memory = USABLE * quantityOf(sidecar.nginx.memoryLimit) - FIXED_BYTES;
+  const each =
+    sizeBytes(buffering.request.memory) +
+    sizeBytes(buffering.response.memory) +
+    EACH_BYTES +
+    (compression.enabled ? COMPRESSION_BYTES : 0);
+  return (REQUESTS_SHARE * memory) / each;
+}
+
+const LIMIT = 'self.sidecar.nginx.memoryLimit';
+const REQUEST = 'self.buffering.request.memory';
+const RESPONSE = 'self.buffering.response.memory';
+const float = (quantity: string) => `quantity(${quantity}).asApproximateFloat()`;
+
+export const classRules: SpecRule[] = [
+  {
+    path: ['classes'],
+    message: 'each must have a name of its own',
+    cel: 'self.classes.all(c, self.classes.exists_one(o, o.name == c.name))',
+    holds: ({ classes }) => new Set(classes.map(({ name }) => name)).size === classes.length,
+  },
+  {
+    path: ['classes'],
+    message: `concurrency of all classes and spec.concurrency together must not be more than ${WORKER_REQUESTS_MAX}: a worker keeps an account of so many requests at a time`,
+    cel: `self.concurrency + self.classes.map(c, c.concurrency).sum() <= ${WORKER_REQUESTS_MAX} || self.classes.size() == 0`,
+    holds: ({ classes, concurrency }) =>
+      classes.length === 0 || classes.reduce((sum, one) => sum + one.concurrency, concurrency) <= WORKER_REQUESTS_MAX,
+  },
+  {
+    path: ['classes'],
+    message:
+      'workersPerPod x concurrency and queue.maxLength of all classes together must be no more than two thirds of the requests that nginx has memory for (docs/edge.md): make sidecar.nginx.memoryLimit larger, or these smaller',
+    cel: `self.classes.size() == 0 || !isQuantity(${LIMIT}) || !isQuantity(${REQUEST}) || !isQuantity(${RESPONSE}) || double(self.classes.map(c, self.workersPerPod * c.concurrency + c.queue.maxLength).sum()) * (${float(REQUEST)} + ${float(RESPONSE)} + (self.compression.enabled ? ${EACH_BYTES + COMPRESSION_BYTES}.0 : ${EACH_BYTES}.0)) <= ${REQUESTS_SHARE} * (${USABLE} * ${float(LIMIT)} - ${FIXED_BYTES}.0)`,
+    holds: (spec) => spec.classes.length === 0 || classRequests(spec) <= classRequestsMax(spec),
+  },
+];

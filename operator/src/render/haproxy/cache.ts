@@ -1,0 +1,145 @@
+/**
+ * Stages in front of all others for what nginx has not got: one request of a herd goes on, the others wait for its
+ * page. Which herd a request is in, and what becomes of a page, Lua says (sidecar/haproxy/cache.lua).
+ */
+import { RUN_MOUNT_PATH } from '../../api/names.ts';
+import { given, type Lines, section, words } from '../directives.ts';
+import type { Cache } from '../model/cache.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { ALONE, CACHE_AGAIN_SOCKET, CACHE_SOCKET, FILLED } from '../nginx/cache.ts';
+import { ms, whole, word } from '../safe.ts';
+import { KEEPS_CLIENTS, KEEPS_SERVERS } from './connections.ts';
+import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
+import { errorReply, NO_REPLY } from './replies.ts';
+
+/** Headers of proxies and frameworks, and of whoever a client is: none of them is in the key. */
+const PERSONAL = [
+  ...['authorization', 'proxy-authorization', 'cookie2', 'from', 'referer', 'via', 'client-ip', 'cdn-.*', 'cf-.*'],
+  ...['true-client-.*', 'fastly-.*', 'akamai-.*', 'front-end-https', 'max-forwards', 'next-action', 'surrogate-.*'],
+];
+/** What nginx tells. Of other names in the family a client may have sent any. */
+const TOLD = ['request', 'key', 'ttl', 'personal', 'round', 'told', 'has-stale', 'fallback', 'class', 'untrusted'];
+/** nginx sets these, or has them in the key. */
+const OWN = [`corelane-(?:${TOLD.join('|')})`, 'request-id', 'forwarded-(?:for|host|proto)', 'real-ip'];
+
+/** For an entry point that does not hold these sockets yet. */
+export const CACHE_ENTRANCES = [
+  `presetenv CORELANE_CACHE unix@${CACHE_SOCKET}`,
+  `presetenv CORELANE_CACHE_AGAIN unix@${CACHE_AGAIN_SOCKET}`,
+];
+
+/** What Lua is told. */
+export function cacheSettings(cache: Cache, { compression }: DataPlaneModel): string[] {
+  return [
+    `herds=${whole(cache.herdsMax, 'herds')}`,
+    `tries=${whole(cache.triesMax, 'tries')}`,
+    `pass-ms=${whole(cache.passMs, 'pass')}`,
+    `kept-bytes=${whole(cache.keptBytesMax, 'page')}`,
+    `stale-while-revalidate-s=${whole(cache.staleWhileRevalidateSeconds, 'cache.staleWhileRevalidate')}`,
+    `stale-if-error-s=${whole(cache.staleIfErrorSeconds, 'cache.staleIfError')}`,
+    `transforms=${compression ? 1 : 0}`,
+  ];
+}
+
+function strips({ key }: Cache): Lines {
+  const keyed = key.headers.map((name) => word(name, 'cache.key.headers').toLowerCase());
+  const ours = [...OWN, ...keyed.filter((name) => name.startsWith('x-')).map((name) => name.slice(2))];
+  return [
+    '# What is not in the key: nobody puts into a page what others get.',
+    `http-request del-header '^x-(?!(?:${ours.join('|')})$)' -m reg`,
+    `http-request del-header '^${keyed.length > 0 ? `(?!(?:${keyed.join('|')})$)` : ''}(?:${PERSONAL.join('|')})$' -m reg`,
+  ];
+}
+
+const failed = (status: number) =>
+  words(
+    `http-request return status ${status} content-type application/json lf-string '{"error":"%[var(txn.reason)]"}'`,
+    'hdr X-Corelane-Error %[var(txn.reason)] hdr Retry-After 1',
+    `if { var(txn.outcome) -m str failed } { var(txn.failed_status) -m int ${status} }`,
+  );
+
+/** What has become of the herd, for those that need not go on. */
+const TELLS_OUTCOME: Lines = [
+  `http-request return status 200 hdr X-Accel-Redirect ${FILLED} hdr X-Corelane-Herd %[var(txn.herd)] if { var(txn.outcome) -m str filled }`,
+  `http-request return status 200 hdr X-Accel-Redirect ${ALONE} if { var(txn.outcome) -m str pass }`,
+  [502, 503, 504].map(failed),
+];
+
+/** All stages. */
+export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
+  const { fallback, retryAfterSeconds, timeouts } = model;
+  const shell = given(fallback, () => LEADS_TO_SHELL);
+  // A waiter waits for a render, which itself may wait in the queue.
+  const waitMs = ms(timeouts.lineMs, 'timeouts.render');
+  return [
+    '# Requests for pages that nginx has not got. One of each herd goes on. The others stand in the queue of a server that takes one at a',
+    '# time, where nothing is spent on them, and find the page when they come out.',
+    section(
+      'frontend cache',
+      `bind "\${CORELANE_CACHE}" backlog 4096`,
+      `bind "\${CORELANE_CACHE_AGAIN}" backlog 4096 name again`,
+      KEEPS_CLIENTS,
+      `http-error ${errorReply(503, 'queue-timeout', retryAfterSeconds)}`,
+      `http-error ${errorReply(504, 'render-timeout')}`,
+      NO_REPLY,
+      given(fallback, () => NOTES_BROWSER),
+      strips(cache),
+      'http-request set-var(txn.is_again) bool(true) if { so_name again }',
+      '# No worker could render it: nginx has one that may still be given out.',
+      words(
+        `http-request return ${errorReply(503, 'no-worker', retryAfterSeconds)}`,
+        'if { req.hdr(X-Corelane-Has-Stale) -m found } { nbsrv(workers-up) eq 0 }',
+      ),
+      'http-request lua.join_herd',
+      TELLS_OUTCOME,
+      'http-request set-header X-Corelane-Herd %[var(txn.herd)] if { var(txn.herd) -m found }',
+      '# No application has answered: this one comes back, by the other entrance.',
+      'http-response deny deny_status 502 if { res.hdr(X-Corelane-No-Answer) -m found }',
+      "# A response is nginx' to keep, and its second try would be another one.",
+      'http-after-response set-header Connection close if { so_name again }',
+      shell,
+      'use_backend herds if { var(txn.place) -m found }',
+      'default_backend unherded',
+    ),
+    '',
+    section(
+      'backend herds',
+      'option abortonclose',
+      KEEPS_SERVERS,
+      `timeout queue ${waitMs}`,
+      `timeout server ${waitMs}`,
+      'use-server %[var(txn.place)] if TRUE',
+      `server-template herd- 0-${whole(cache.herdsMax - 1, 'herds')} unix@${RUN_MOUNT_PATH}/herd.sock maxconn 1`,
+    ),
+    '',
+    '# More herds than there are places: no one waits for another.',
+    section(
+      'backend unherded',
+      KEEPS_SERVERS,
+      `timeout server ${waitMs}`,
+      `server herd unix@${RUN_MOUNT_PATH}/herd.sock`,
+    ),
+    '',
+    section(
+      'frontend herd',
+      `bind unix@${RUN_MOUNT_PATH}/herd.sock mode 600 backlog 4096`,
+      KEEPS_CLIENTS,
+      `http-error ${errorReply(502, 'worker-died')} hdr X-Corelane-No-Answer 1`,
+      `http-error ${errorReply(504, 'render-timeout')}`,
+      given(fallback, () => NOTES_BROWSER),
+      'http-request lua.herd_turn',
+      TELLS_OUTCOME,
+      '# Those before it have met workers that died.',
+      'http-request lua.wait_until_calm if { var(txn.after_death) -m bool }',
+      'http-response lua.judge_page',
+      `http-response return status 200 hdr X-Accel-Redirect ${ALONE} if { var(txn.again_alone) -m bool }`,
+      'http-after-response lua.herd_unanswered if { res.hdr(X-Corelane-No-Answer) -m found }',
+      shell,
+      'default_backend fills',
+    ),
+    '',
+    '# A render goes on when its client has gone: others wait for it. No connection is kept: HAProxy would pass on the end of one that',
+    '# was used before without a word, and nobody would know that a render has failed.',
+    section('backend fills', `timeout server ${waitMs}`, `server front unix@${RUN_MOUNT_PATH}/front.sock`),
+  ];
+}

@@ -1,0 +1,76 @@
+/** What is kept of responses, and who gets it. */
+import { durationMs, sizeBytes } from '../../api/scalars.ts';
+import type { RenderServiceSpec } from '../../api/spec.ts';
+
+/** A response that is larger is not kept: eight of them would be all there is. */
+const KEPT_SHARE = 1 / 8;
+/** Pages that are rendered at a time, each with its herd: a server of HAProxy (some kB, 58 lines of metrics). */
+const HERDS_MAX = 32;
+/** Of nginx' table of pages: 128 bytes each. */
+const TABLE_BYTES = 4 * 1024 ** 2;
+/** A page that nobody has asked for so long goes. Longer than any page may be given out after its end. */
+const IDLE_SECONDS = 2 * 3_600;
+/** How long it is remembered of a URL that its responses are not for others. */
+const PASS_MS = 10_000;
+/** Renders that may fail, one after the other, before all who wait for the page are told so. */
+const TRIES_MAX = 2;
+
+export interface Cache {
+  /** Prefixes of paths without a slash at the end; an empty one is all paths. */
+  paths: string[];
+  /** The longest first. */
+  ttl: { path: string; seconds: number }[];
+  staleWhileRevalidateSeconds: number;
+  staleIfErrorSeconds: number;
+  key: { headers: string[]; cookies: string[]; query: { mode: 'all' | 'only' | 'except'; names: string[] } };
+  bypass: { cookies: string[]; headers: string[]; paths: string[] };
+  sizeBytesMax: number;
+  keptBytesMax: number;
+  tableBytes: number;
+  idleSeconds: number;
+  herdsMax: number;
+  passMs: number;
+  triesMax: number;
+}
+
+const MODES = { All: 'all', Only: 'only', Except: 'except' } as const;
+
+function seconds(text: string): number {
+  return Math.floor(durationMs(text) / 1_000);
+}
+
+function prefix(path: string): string {
+  return path.replace(/\/$/, '');
+}
+
+/** Whether pages of a defaulted spec are kept. */
+export function hasCache({ cache }: RenderServiceSpec): boolean {
+  return cache.enabled;
+}
+
+/** The cache of a defaulted spec; undefined if nothing is kept. */
+export function cache(spec: RenderServiceSpec): Cache | undefined {
+  if (!hasCache(spec)) return undefined;
+  const { paths, ttl, staleWhileRevalidate, staleIfError, key, bypass, maxSize } = spec.cache;
+  return {
+    paths: paths.map(prefix),
+    ttl: ttl
+      .map(({ pathPrefix, value }) => ({ path: prefix(pathPrefix), seconds: Math.ceil(durationMs(value) / 1_000) }))
+      .toSorted((one, other) => other.path.length - one.path.length),
+    staleWhileRevalidateSeconds: seconds(staleWhileRevalidate),
+    staleIfErrorSeconds: seconds(staleIfError),
+    key: {
+      headers: key.headers,
+      cookies: key.cookies,
+      query: { mode: MODES[key.query.mode], names: key.query.names },
+    },
+    bypass: { ...bypass, paths: bypass.paths.map(prefix) },
+    sizeBytesMax: sizeBytes(maxSize),
+    keptBytesMax: Math.floor(KEPT_SHARE * sizeBytes(maxSize)),
+    tableBytes: TABLE_BYTES,
+    idleSeconds: IDLE_SECONDS,
+    herdsMax: HERDS_MAX,
+    passMs: PASS_MS,
+    triesMax: TRIES_MAX,
+  };
+}

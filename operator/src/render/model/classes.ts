@@ -1,0 +1,43 @@
+/** Requests that are no renders: they have places of their own in the workers. */
+import { durationMs } from '../../api/scalars.ts';
+import type { RenderServiceSpec } from '../../api/spec.ts';
+
+type ClassSpec = RenderServiceSpec['classes'][number];
+
+export interface RequestClass {
+  name: string;
+  /** Requests that one worker gets at a time, and all of a pod. */
+  concurrency: number;
+  places: number;
+  queue: { lengthMax: number; timeoutMs: number };
+  /** HAProxy waits this long for the worker, and for one that came while no worker was up. */
+  idleMs: number;
+  idleAfterWaitingMs: number;
+  /** What has not ended so long after a draining pod accepts no more is cut. */
+  drainMs: number;
+  matches: ClassSpec['match'];
+}
+
+/** The classes of a defaulted spec, in the order in which they count; undefined if all requests are renders. */
+export function requestClasses({ classes, workersPerPod }: RenderServiceSpec): RequestClass[] | undefined {
+  if (classes.length === 0) return undefined;
+  return classes.map(({ name, concurrency, match, queue, timeouts }) => {
+    const [timeoutMs, idleMs] = [durationMs(queue.timeout), durationMs(timeouts.idle)];
+    return {
+      name,
+      concurrency,
+      places: workersPerPod * concurrency,
+      queue: { lengthMax: queue.maxLength, timeoutMs },
+      idleMs,
+      // It can wait twice: for any worker to come up, then for its turn.
+      idleAfterWaitingMs: 2 * timeoutMs + idleMs,
+      drainMs: durationMs(timeouts.drain),
+      matches: match,
+    };
+  });
+}
+
+/** Requests of all classes that one worker gets at a time. */
+export function classConcurrency({ classes }: RenderServiceSpec): number {
+  return classes.reduce((sum, { concurrency }) => sum + concurrency, 0);
+}

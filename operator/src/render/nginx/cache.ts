@@ -1,0 +1,266 @@
+/**
+ * Pages that are kept. nginx has them and looks for them; whether and how long one is kept, and who waits for whom,
+ * HAProxy says (haproxy/cache.ts). docs/cache.md has the rules.
+ */
+import { CACHE_MOUNT_PATH, RUN_MOUNT_PATH } from '../../api/names.ts';
+import { block, given, type Lines, when, words } from '../directives.ts';
+import type { Cache } from '../model/cache.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { quoted, whole, word } from '../safe.ts';
+import { TELLS_BROWSER } from './fallback.ts';
+import { ACCESS_LOG } from './logging.ts';
+import { headerVariable, literal, pathPattern } from './patterns.ts';
+import { TELLS_CLASS } from './priority.ts';
+import { HIDES } from './proxy.ts';
+
+/** Where HAProxy leads a request: its page is there now; or it is to be rendered for itself. */
+export const FILLED = '@corelane_filled';
+export const ALONE = '@corelane_alone';
+const CACHED = '@corelane_cached';
+
+/** HAProxy's entrances: for what nginx has not got, and for a request that got no answer there. */
+export const CACHE_SOCKET = `${RUN_MOUNT_PATH}/cache.sock`;
+export const CACHE_AGAIN_SOCKET = `${RUN_MOUNT_PATH}/cache-again.sock`;
+
+/** Nobody: the page is for all. */
+const NO_CLIENT = '127.0.0.1';
+/** What of a response nginx does not judge by itself. X-Accel-Expires and Vary it does. */
+const NOT_JUDGED = [
+  'Cache-Control',
+  'Expires',
+  'Set-Cookie',
+  'X-Accel-Buffering',
+  'X-Accel-Charset',
+  'X-Accel-Limit-Rate',
+];
+
+/** Directives and maps of `http`. */
+export function cacheMaps(cache: Cache, { compression }: DataPlaneModel): Lines {
+  return [
+    words(
+      `proxy_cache_path ${CACHE_MOUNT_PATH} levels=1:2 keys_zone=corelane:${whole(cache.tableBytes, 'table of pages')}`,
+      `max_size=${whole(cache.sizeBytesMax, 'cache.maxSize')} inactive=${whole(cache.idleSeconds, 'seconds')}s use_temp_path=off;`,
+    ),
+    `corelane_kept_max ${whole(cache.keptBytesMax, 'page')};`,
+    when(
+      cache.key.query.mode !== 'all',
+      `${words(
+        `corelane_cache_query ${cache.key.query.mode}`,
+        ...cache.key.query.names.map((name) => quoted(name, 'cache.key.query.names')),
+      )};`,
+    ),
+    block('map $http_host $corelane_cache_port', '"~(?<corelane_port>:[0-9]+)$" $corelane_port;'),
+    block('map $http_host $corelane_cache_name', 'default $host;', '"" $corelane_host;'),
+    '# Of a proxy that says nothing else the same host, in the same letters.',
+    block(
+      'map "$corelane_forwarded_host $corelane_host" $corelane_cache_forwarded_host',
+      'default $corelane_forwarded_host;',
+      '"~^([^ ]+) \\1$" $corelane_cache_name$corelane_cache_port;',
+    ),
+    forWhom(cache),
+    cookies(cache),
+    '# One form of what clients accept. What has no encoding nginx compresses on the way.',
+    when(
+      compression === undefined,
+      block('map $http_accept_encoding $corelane_cache_encoding', '"~*gzip *(?:,|$)" gzip;'),
+    ),
+    when(compression !== undefined, block('map "" $corelane_cache_encoding', 'default "";')),
+    '# For clients and the log. (RFC 9211)',
+    block('map $corelane_cache_round $corelane_cache_collapsed', 'default "; collapsed";', '"" "";'),
+    block(
+      'map $upstream_cache_status $corelane_cache_fwd',
+      'MISS "; fwd=uri-miss";',
+      'EXPIRED "; fwd=stale";',
+      'default "; hit";',
+    ),
+    block(
+      'map "$corelane_cache_round|$upstream_cache_status" $corelane_cache_header',
+      'default "Corelane$corelane_cache_fwd$corelane_cache_collapsed";',
+      '"~^1+\\|HIT$" "Corelane; fwd=uri-miss; collapsed";',
+    ),
+    '# A page that is given out after its end is rendered anew over the connection of its client, who must not send more over it.',
+    block(
+      'map "$corelane_closing|$upstream_cache_status" $corelane_cache_closing',
+      'default $corelane_closing;',
+      '"|STALE" close;',
+    ),
+  ];
+}
+
+/** $corelane_cacheable: 1 if the request may be given a page that was rendered for another one. */
+function forWhom({ paths, ttl, bypass }: Cache): Lines {
+  const rules: [string, string][] = [
+    ...bypass.paths.map((path): [string, string] => ['$uri', pathPattern(path)]),
+    ...bypass.cookies.map((name): [string, string] => ['$http_cookie', `"~(?:^|; *)${literal(name, 'cookie')}="`]),
+    ...bypass.headers.map((name): [string, string] => [headerVariable(name), '"~."']),
+  ];
+  return [
+    block(
+      'map "$request_method|$http_transfer_encoding$http_upgrade$http_authorization$http_expect|$content_length" $corelane_cache_plain',
+      '"~^(?:GET|HEAD)\\|\\|0*$" 1;',
+    ),
+    block(
+      'map $uri $corelane_cache_path',
+      paths.map((path) => `${pathPattern(path)} 1;`),
+    ),
+    block(
+      'map $uri $corelane_cache_ttl',
+      'default "";',
+      ttl.map(({ path, seconds }) => `${pathPattern(path)} ${whole(seconds, 'cache.ttl')};`),
+    ),
+    block(
+      'map "$http_cache_control,$http_pragma" $corelane_wants_fresh',
+      '"~*(?:^|[ ,])no-(?:cache|store)(?:[ ,;=]|$)" 1;',
+    ),
+    rules.map(([source, pattern], index) => block(`map ${source} $corelane_bypass_${index}`, `${pattern} 1;`)),
+    block(
+      `map "$corelane_wants_fresh${rules.map((_rule, index) => `$corelane_bypass_${index}`).join('')}" $corelane_bypass`,
+      'default bypass;',
+      '"" "";',
+    ),
+    block(
+      'map "$corelane_cache_plain|$corelane_cache_path|$corelane_cache_ttl|$corelane_bypass" $corelane_cacheable',
+      '"~^1\\|1\\|(?:[1-9][0-9]*)?\\|$" 1;',
+    ),
+  ];
+}
+
+/** $corelane_key_cookie_N, and the header with those that there are. */
+function cookies({ key }: Cache): Lines {
+  return [
+    key.cookies.map((name, index) => [
+      block(
+        `map $http_cookie $corelane_key_cookie_${index}`,
+        `"~(?:^|; *)${literal(name, 'cookie')}=(?<corelane_cookie_${index}>[^;]*)" $corelane_cookie_${index};`,
+      ),
+      block(
+        `map $corelane_key_cookie_${index} $corelane_send_cookie_${index}`,
+        `default "${word(name, 'cookie')}=$corelane_key_cookie_${index}; ";`,
+        '"" "";',
+      ),
+    ]),
+    block(
+      `map "${key.cookies.map((_name, index) => `$corelane_send_cookie_${index}`).join('')}" $corelane_cache_cookie`,
+      '"~^(?<corelane_cookies>.*); $" $corelane_cookies;',
+    ),
+    block('map $http_cookie $corelane_personal', 'default 1;', '"" "";'),
+  ];
+}
+
+/** The upstream. */
+export const CACHE_UPSTREAM: Lines = [
+  '# Who got no answer comes back to those whom he waited with.',
+  block(
+    'upstream corelane_cached',
+    `server unix:${CACHE_SOCKET} max_fails=0;`,
+    `server unix:${CACHE_AGAIN_SOCKET} max_fails=0 backup;`,
+    'keepalive 64;',
+  ),
+];
+
+/** In `server`. */
+export const CACHE_VARIABLES: Lines = ['round', 'told', 'alone'].map((name) => `set $corelane_cache_${name} "";`);
+
+/** In `server`, beside the other error pages. */
+export const CACHE_PAGE: Lines = [
+  '# 421 stands for "perhaps kept": a page for others, too.',
+  `error_page 421 = ${CACHED};`,
+];
+
+/** In a location, before all that sends a request to a worker. */
+export const LEADS_TO_CACHE: Lines = block('if ($corelane_cacheable)', 'return 421;');
+
+/** The locations, each of which is a paragraph. `page` sends a request to a worker. */
+export function cacheLocations(cache: Cache, model: DataPlaneModel, page: Lines): Lines[] {
+  const look = looksForPage(cache, model);
+  return [
+    block(`location ${CACHED}`, look),
+    [
+      '# Who has waited for it.',
+      block(
+        `location ${FILLED}`,
+        'set $corelane_cache_round "1$corelane_cache_round";',
+        'set $corelane_cache_told $upstream_http_x_corelane_herd;',
+        look,
+      ),
+    ],
+    ['# Its page is for nobody else.', block(`location ${ALONE}`, 'set $corelane_cache_alone pass;', page)],
+  ];
+}
+
+function looksForPage(cache: Cache, { compression, fallback, priority }: DataPlaneModel): Lines {
+  const { headers, cookies, query } = cache.key;
+  const uri = query.mode === 'all' ? '$request_uri' : '$corelane_cache_uri';
+  // No value has an end of line in it, so no two keys are alike.
+  const key = [
+    '$corelane_cache_epoch',
+    ...['$corelane_proto', '$corelane_cache_forwarded_host', '$corelane_cache_name$corelane_cache_port', uri],
+    '$corelane_cache_encoding',
+    ...headers.map(headerVariable),
+    ...cookies.map((_name, index) => `$corelane_key_cookie_${index}`),
+  ];
+  return [
+    'proxy_cache corelane;',
+    `proxy_cache_key "${key.join('\\n')}";`,
+    'proxy_cache_background_update on;',
+    '# A render is for all who wait, whoever leaves.',
+    'proxy_ignore_client_abort on;',
+    `${words('proxy_ignore_headers', ...NOT_JUDGED)};`,
+    'proxy_pass_header Date;',
+    HIDES,
+    'proxy_hide_header Age;',
+    '# What is not in the key does not get to a worker; HAProxy takes away the rest.',
+    'proxy_set_header Connection "";',
+    'proxy_set_header Host $corelane_cache_name$corelane_cache_port;',
+    'proxy_set_header X-Request-ID $corelane_request_id;',
+    'proxy_set_header X-Corelane-Request $request_id;',
+    `proxy_set_header X-Forwarded-For ${NO_CLIENT};`,
+    'proxy_set_header X-Forwarded-Proto $corelane_proto;',
+    'proxy_set_header X-Forwarded-Host $corelane_cache_forwarded_host;',
+    `proxy_set_header X-Real-IP ${NO_CLIENT};`,
+    'proxy_set_header Forwarded "";',
+    'proxy_set_header X-Corelane-Untrusted 1;',
+    'proxy_set_header Cookie $corelane_cache_cookie;',
+    'proxy_set_header Accept-Encoding $corelane_cache_encoding;',
+    given(fallback, () => TELLS_BROWSER),
+    given(priority, () => TELLS_CLASS),
+    'proxy_set_header X-Corelane-Key $corelane_cache_key;',
+    'proxy_set_header X-Corelane-Ttl $corelane_cache_ttl;',
+    'proxy_set_header X-Corelane-Personal $corelane_personal;',
+    'proxy_set_header X-Corelane-Round $corelane_cache_round;',
+    'proxy_set_header X-Corelane-Told $corelane_cache_told;',
+    'proxy_set_header X-Corelane-Has-Stale $corelane_cache_has_stale;',
+    'add_header Connection $corelane_cache_closing always;',
+    'add_header Age $corelane_cache_age always;',
+    'add_header Cache-Status $corelane_cache_header always;',
+    // Else nginx' gzip says it.
+    when(compression === undefined, 'add_header Vary $upstream_http_x_corelane_vary always;'),
+    `access_log ${RUN_MOUNT_PATH}/late-assets corelane_late_asset if=$corelane_closing;`,
+    ACCESS_LOG,
+    `proxy_pass http://corelane_cached${query.mode === 'all' ? '' : '$corelane_cache_uri'};`,
+  ];
+}
+
+/** Figures, and the way to have pages rendered anew. On loopback: for HAProxy, a port-forward, and the application. */
+export function cacheServer({ ports }: DataPlaneModel): Lines {
+  return block(
+    'server',
+    `listen 127.0.0.1:${whole(ports.cache, 'port')} reuseport;`,
+    'server_name _;',
+    'access_log off;',
+    'default_type text/plain;',
+    block('location = /metrics', 'return 200 "$corelane_cache_metrics";'),
+    '# A header that no URL, and no form of a web page, can have sent.',
+    PURGES.map((location) =>
+      block(
+        `location ${location}`,
+        block('if ($http_x_corelane_purge = "")', 'return 403 "X-Corelane-Purge is missing\\n";'),
+        block('if ($request_method != POST)', 'return 405;'),
+        'return 200 "$corelane_cache_purge";',
+      ),
+    ),
+    block('location /', 'return 404;'),
+  );
+}
+
+const PURGES = ['= /purge', '^~ /purge/'];

@@ -1,0 +1,174 @@
+-- Pages that nginx keeps: who waits for whom, and what becomes of a response (docs/cache.md). Arguments (haproxy.cfg,
+-- lua-load): key=number.
+local fields = require('cache.fields')
+local judge = require('cache.judge')
+local new_herds = require('cache.herds')
+local now_ms = require('clock')
+
+local SWEEP_MS = 5000
+-- nginx keeps a page for no longer.
+local WINDOW_S_MAX = 3600
+
+local settings = require('settings')('cache.lua', { ... }, {
+  'herds', 'tries', 'pass-ms', 'kept-bytes', 'stale-while-revalidate-s', 'stale-if-error-s', 'transforms',
+})
+settings['places'] = settings['herds']
+
+local places = {}
+local herds = new_herds(settings, function(place)
+  return places[place]:get_cur_sess() == 0 and places[place]:get_pend_conn() == 0
+end)
+
+core.register_init(function()
+  for index = 0, settings['places'] - 1 do places[index] = core.backends['herds'].servers['herd-' .. index] end
+end)
+
+local function header(txn, name)
+  local value = txn.f:req_hdr(name)
+  return value ~= '' and value or nil
+end
+
+-- nginx' key, and the class: people do not wait for a render that was put behind others.
+local function key_of(txn)
+  local key = header(txn, 'X-Corelane-Key')
+  return key and key .. ' ' .. (header(txn, 'X-Corelane-Class') or '')
+end
+
+-- HAProxy takes nil for false.
+local function note(txn, name, value)
+  if value then txn:set_var(name, value) end
+end
+
+local function tell(txn, herd)
+  note(txn, 'txn.outcome', herd.outcome)
+  if herd.outcome ~= 'failed' then return end
+  txn:set_var('txn.failed_status', herd.status)
+  txn:set_var('txn.reason', herd.reason)
+end
+
+-- Sets txn.outcome if it is known, else txn.herd and txn.place; neither if there is no place.
+core.register_action('join_herd', { 'http-req' }, function(txn)
+  local key, token = key_of(txn), header(txn, 'X-Corelane-Request')
+  if not key or not token then return end
+  local round = #(header(txn, 'X-Corelane-Round') or '')
+  local is_again = txn:get_var('txn.is_again') ~= nil
+  local herd, known = herds:join(key, token, is_again, round, tonumber(header(txn, 'X-Corelane-Told')), now_ms())
+  if known then return txn:set_var('txn.outcome', known) end
+  if not herd then return end
+  txn:set_var('txn.herd', tostring(herd.id))
+  if herd.outcome and is_again then return tell(txn, herd) end
+  txn:set_var('txn.place', 'herd-' .. herd.place)
+end)
+
+-- It comes out of the queue.
+core.register_action('herd_turn', { 'http-req' }, function(txn)
+  local token = header(txn, 'X-Corelane-Request') or ''
+  txn:set_var('txn.token', token)
+  note(txn, 'txn.key', key_of(txn))
+  note(txn, 'txn.ttl', header(txn, 'X-Corelane-Ttl'))
+  note(txn, 'txn.personal', header(txn, 'X-Corelane-Personal'))
+  local id = tonumber(header(txn, 'X-Corelane-Herd'))
+  local herd, goes_on = herds:turn(id, token, now_ms())
+  if not herd then return end
+  txn:set_var('txn.herd', tostring(herd.id))
+  if not goes_on then return tell(txn, herd) end
+  if herd.died then txn:set_var('txn.after_death', true) end
+end)
+
+local function herd_of(txn)
+  local herd = herds.by_id[tonumber(txn:get_var('txn.herd'))]
+  if herd then herds:answered(herd, txn:get_var('txn.token')) end
+  return herd
+end
+
+-- Lines of a header of the response, in their order.
+local function lines_of(all)
+  return function(name)
+    local lines, values = {}, all[name]
+    if not values then return lines end
+    local index = values[0] and 0 or 1
+    while values[index] do
+      lines[#lines + 1] = values[index]
+      index = index + 1
+    end
+    return lines
+  end
+end
+
+local function set_lines(txn, name, lines)
+  txn.http:res_del_header(name)
+  for _, line in ipairs(lines) do txn.http:res_add_header(name, line) end
+end
+
+-- What is about this one response, and not about the page.
+local function make_impersonal(txn, headers)
+  for _, word in ipairs(fields.words(headers('connection'))) do
+    if word ~= 'close' and word ~= 'keep-alive' then txn.http:res_del_header(word) end
+  end
+  local timing = {}
+  for _, line in ipairs(headers('server-timing')) do
+    if not line:match('^queue;dur=%d+$') then timing[#timing + 1] = line end
+  end
+  set_lines(txn, 'Server-Timing', timing)
+end
+
+-- What clients accept is in nginx' key, in one form of a few: as a part of Vary it would be as many as there are
+-- browsers.
+local function take_encoding_out(txn, headers)
+  local others, has_encoding = {}, false
+  for _, word in ipairs(fields.words(headers('vary'))) do
+    if word == 'accept-encoding' then has_encoding = true else others[#others + 1] = word end
+  end
+  if not has_encoding then return end
+  set_lines(txn, 'Vary', #others > 0 and { table.concat(others, ', ') } or {})
+  txn.http:res_set_header('X-Corelane-Vary', 'Accept-Encoding')
+end
+
+local function keep(txn, page, headers)
+  make_impersonal(txn, headers)
+  take_encoding_out(txn, headers)
+  txn.http:res_del_header('Age')
+  if page.age_s > 0 then txn.http:res_set_header('Age', tostring(page.age_s)) end
+  txn.http:res_set_header('X-Accel-Expires', '@' .. page.until_s)
+  local windows = { math.min(page.revalidate_s, WINDOW_S_MAX), math.min(page.error_s, WINDOW_S_MAX) }
+  txn.http:res_set_header('X-Corelane-Stale', table.concat(windows, ' '))
+end
+
+core.register_action('judge_page', { 'http-res' }, function(txn)
+  local now = now_ms()
+  local herd = herd_of(txn)
+  local status = txn.f:status()
+  txn.http:res_set_header('X-Accel-Expires', '0')
+  if status >= 500 then
+    if herd then
+      local reason = txn.f:res_hdr('X-Corelane-Error')
+      local is_gateways = status >= 502 and status <= 504
+      herds:failed(herd, is_gateways and status or 503, reason ~= '' and reason or 'render-failed', false, now)
+    end
+    return
+  end
+  local headers = lines_of(txn.http:res_get_headers())
+  local page = judge(status, headers, tonumber(txn:get_var('txn.ttl')), settings, now // 1000)
+  if page then
+    keep(txn, page, headers)
+    if herd then herds:filled(herd, now) end
+    return
+  end
+  local key = txn:get_var('txn.key')
+  if herd then herds:pass(herd, now) elseif key then herds:note_pass(key, now) end
+  -- Rendered without what makes it personal: its client gets it with that.
+  if txn:get_var('txn.personal') then txn:set_var('txn.again_alone', true) end
+end)
+
+-- Nobody has answered: its worker has died. It comes back, or is told by nginx.
+core.register_action('herd_unanswered', { 'http-after-res' }, function(txn)
+  local herd = herds.by_id[tonumber(txn:get_var('txn.herd'))]
+  if herd then herds:unanswered(herd, txn:get_var('txn.token'), now_ms()) end
+end)
+
+core.register_task(function()
+  while true do
+    core.msleep(SWEEP_MS)
+    herds:sweep(now_ms())
+  end
+end)

@@ -1,0 +1,192 @@
+-- Herds: requests for one page that come while it is rendered. Computes only; who waits, waits in HAProxy's queue of a
+-- place (haproxy/cache.ts), from which one comes out at a time.
+--
+-- What becomes of a herd belongs to the herd, and not to a moment: whoever has joined it gets that, however late he
+-- comes out. A herd whose renders fail is over after so many tries, whoever still stands in it.
+local herds = {}
+herds.__index = herds
+
+-- nginx may have looked for a page just before it was there, and its question comes just after all others have gone.
+local GRACE_MS = 1000
+-- One that nothing has become of, and in whose place nobody is: its request has gone without a word.
+local LOST_MS = 1000
+-- Whoever is between queue and turn is there at once. So long on a machine that stands still.
+local KEEP_MS = 60000
+local PASSES_MAX = 20000
+-- A page that has not been found so often where it should be cannot be kept.
+local ROUNDS_MAX = 3
+
+-- `settings`: 'places', 'tries', 'pass-ms'. `is_idle(place)`: whether nobody stands in it.
+local function new(settings, is_idle)
+  return setmetatable({
+    settings = settings,
+    is_idle = is_idle,
+    open = {}, -- by key: the herd that who comes now joins
+    by_id = {},
+    at = {}, -- by place
+    fillers = {}, -- by token: the herd of a request that goes on for all
+    kept = {}, -- herds without a place in which somebody may still be
+    passes = {}, -- by key: until when its responses are for nobody else
+    passes_count = 0,
+    last_id = 0,
+    last_place = 0,
+  }, herds)
+end
+
+local function close(self, herd)
+  if self.open[herd.key] == herd then self.open[herd.key] = nil end
+end
+
+local function drop(self, herd)
+  close(self, herd)
+  self.by_id[herd.id] = nil
+  for token in pairs(herd.fillers) do
+    if self.fillers[token] == herd then self.fillers[token] = nil end
+  end
+end
+
+-- The place is for another herd from now on.
+local function leave(self, herd, now)
+  self.at[herd.place] = nil
+  close(self, herd)
+  if herd.joined == herd.turned and not next(herd.fillers) then return drop(self, herd) end
+  herd.left_ms = now
+  self.kept[#self.kept + 1] = herd
+end
+
+-- Nobody is in it, and nothing has become of it.
+local function is_lost(self, herd, now)
+  return now - herd.changed_ms > LOST_MS and self.is_idle(herd.place)
+end
+
+local function free_place(self, now)
+  for _ = 1, self.settings['places'] do
+    self.last_place = (self.last_place + 1) % self.settings['places']
+    local old = self.at[self.last_place]
+    if not old or is_lost(self, old, now) or (old.outcome and self.is_idle(self.last_place)) then
+      if old then leave(self, old, now) end
+      return self.last_place
+    end
+  end
+end
+
+-- Whether who comes now finds his page there: it is being written, or was just now.
+local function is_fresh(self, herd, now)
+  if not self.is_idle(herd.place) then return true end
+  if now - herd.changed_ms > 2 * GRACE_MS then return false end
+  herd.idle_ms = herd.idle_ms or now
+  return now - herd.idle_ms <= GRACE_MS
+end
+
+function herds:note_pass(key, now)
+  if self.passes_count >= PASSES_MAX then self.passes, self.passes_count = {}, 0 end
+  if not self.passes[key] then self.passes_count = self.passes_count + 1 end
+  self.passes[key] = now + self.settings['pass-ms']
+end
+
+function herds:is_pass(key, now)
+  local until_ms = self.passes[key]
+  return until_ms ~= nil and now < until_ms
+end
+
+local function found(self, key, token, is_again, told, now)
+  local own = is_again and self.fillers[token]
+  if own then
+    -- It has died with a worker, and stands behind all others now.
+    if own.fillers[token] then self:failed(own, 502, 'worker-died', true, now) end
+    self.fillers[token], own.fillers[token] = nil, nil
+    return own
+  end
+  local herd = self.open[key]
+  if not herd then return nil end
+  if not herd.outcome then return not is_lost(self, herd, now) and herd or nil end
+  -- Only a page is still for those who come: and not for whom this very page was none.
+  return herd.outcome == 'filled' and herd.id ~= told and is_fresh(self, herd, now) and herd or nil
+end
+
+-- Nobody has answered this one.
+function herds:unanswered(herd, token, now)
+  -- Counted: it may come back.
+  if herd.fillers[token] then herd.fillers[token] = false end
+  self:failed(herd, 502, 'worker-died', true, now)
+end
+
+-- The herd of a request: one that is there, or a new one. The second value says what is known without one: 'pass' (it
+-- is not for others). Neither: there is no place. `round`: how often it has looked for its page before in vain, the
+-- last time because herd `told` had it.
+function herds:join(key, token, is_again, round, told, now)
+  if round >= ROUNDS_MAX then self:note_pass(key, now) end
+  if self:is_pass(key, now) then return nil, 'pass' end
+  local herd = found(self, key, token, is_again, told, now)
+  if not herd then
+    local old = self.open[key]
+    if old then close(self, old) end
+    local place = free_place(self, now)
+    if not place then return nil end
+    self.last_id = self.last_id + 1
+    herd = {
+      id = self.last_id, key = key, place = place, joined = 0, turned = 0, failures = 0, fillers = {}, changed_ms = now,
+    }
+    self.open[key], self.by_id[herd.id], self.at[place] = herd, herd, herd
+  end
+  herd.joined = herd.joined + 1
+  return herd
+end
+
+-- It is the turn of a request: the herd, and whether the request is to go on for all.
+function herds:turn(id, token, now)
+  local herd = self.by_id[id]
+  if not herd then return nil, true end
+  herd.turned = herd.turned + 1
+  if herd.outcome then return herd, false end
+  herd.changed_ms = now
+  herd.fillers[token], self.fillers[token] = true, herd
+  return herd, true
+end
+
+local function settle(self, herd, outcome, now)
+  herd.outcome, herd.changed_ms = outcome, now
+  if outcome ~= 'filled' then close(self, herd) end
+end
+
+-- What the request has come back with.
+function herds:answered(herd, token)
+  herd.fillers[token] = nil
+  if self.fillers[token] == herd then self.fillers[token] = nil end
+end
+
+function herds:filled(herd, now) settle(self, herd, 'filled', now) end
+
+-- The page is for nobody else, and none of this key is for some time.
+function herds:pass(herd, now)
+  self:note_pass(herd.key, now)
+  settle(self, herd, 'pass', now)
+end
+
+-- A render has failed. `died`: nobody has answered.
+function herds:failed(herd, status, reason, died, now)
+  if herd.outcome then return end
+  herd.failures = herd.failures + 1
+  herd.died = died
+  herd.changed_ms = now
+  if herd.failures < self.settings['tries'] then return end
+  herd.status, herd.reason = status, reason
+  settle(self, herd, 'failed', now)
+end
+
+-- From time to time: forgets what nobody will ask for.
+function herds:sweep(now)
+  for key, until_ms in pairs(self.passes) do
+    if now >= until_ms then
+      self.passes[key] = nil
+      self.passes_count = self.passes_count - 1
+    end
+  end
+  local kept = {}
+  for _, herd in ipairs(self.kept) do
+    if now - herd.left_ms < KEEP_MS then kept[#kept + 1] = herd else drop(self, herd) end
+  end
+  self.kept = kept
+end
+
+return new

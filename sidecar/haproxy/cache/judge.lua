@@ -1,0 +1,86 @@
+-- Whether and for how long a response may be given to others (RFC 9111), for a shared cache. Computes only. What is
+-- said here nginx does: it decides nothing by itself, so the two cannot differ.
+local fields = require('cache.fields')
+
+-- Understood, and without anything that is for one request only.
+local KEPT = {}
+for _, status in ipairs({ 200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 403, 404, 405, 410, 414, 451 }) do KEPT[status] = true end
+
+-- nginx has no room for more names.
+local VARY_BYTES_MAX = 128
+
+-- Age of the response when it came: the greater of what it says and what its date says; nil if it says nonsense.
+local function age_of(headers, date_s, now_s)
+  local lines = headers('age')
+  local said = #lines == 0 and 0 or #lines == 1 and lines[1]:match('^%d+$') and fields.seconds(lines[1])
+  return said and math.max(said, date_s and now_s - date_s or 0)
+end
+
+local function lifetime_of(control, headers, date_s, now_s)
+  for _, name in ipairs({ 's-maxage', 'max-age' }) do
+    local value = control[name]
+    if value ~= nil then return fields.seconds(value ~= true and value or nil) or 0 end
+  end
+  local expires = headers('expires')
+  if #expires == 0 then return nil end
+  local until_s = #expires == 1 and fields.date(expires[1])
+  return until_s and until_s - (date_s or now_s) or 0
+end
+
+local function is_refused(status, control, headers, settings)
+  if not KEPT[status] then return 'status' end
+  if #headers('set-cookie') > 0 then return 'set-cookie' end
+  local vary_bytes = 0
+  for _, word in ipairs(fields.words(headers('vary'))) do
+    if word == '*' then return 'vary' end
+    if word ~= 'accept-encoding' then vary_bytes = vary_bytes + #word + 2 end
+  end
+  if vary_bytes > VARY_BYTES_MAX then return 'vary' end
+  local length = tonumber(headers('content-length')[1] or '')
+  if length and length > settings['kept-bytes'] then return 'too-large' end
+  -- What comes from nginx' cache it would compress all the same.
+  if settings['transforms'] == 1 and control['no-transform'] ~= nil then return 'no-transform' end
+  if #headers('content-range') > 0 then return 'range' end
+end
+
+local function is_forbidden(status, control)
+  if control['private'] ~= nil then return 'private' end
+  if control['no-cache'] ~= nil then return 'no-cache' end
+  if control['no-store'] ~= nil and not (control['must-understand'] ~= nil and KEPT[status]) then return 'no-store' end
+end
+
+local function window(control, name, default_s, is_chosen)
+  if is_chosen then return default_s end
+  if control['must-revalidate'] ~= nil or control['proxy-revalidate'] ~= nil then return 0 end
+  local said = control[name]
+  if said ~= nil and said ~= true then return fields.seconds(said) or 0 end
+  -- s-maxage alone is no leave (RFC 9111, 5.2.2.10); with a bare stale-while-revalidate, as Next.js says it, it is.
+  if said == nil and control['s-maxage'] ~= nil and control['stale-while-revalidate'] == nil then return 0 end
+  return default_s
+end
+
+-- `headers(name)` gives the lines of a header. `ttl_s`: what the user has chosen for the path, or nil. Gives nil and a
+-- reason, or: until when it is fresh, how old it is, and how long after that it may be given out while it is rendered
+-- anew, and where that fails.
+return function(status, headers, ttl_s, settings, now_s)
+  local control = fields.directives(headers('cache-control'))
+  local why = is_refused(status, control, headers, settings)
+  if not why and not ttl_s then why = is_forbidden(status, control) end
+  if why then return nil, why end
+  local date_s = fields.date(headers('date')[1])
+  local age_s = age_of(headers, date_s, now_s)
+  if not age_s and not ttl_s then return nil, 'age' end
+  local left_s = ttl_s
+  if not ttl_s then
+    local lifetime_s = lifetime_of(control, headers, date_s, now_s)
+    if not lifetime_s then return nil, 'no-lifetime' end
+    left_s = lifetime_s - age_s
+  end
+  if left_s <= 0 then return nil, 'stale' end
+  return {
+    until_s = now_s + math.tointeger(left_s),
+    age_s = age_s or 0,
+    revalidate_s = window(control, 'stale-while-revalidate', settings['stale-while-revalidate-s'], ttl_s ~= nil),
+    error_s = window(control, 'stale-if-error', settings['stale-if-error-s'], ttl_s ~= nil),
+  }
+end

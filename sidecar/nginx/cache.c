@@ -1,0 +1,280 @@
+/*
+ * What nginx' cache lacks: how long a page may be given out after its end, as HAProxy says it; its age; and an end to
+ * what is kept of a response without a length (docs/adr/0035-the-burst-cache.md).
+ */
+#include "corelane.h"
+
+static ngx_str_t stale = ngx_string("X-Corelane-Stale");
+static ngx_str_t age = ngx_string("Age");
+
+static ngx_table_elt_t *find_header(ngx_http_upstream_t *u, ngx_str_t *name) {
+  ngx_list_part_t *part = &u->headers_in.headers.part;
+  ngx_table_elt_t *header;
+  ngx_uint_t i;
+
+  for (; part != NULL; part = part->next) {
+    header = part->elts;
+    for (i = 0; i < part->nelts; i++) {
+      if (header[i].key.len == name->len && ngx_strncasecmp(header[i].key.data, name->data, name->len) == 0) {
+        return &header[i];
+      }
+    }
+  }
+  return NULL;
+}
+
+static time_t seconds(u_char *begin, u_char *end) {
+  ngx_int_t value = ngx_atoi(begin, end - begin);
+
+  return value == NGX_ERROR ? 0 : value;
+}
+
+/* "X-Corelane-Stale: 10 300": while it is rendered anew, and where that fails. */
+static void set_windows(ngx_http_cache_t *cache, ngx_str_t *text) {
+  u_char *end = text->data + text->len;
+  u_char *blank = ngx_strlchr(text->data, end, ' ');
+
+  if (blank != NULL) {
+    cache->updating_sec = seconds(text->data, blank);
+    cache->error_sec = seconds(blank + 1, end);
+  }
+}
+
+static ngx_uint_t has_failed(ngx_uint_t status) {
+  return status >= NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+ngx_int_t corelane_judge_stale(ngx_http_request_t *r) {
+  ngx_http_upstream_t *u = r->upstream;
+  ngx_table_elt_t *header;
+
+  if (r->cache == NULL || r->cached) {
+    return NGX_OK;
+  }
+  /* nginx would look at proxy_cache_use_stale, which knows no end. */
+  if (has_failed(u->headers_in.status_n) && u->cache_status == NGX_HTTP_CACHE_EXPIRED && r->cache->stale_error) {
+    return NGX_DECLINED;
+  }
+  header = find_header(u, &stale);
+  if (header != NULL) {
+    set_windows(r->cache, &header->value);
+  }
+  return NGX_OK;
+}
+
+void corelane_bound_kept(ngx_http_request_t *r) {
+  corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
+  ngx_http_upstream_t *u = r->upstream;
+  ngx_event_pipe_t *p = u->pipe;
+
+  if (u->cacheable && r->cache != NULL && p->temp_file->offset > (off_t) conf->kept_max) {
+    u->cacheable = 0;
+    p->cacheable = 0;
+    /* No more of it to disk, either: its file is nobody's any more. */
+    p->max_temp_file_size = p->temp_file->offset;
+    ngx_http_file_cache_free(r->cache, p->temp_file);
+  }
+}
+
+static ngx_int_t found(ngx_http_variable_value_t *value, u_char *data, size_t length) {
+  value->valid = 1;
+  value->no_cacheable = 0;
+  value->not_found = 0;
+  value->data = data;
+  value->len = length;
+  return NGX_OK;
+}
+
+static ngx_int_t not_found(ngx_http_variable_value_t *value) {
+  value->not_found = 1;
+  return NGX_OK;
+}
+
+/* $corelane_cache_age: of a page, since it was rendered; of any other response what it says. */
+static ngx_int_t cache_age(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
+  ngx_table_elt_t *said = r->upstream == NULL ? NULL : find_header(r->upstream, &age);
+  time_t total = said == NULL ? 0 : seconds(said->value.data, said->value.data + said->value.len);
+  u_char *text;
+
+  if (r->cache == NULL || !r->cached) {
+    return said == NULL ? not_found(value) : found(value, said->value.data, said->value.len);
+  }
+  total += ngx_max(ngx_time() - r->cache->date, 0);
+  text = ngx_pnalloc(r->pool, NGX_TIME_T_LEN);
+  return text == NULL ? NGX_ERROR : found(value, text, ngx_sprintf(text, "%T", total) - text);
+}
+
+/* $corelane_cache_key: nginx' name for the page; with what Vary says if it has one of its kind. */
+static ngx_int_t cache_key(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
+  u_char *text;
+
+  if (r->cache == NULL) {
+    return not_found(value);
+  }
+  text = ngx_pnalloc(r->pool, 2 * NGX_HTTP_CACHE_KEY_LEN);
+  if (text == NULL) {
+    return NGX_ERROR;
+  }
+  ngx_hex_dump(text, r->cache->key, NGX_HTTP_CACHE_KEY_LEN);
+  return found(value, text, 2 * NGX_HTTP_CACHE_KEY_LEN);
+}
+
+/* $corelane_cache_has_stale: 1 if there is a page that may be given out where a render fails. */
+static ngx_int_t cache_has_stale(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
+  return r->cache == NULL || !r->cache->stale_error ? not_found(value) : found(value, (u_char *) "1", 1);
+}
+
+/*
+ * Pages that are there no more. Each path has a number in a table, perhaps together with others, and it is part of the
+ * key: with another number there is another page. So a page that is just being rendered goes, too.
+ */
+#define EPOCHS 16384
+
+static struct {
+  time_t begin;
+  /* Of all pages. */
+  uint32_t all;
+  uint32_t paths[EPOCHS];
+} epochs;
+
+static uint32_t *epoch_of(u_char *path, size_t length) {
+  return &epochs.paths[ngx_murmur_hash2(path, length) % EPOCHS];
+}
+
+/* $corelane_cache_epoch. The pages of an nginx that has ended are of none. */
+static ngx_int_t cache_epoch(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
+  u_char *text = ngx_pnalloc(r->pool, NGX_TIME_T_LEN + 2 * (NGX_INT32_LEN + 1));
+
+  if (epochs.begin == 0) {
+    epochs.begin = ngx_time();
+  }
+  return text == NULL ? NGX_ERROR
+                      : found(value, text, ngx_sprintf(text, "%T.%uD.%uD", epochs.begin, epochs.all, *epoch_of(r->uri.data, r->uri.len)) - text);
+}
+
+static ngx_str_t purge_prefix = ngx_string("/purge");
+
+/* $corelane_cache_purge: reading it takes away all pages, or those of a path: /purge/shop/1 */
+static ngx_int_t cache_purge(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
+  static u_char all[] = "all\n", path[] = "path\n";
+
+  if (r->uri.len > purge_prefix.len) {
+    ++*epoch_of(r->uri.data + purge_prefix.len, r->uri.len - purge_prefix.len);
+    return found(value, path, sizeof(path) - 1);
+  }
+  epochs.all++;
+  return found(value, all, sizeof(all) - 1);
+}
+
+/* Of a header with a URL, if it is of this host: its path. */
+static void purge_named(ngx_http_request_t *r, ngx_str_t *name) {
+  ngx_table_elt_t *header = find_header(r->upstream, name);
+  u_char *pos, *end, *to, *path, *host;
+
+  if (header == NULL) {
+    return;
+  }
+  pos = header->value.data;
+  end = pos + header->value.len;
+  host = ngx_strnstr(pos, "://", end - pos);
+  if (host != NULL) {
+    host += 3;
+    pos = ngx_strlchr(host, end, '/');
+    /* With its port, or without. */
+    if (pos == NULL || (size_t) (pos - host) < r->headers_in.server.len
+        || ngx_strncasecmp(host, r->headers_in.server.data, r->headers_in.server.len) != 0) {
+      return;
+    }
+  }
+  for (to = pos; to < end && *to != '?' && *to != '#'; to++) /* void */;
+  path = ngx_pnalloc(r->pool, to - pos + 1);
+  if (path == NULL || to == pos || *pos != '/') {
+    return;
+  }
+  host = path;
+  end = to;
+  ngx_unescape_uri(&host, &pos, end - pos, NGX_UNESCAPE_URI);
+  ++*epoch_of(path, host - path);
+}
+
+/* What was changed is no more what it was (RFC 9111, 4.4). */
+void corelane_note_change(ngx_http_request_t *r) {
+  static ngx_str_t named[] = {ngx_string("Location"), ngx_string("Content-Location")};
+  corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
+  ngx_uint_t status = r->upstream->headers_in.status_n;
+
+  if (conf->kept_max == 0 || r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD | NGX_HTTP_OPTIONS | NGX_HTTP_TRACE)
+      || status < NGX_HTTP_OK || status >= NGX_HTTP_BAD_REQUEST) {
+    return;
+  }
+  ++*epoch_of(r->uri.data, r->uri.len);
+  purge_named(r, &named[0]);
+  purge_named(r, &named[1]);
+}
+
+/* Of two conditions If-None-Match counts (RFC 9110, 13.2.2); nginx would want both to hold. */
+ngx_int_t corelane_order_conditions(ngx_http_request_t *r) {
+  if (r->headers_in.if_none_match != NULL) {
+    r->headers_in.if_modified_since = NULL;
+  }
+  return NGX_DECLINED;
+}
+
+/* Requests by what the cache had to do with them, which nginx.conf says ($corelane_cache_result). */
+static struct {
+  ngx_str_t name;
+  uint64_t count;
+} results[] = {
+    {ngx_string("hit"), 0},  {ngx_string("waited"), 0}, {ngx_string("stale"), 0},  {ngx_string("miss"), 0},
+    {ngx_string("expired"), 0}, {ngx_string("pass"), 0},   {ngx_string("bypass"), 0},
+};
+#define RESULTS (sizeof(results) / sizeof(results[0]))
+
+ngx_int_t corelane_count_result(ngx_http_request_t *r) {
+  static ngx_str_t name = ngx_string("corelane_cache_result");
+  corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
+  ngx_http_variable_value_t *value;
+  ngx_uint_t i;
+
+  if (conf->kept_max == 0 || r != r->main || r->upstream == NULL) {
+    return NGX_OK;
+  }
+  value = ngx_http_get_variable(r, &name, ngx_hash_key(name.data, name.len));
+  for (i = 0; value != NULL && !value->not_found && i < RESULTS; i++) {
+    if (value->len == results[i].name.len && ngx_memcmp(value->data, results[i].name.data, value->len) == 0) {
+      results[i].count++;
+    }
+  }
+  return NGX_OK;
+}
+
+/* $corelane_cache_metrics: for Prometheus. */
+static ngx_int_t cache_metrics(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
+  static char head[] =
+      "# HELP corelane_cache_requests_total Requests by what the cache had to do with them.\n"
+      "# TYPE corelane_cache_requests_total counter\n";
+  u_char *text = ngx_pnalloc(r->pool, sizeof(head) + RESULTS * (64 + NGX_INT64_LEN));
+  u_char *to;
+  ngx_uint_t i;
+
+  if (text == NULL) {
+    return NGX_ERROR;
+  }
+  to = ngx_cpymem(text, head, sizeof(head) - 1);
+  for (i = 0; i < RESULTS; i++) {
+    to = ngx_sprintf(to, "corelane_cache_requests_total{result=\"%V\"} %uL\n", &results[i].name, results[i].count);
+  }
+  return found(value, text, to - text);
+}
+
+ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf) {
+  return corelane_add_variable(cf, "corelane_cache_age", cache_age) != NGX_OK
+                 || corelane_add_variable(cf, "corelane_cache_key", cache_key) != NGX_OK
+                 || corelane_add_variable(cf, "corelane_cache_has_stale", cache_has_stale) != NGX_OK
+                 || corelane_add_variable(cf, "corelane_cache_epoch", cache_epoch) != NGX_OK
+                 || corelane_add_variable(cf, "corelane_cache_purge", cache_purge) != NGX_OK
+                 || corelane_add_variable(cf, "corelane_cache_metrics", cache_metrics) != NGX_OK
+                 || corelane_add_variable(cf, "corelane_cache_uri", corelane_cache_uri) != NGX_OK
+             ? NGX_ERROR
+             : NGX_OK;
+}

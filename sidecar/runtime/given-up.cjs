@@ -1,0 +1,30 @@
+/** Responses whose connection has gone, while the program goes on with them. */
+'use strict';
+
+/** As they are before a test or a library replaces them. */
+const { setTimeout, clearTimeout } = globalThis;
+
+/**
+ * Calls `ended` once: when the program ends the response, or after so long.
+ */
+function untilEnded(response, msMax, ended) {
+  let isDone = false;
+  const done = () => {
+    if (isDone) return;
+    isDone = true;
+    clearTimeout(timer);
+    // A library may have wrapped it since (compression, sessions).
+    if (response.end === ending) response.end = originalEnd;
+    ended();
+  };
+  const timer = setTimeout(done, msMax);
+  timer.unref();
+  const originalEnd = response.end;
+  const ending = (...args) => {
+    done();
+    return originalEnd.apply(response, args);
+  };
+  response.end = ending;
+}
+
+module.exports = { untilEnded };

@@ -1,0 +1,131 @@
+/** One render for all who ask for a page at the same time: also where it fails, is personal, or somebody leaves. */
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { herd, page, renders, seconds, statusOf, waiters } from './cache.ts';
+
+let pod: Pod;
+beforeAll(async () => {
+  const sidecar = { nginx: { memoryLimit: '2Gi' }, haproxy: { memoryLimit: '1Gi' } };
+  // No more may wait for a worker than this: those who wait for a page are not among them.
+  const queue = { maxLength: 8, timeout: '20s' };
+  pod = await Pod.start({ workersPerPod: 2, queue, sidecar, cache: { enabled: true } });
+});
+afterAll(() => pod?.stop());
+
+const statuses = (answers: Answer[]) => [...new Set(answers.map(({ status }) => status))].toSorted();
+
+test('1,000 requests at once are one render', async () => {
+  const path = page('many', 'max-age=600', '&hold=1');
+  const answers = await herd(pod, path, 1000);
+  pod.release('many');
+  expect(statuses(await Promise.all(answers))).toEqual([200]);
+  expect(renders(pod, 'many')).toBe(1);
+});
+
+test('at the end of a page, too', async () => {
+  const path = page('expiry', 'max-age=2', '&hold=1');
+  const first = pod.get(path);
+  await pod.begun('expiry');
+  pod.release('expiry');
+  await first;
+  await seconds(3.2);
+  await docker('exec', pod.workers[0] as string, 'rm', '-f', '/events/lines.expiry');
+  const answers = await herd(pod, path, 50);
+  await until('one of them is rendered', () => renders(pod, 'expiry') === 2);
+  pod.release('expiry');
+  expect(statuses(await Promise.all(answers))).toEqual([200]);
+  expect(renders(pod, 'expiry')).toBe(2);
+});
+
+test('herds of several pages do not wait for each other', async () => {
+  const held = await herd(pod, page('slow', 'max-age=600', '&hold=1'), 10);
+  const quick = await Promise.all(Array.from({ length: 10 }, () => pod.get(page('quick'))));
+  expect([statuses(quick), renders(pod, 'quick')]).toEqual([[200], 1]);
+  pod.release('slow');
+  expect(statuses(await Promise.all(held))).toEqual([200]);
+  expect(renders(pod, 'slow')).toBe(1);
+});
+
+test('a herd whose renders fail is over after two', async () => {
+  const path = page('fails', 'max-age=600', '&hold=1&status=500');
+  const answers = await herd(pod, path, 40);
+  pod.release('fails');
+  const all = await Promise.all(answers);
+  expect(renders(pod, 'fails')).toBe(2);
+  expect(all.filter(({ status }) => status === 500)).toHaveLength(2);
+  const told = all.filter(({ status }) => status !== 500);
+  expect(told.map(({ headers }) => headers['x-corelane-error'])).toEqual(Array(38).fill('render-failed'));
+  expect([statuses(told), told[0]?.headers['retry-after']]).toEqual([[503], '1']);
+});
+
+test('a herd whose page kills workers costs two of them', async () => {
+  const path = page('kills', 'max-age=600', '&hold=1&die=1');
+  const answers = await herd(pod, path, 40);
+  pod.release('kills');
+  const all = await Promise.all(answers);
+  expect(statuses(all)).toEqual([502]);
+  expect(new Set(all.map(({ headers }) => headers['x-corelane-error']))).toEqual(new Set(['worker-died']));
+  expect(renders(pod, 'kills')).toBe(2);
+});
+
+test('a worker that dies with the page of a herd loses nobody his page', async () => {
+  const path = page('dies-once', 'max-age=600', '&hold=1&die=once');
+  const answers = await herd(pod, path, 40);
+  pod.release('dies-once');
+  expect(statuses(await Promise.all(answers))).toEqual([200]);
+  expect(renders(pod, 'dies-once')).toBe(2);
+});
+
+test('a client that leaves takes no page from the others', async () => {
+  const path = page('leaves', 'max-age=600', '&hold=1');
+  const leaving = new AbortController();
+  const first = pod.get(path, { signal: leaving.signal }).catch(() => 'gone');
+  await pod.begun('leaves');
+  const others = Array.from({ length: 10 }, () => pod.get(path));
+  await waiters(pod, 10);
+  leaving.abort();
+  expect(await first).toBe('gone');
+  pod.release('leaves');
+  expect(statuses(await Promise.all(others))).toEqual([200]);
+  expect(renders(pod, 'leaves')).toBe(1);
+});
+
+test('a page that is for nobody else is rendered for each, and later herds go to the workers at once', async () => {
+  const path = page('own', 'private', '&hold=1');
+  const answers = await herd(pod, path, 6);
+  pod.release('own');
+  expect(statuses(await Promise.all(answers))).toEqual([200]);
+  expect(renders(pod, 'own')).toBe(6);
+  await docker('exec', pod.workers[0] as string, 'rm', '-f', '/events/lines.own');
+  const later = Array.from({ length: 2 }, () => pod.get(path));
+  await until('both workers have one', () => renders(pod, 'own') === 8);
+  pod.release('own');
+  expect(statuses(await Promise.all(later))).toEqual([200]);
+});
+
+test('a herd of several variants gets its own each', async () => {
+  const path = page('variants', 'max-age=600', '&hold=1&header=Vary:Accept-Language');
+  const languages = Array.from({ length: 24 }, (_unused, n) => ['de', 'fr', 'it'][n % 3] as string);
+  const answers = languages.map((language) => pod.get(path, { headers: { 'accept-language': language } }));
+  await waiters(pod, 23);
+  pod.release('variants');
+  const got = (await Promise.all(answers)).map(({ body }) => JSON.parse(body).headers['accept-language']);
+  expect(got).toEqual(languages);
+  // Who looks for his variant just before nginx has stored it may have it rendered once more.
+  expect(renders(pod, 'variants')).toBeLessThanOrEqual(6);
+});
+
+test('while no worker is up a page of before is given out', async () => {
+  const path = page('no-worker', 'max-age=1');
+  const gone = await Pod.start({ workersPerPod: 1, queue: { timeout: '30s' }, cache: { enabled: true } });
+  try {
+    await gone.get(path);
+    await seconds(2.2);
+    await docker('kill', ...gone.workers);
+    await until('no worker is up', async () => !(await gone.isUp(0)));
+    const answer = await gone.get(path);
+    expect([answer.status, statusOf(answer)]).toEqual([200, 'Corelane; hit']);
+  } finally {
+    await gone.stop();
+  }
+});

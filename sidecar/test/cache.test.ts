@@ -1,0 +1,285 @@
+/** Pages that are kept: who gets which, and what is in them. */
+import http from 'node:http';
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { CACHE_MOUNT_PATH, PORTS } from '../../operator/src/api/names.ts';
+import { ask, page, renders, seconds, statusOf } from './cache.ts';
+import { inSteps, openStream, STREAMS } from './stream.ts';
+
+const MISS = 'Corelane; fwd=uri-miss';
+const HIT = 'Corelane; hit';
+
+let pod: Pod;
+let streams: Pod;
+beforeAll(async () => {
+  const key = { headers: ['X-Market'], cookies: ['lang'], query: { mode: 'Except' as const, names: ['utm_source'] } };
+  const bypass = { cookies: ['session'], headers: ['X-Preview'], paths: ['/account'] };
+  const ttl = [
+    { pathPrefix: '/chosen', value: '60s' },
+    { pathPrefix: '/chosen/not', value: '0s' },
+  ];
+  [pod, streams] = await Promise.all([
+    Pod.start({ workersPerPod: 2, cache: { enabled: true, key, bypass, ttl } }),
+    Pod.start({ workersPerPod: 2, cache: { enabled: true, maxSize: '8Mi' } }, STREAMS),
+  ]);
+});
+afterAll(() => Promise.all([pod?.stop(), streams?.stop()]));
+
+const seen = ({ body }: Answer) => JSON.parse(body).headers as Record<string, string>;
+
+test('a page is rendered once, and says how old it is', async () => {
+  const first = await pod.get(page('once'));
+  expect([first.status, statusOf(first), first.headers.age]).toEqual([200, MISS, undefined]);
+  const second = await pod.get(page('once'));
+  expect([second.status, statusOf(second), second.body]).toEqual([200, HIT, first.body]);
+  expect(Number(second.headers.age)).toBeGreaterThanOrEqual(0);
+  expect(second.headers.date).toBe(first.headers.date);
+  expect(second.headers['cache-control']).toBe('max-age=60');
+  expect(second.headers['server-timing']).toBeUndefined();
+  expect(renders(pod, 'once')).toBe(1);
+  const log = await until('the log has both', async () => {
+    const lines = (await pod.accessLog()).filter(({ uri }) => String(uri).includes('id=once'));
+    return lines.length === 2 ? lines : undefined;
+  });
+  expect(log.map(({ cache, worker, renderMs }) => [cache, worker !== '', renderMs !== null])).toEqual([
+    ['miss', true, true],
+    ['hit', false, false],
+  ]);
+});
+
+test('HEAD gets the head of a page, and fills the cache', async () => {
+  const head = await pod.get(page('head'), { method: 'HEAD' });
+  expect([head.status, head.body]).toEqual([200, '']);
+  expect(statusOf(await pod.get(page('head')))).toBe(HIT);
+  expect(renders(pod, 'head')).toBe(1);
+});
+
+test.each(['private', 'no-store', 'no-cache', 'max-age=0', 'max-age=60, private'])(
+  '%s is not kept',
+  async (control) => {
+    const id = `not-${control.replace(/[^a-z0-9]/g, '')}`;
+    for (const _ of [1, 2]) expect((await pod.get(page(id, control))).status).toBe(200);
+    expect(renders(pod, id)).toBe(2);
+  },
+);
+
+test.each(['Set-Cookie:a=b', 'Vary:*', 'Vary:a, *'])('%s is not kept', async (header) => {
+  const id = `not-${header.replace(/[^a-zA-Z0-9]/g, '')}`;
+  for (const _ of [1, 2]) await pod.get(page(id, 'max-age=60', `&header=${encodeURIComponent(header)}`));
+  expect(renders(pod, id)).toBe(2);
+});
+
+test('what a user has chosen for a path goes before what the application says', async () => {
+  const at = (path: string, id: string) => `${path}${page(id, 'private, no-store')}`;
+  for (const _ of [1, 2]) await pod.get(at('/chosen/a', 'chosen'));
+  for (const _ of [1, 2]) await pod.get(at('/chosen/not/a', 'chosen-not'));
+  expect([renders(pod, 'chosen'), renders(pod, 'chosen-not')]).toEqual([1, 2]);
+});
+
+test('what is not in the key does not get to the worker', async () => {
+  const evil = {
+    cookie: 'session2=1; lang=de; a=b',
+    'x-forwarded-for': '192.0.2.66',
+    'x-real-ip': '192.0.2.66',
+    forwarded: 'host=evil',
+    referer: 'http://evil/',
+    'x-middleware-subrequest': 'evil',
+    'x-invoke-path': '/evil',
+    'x-nextjs-data': '1',
+    'x-now-route-matches': 'evil',
+    'x-original-url': '/evil',
+    'x-rewrite-url': '/evil',
+    'x-http-method-override': 'DELETE',
+    'x-forwarded-prefix': '/evil',
+    'x-forwarded-port': '666',
+    'x-host': 'evil',
+    'x-anything': 'evil',
+    'x-corelane-herd': '1',
+    'x-corelane-round': '1111',
+    'x-corelane-key': 'evil',
+    'x-corelane-ttl': '9',
+    'cf-connecting-ip': '192.0.2.66',
+    'true-client-ip': '192.0.2.66',
+    'proxy-authorization': 'evil',
+    'accept-encoding': 'evil',
+  };
+  const got = seen(await pod.get(page('evil'), { headers: evil }));
+  expect(JSON.stringify(got)).not.toMatch(/evil|192\.0\.2\.66|666|session2/);
+  expect(got.cookie).toBe('lang=de');
+  expect(got['x-forwarded-for']).toBe('127.0.0.1');
+});
+
+test('what a worker sees of who asks is in the key', async () => {
+  const variants: Record<string, string>[] = [
+    {},
+    { 'x-forwarded-host': 'other' },
+    { 'x-forwarded-proto': 'https' },
+    { host: 'other' },
+  ];
+  const more: Record<string, string>[] = [
+    { cookie: 'lang=fr' },
+    { cookie: 'x=1; lang=de' },
+    { 'x-market': 'ch' },
+    { 'accept-encoding': 'gzip' },
+  ];
+  for (const headers of [...variants, ...more]) {
+    const answer = await pod.get(page('keyed'), { headers });
+    expect([headers, statusOf(answer)]).toEqual([headers, MISS]);
+  }
+  const same: Record<string, string>[] = [
+    { cookie: 'lang=de' },
+    { 'x-market': 'ch', cookie: 'y=2' },
+    { host: 'OTHER' },
+  ];
+  for (const headers of same)
+    expect([headers, statusOf(await pod.get(page('keyed'), { headers }))]).toEqual([headers, HIT]);
+});
+
+test('parameters that do not count do not get to the worker', async () => {
+  await pod.get(`${page('query')}&utm_source=a`);
+  expect(statusOf(await pod.get(`${page('query')}&utm_source=b`))).toBe(HIT);
+  expect(statusOf(await pod.get(`/?utm_source=c&${page('query').slice(2)}`))).toBe(HIT);
+  // Written in another way it is another one.
+  expect(statusOf(await pod.get(`${page('query')}&utm%5Fsource=b`))).toBe(MISS);
+});
+
+test('variants by Vary', async () => {
+  const path = page('vary', 'max-age=60', '&header=Vary:X-Market-2,%20Accept-Encoding,%20Accept-Language');
+  for (const language of ['de', 'fr', 'de', 'fr']) {
+    const answer = await pod.get(path, { headers: { 'accept-language': language } });
+    expect(seen(answer)['accept-language']).toBe(language);
+    expect(String(answer.headers.vary).toLowerCase()).toMatch(/accept-language.*accept-encoding/);
+  }
+  expect(renders(pod, 'vary')).toBe(2);
+});
+
+test.each([
+  ['Authorization', { authorization: 'Bearer x' }],
+  ['no-cache', { 'cache-control': 'no-cache' }],
+  ['no-store', { 'cache-control': 'max-age=0, no-store' }],
+  ['Pragma', { pragma: 'no-cache' }],
+  ['a cookie', { cookie: 'a=b; session=1' }],
+  ['a header', { 'x-preview': '1' }],
+])('%s: rendered for itself, with all that it has', async (name, headers) => {
+  const id = `bypass-${name.replace(/[^a-zA-Z]/g, '')}`;
+  await pod.get(page(id));
+  const answer = await pod.get(page(id), { headers: { ...headers, 'x-other': 'own' } });
+  expect([statusOf(answer), seen(answer)['x-other']]).toEqual([undefined, 'own']);
+  expect(seen(answer)).toMatchObject(headers);
+  expect(renders(pod, id)).toBe(2);
+  expect(statusOf(await pod.get(page(id)))).toBe(HIT);
+});
+
+test('a page that turns out to be personal is rendered with what makes it so', async () => {
+  const headers = { cookie: 'user=1', 'x-forwarded-for': '192.0.2.7' };
+  const answer = await pod.get(page('personal', 'private'), { headers });
+  expect(seen(answer).cookie).toBe('user=1');
+  expect(renders(pod, 'personal')).toBe(2);
+  expect(seen(await pod.get(page('personal', 'private'), { headers })).cookie).toBe('user=1');
+  expect(renders(pod, 'personal')).toBe(3);
+});
+
+test('a page that was changed is rendered anew', async () => {
+  await pod.get(page('changed'));
+  expect((await pod.get(page('changed', 'max-age=60', '&x=1'), { method: 'POST' })).status).toBe(200);
+  expect(statusOf(await pod.get(page('changed')))).toBe(MISS);
+});
+
+test('conditions are answered of what is kept', async () => {
+  const path = page('etag', 'max-age=60', '&header=ETag:%22a%22');
+  await pod.get(path);
+  expect((await pod.get(path, { headers: { 'if-none-match': '"a"' } })).status).toBe(304);
+  const both = { 'if-none-match': '"a"', 'if-modified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' };
+  expect((await pod.get(path, { headers: both })).status).toBe(304);
+  expect((await pod.get(path, { headers: { 'if-none-match': '"b"' } })).status).toBe(200);
+  expect(renders(pod, 'etag')).toBe(1);
+});
+
+test('purge: a path, or all', async () => {
+  const there = async (path: string) => statusOf(await pod.get(path));
+  const [a, b] = [`/purge-a${page('purge-a')}`, `/purge-b${page('purge-b')}`];
+  for (const path of [a, b]) await pod.get(path);
+  expect(await ask(pod, 'POST', '/purge/purge-a/', 'X-Corelane-Purge: 1')).toContain('200 OK');
+  expect([await there(a), await there(b)]).toEqual([MISS, HIT]);
+  expect(await ask(pod, 'POST', '/purge', 'X-Corelane-Purge: 1')).toContain('200 OK');
+  expect([await there(a), await there(b)]).toEqual([MISS, MISS]);
+});
+
+test('nobody purges by a URL alone, nor from outside', async () => {
+  await pod.get(page('kept'));
+  expect(await ask(pod, 'POST', '/purge')).toContain(' 403 ');
+  expect(await ask(pod, 'GET', '/purge', 'X-Corelane-Purge: 1')).toContain(' 405 ');
+  for (const path of ['/purge', '/cache/purge']) {
+    const call = { method: 'POST', headers: { 'x-corelane-purge': '1' } };
+    expect((await pod.get(path, { ...call, port: PORTS.stats })).status).toBeGreaterThanOrEqual(404);
+    expect((await pod.get(`${path}?id=not-the-cache`, call)).status).toBe(200);
+  }
+  expect(statusOf(await pod.get(page('kept')))).toBe(HIT);
+});
+
+test('figures', async () => {
+  const figure = async (result: string) => {
+    const { body } = await pod.get('/cache/metrics', { port: PORTS.stats });
+    return Number(new RegExp(`^corelane_cache_requests_total\\{result="${result}"\\} (\\d+)$`, 'm').exec(body)?.[1]);
+  };
+  const [hits, misses] = [await figure('hit'), await figure('miss')];
+  for (const _ of [1, 2, 3]) await pod.get(page('figures'));
+  expect([(await figure('hit')) - hits, (await figure('miss')) - misses]).toEqual([2, 1]);
+});
+
+test('after its end a page is given out while it is rendered anew, and its client does not wait', async () => {
+  const path = page('swr', 'max-age=1, stale-while-revalidate=60', '&until=swr-2');
+  pod.release('swr-2');
+  await pod.get(path);
+  const slow = page('swr-slow', 'max-age=1, stale-while-revalidate=60', '&good=9&hold=swr-slow');
+  const first = pod.get(slow);
+  await pod.begun('swr-slow');
+  pod.release('swr-slow');
+  await first;
+  await seconds(2.2);
+  await docker('exec', pod.workers[0] as string, 'rm', '-f', '/events/lines.swr-slow');
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  const stale = await pod.get(slow, { agent });
+  expect([stale.status, statusOf(stale)]).toEqual([200, HIT]);
+  expect(String(stale.headers.connection)).toContain('close');
+  await until('it is rendered anew', () => renders(pod, 'swr-slow') === 2);
+  // Of the same client, while that goes on.
+  expect((await pod.get(page('swr-next'), { agent })).status).toBe(200);
+  expect(statusOf(await pod.get(slow))).toBe(HIT);
+  pod.release('swr-slow');
+  await until('the new one is there', async () => Number((await pod.get(slow)).headers.age) < 2);
+  expect(renders(pod, 'swr-slow')).toBe(2);
+  agent.destroy();
+});
+
+test('where a render fails the page of before is given out, but not if that is forbidden', async () => {
+  const [good, strict] = [page('sie', 'max-age=1', '&good=1'), page('strict', 'max-age=1, must-revalidate', '&good=1')];
+  for (const path of [good, strict]) await pod.get(path);
+  await seconds(2.2);
+  const stale = await pod.get(good);
+  expect([stale.status, statusOf(stale)]).toEqual([200, HIT]);
+  expect(Number(stale.headers.age)).toBeGreaterThan(1);
+  expect((await pod.get(strict)).status).toBe(500);
+});
+
+test('a stream comes as it is written though it is kept', async () => {
+  const path = inSteps('kept-stream', ['write:20000', 'hold:kept-end', 'write:10'], '&header=Cache-Control:max-age=60');
+  const stream = await openStream(streams, path);
+  await until('the first piece is here', () => stream.bytes() === 20_000);
+  streams.release('kept-end');
+  expect([await stream.ended, stream.bytes()]).toEqual([true, 20_010]);
+  const again = await streams.get(path);
+  expect([again.body.length, statusOf(again)]).toEqual([20_010, HIT]);
+});
+
+test('what is too large comes whole, and is not kept', async () => {
+  const large = inSteps('large', ['writes:300x10000'], '&header=Cache-Control:max-age=60');
+  const announced = inSteps('announced', ['writes:300x10000'], '&header=Cache-Control:max-age=60&length=3000000');
+  for (const path of [large, announced]) {
+    for (const _ of [1, 2]) expect((await streams.get(path)).body.length).toBe(3_000_000);
+  }
+  expect([renders(streams, 'large'), renders(streams, 'announced')].map((count) => count >= 2)).toEqual([true, true]);
+  expect(Number((await docker('exec', streams.nginx, 'du', '-sk', CACHE_MOUNT_PATH)).split('\t')[0])).toBeLessThan(
+    1024,
+  );
+});

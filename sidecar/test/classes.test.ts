@@ -1,0 +1,489 @@
+/** Requests that are no renders: they take no render slot, and never more than the places of their class (I1). */
+import net from 'node:net';
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { type Answer, Pod, until, type WorkerEvent } from '../../e2e/harness/engine/pod.ts';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { openStream, STREAMS, type Stream } from './stream.ts';
+
+let pod: Pod;
+const stop = () => pod?.stop();
+const reason = ({ status, headers }: Answer) => [status, headers['x-corelane-error']];
+const INTERCEPTED = 'haproxy_frontend_intercepted_requests_total{proxy="front"}';
+const FULL = 'haproxy_backend_http_requests_total{proxy="full-api"}';
+
+/** Keeps every worker of the pod with a render until the function that it gives is called. */
+async function keepBusy(name: string, render = (id: string) => `/?hold=1&id=${id}`): Promise<() => Promise<void>> {
+  const ids = pod.workers.map((_worker, index) => `${name}-${index}`);
+  const renders = ids.map((id) => pod.get(render(id)));
+  const workers = await Promise.all(ids.map((id) => pod.begun(id)));
+  expect(new Set(workers.map(({ worker }) => worker)).size).toBe(pod.workers.length);
+  return async () => {
+    pod.release(...ids);
+    for (const answer of renders) expect((await answer).status).toBe(200);
+  };
+}
+
+/** Requests that wait for a render slot. */
+async function inQueue(): Promise<number> {
+  const queues = ['line', 'workers'].map((proxy) => pod.metric(`haproxy_backend_current_queue{proxy="${proxy}"}`));
+  return (await Promise.all(queues)).reduce((sum, one) => sum + one);
+}
+
+function logged(id: string): Promise<Record<string, unknown>> {
+  return until(`${id} is logged`, async () => (await pod.accessLog()).find(({ requestId }) => requestId === id));
+}
+
+/** Most requests whose id begins so that a process had at a time. */
+function overlap(prefix: string): number {
+  const now = new Map<number, Set<string>>();
+  let most = 0;
+  for (const { event, id, pid } of pod.events().filter(({ id }: WorkerEvent) => id?.startsWith(prefix))) {
+    const own = now.get(pid) ?? new Set();
+    now.set(pid, own);
+    if (event === 'begin') own.add(id as string);
+    if (event === 'end') own.delete(id as string);
+    most = Math.max(most, own.size);
+  }
+  return most;
+}
+
+describe('an API beside renders', () => {
+  beforeAll(async () => {
+    pod = await Pod.start({
+      workersPerPod: 2,
+      queue: { timeout: '60s' },
+      webSockets: { enabled: true },
+      priority: { classes: [{ name: 'low', match: [{ header: { name: 'X-Low' } }], maxQueue: '0%' }] },
+      classes: [
+        { name: 'read', match: [{ pathPrefix: '/both', method: 'GET', header: { name: 'X-Kind', value: 'a/b' } }] },
+        { name: 'api', match: [{ pathPrefix: '/api/' }, { path: '/exact.v1' }], concurrency: 4 },
+        { name: 'rest', match: [{ pathPrefix: '/both' }] },
+      ],
+    });
+  });
+  afterAll(stop);
+
+  test('it is answered while all workers render, told to the worker and logged', async () => {
+    const release = await keepBusy('renders', (id) => `/?until=renders-end&id=${id}`);
+    const headers = { 'x-request-id': 'api-1' };
+    const answers = [await pod.get('/api/x?id=api-1', { headers }), await pod.get('/exact.v1', { method: 'POST' })];
+    for (const { status, body } of answers) {
+      expect([status, JSON.parse(body).headers['x-corelane-class']]).toEqual([200, 'api']);
+    }
+    expect(await logged('api-1')).toMatchObject({
+      servedAs: 'api',
+      status: 200,
+      worker: expect.stringMatching(/^worker-/),
+    });
+    expect(answers[0]?.headers).not.toHaveProperty('x-corelane-worker');
+    // The order of renders is not for it.
+    const low = { 'x-low': '1' };
+    expect(reason(await pod.get('/', { headers: low }))).toEqual([503, 'queue-full']);
+    expect((await pod.get('/api/', { headers: low })).status).toBe(200);
+    pod.release('renders-end');
+    await release();
+  });
+
+  test('a worker without a render is chosen', async () => {
+    const render = pod.get('/?hold=1&id=one-render');
+    const { worker } = await pod.begun('one-render');
+    const ids = [1, 2, 3, 4].map((n) => `beside-${n}`);
+    const calls = ids.map((id) => pod.get(`/api/?hold=1&id=${id}`));
+    const others = await Promise.all(ids.map((id) => pod.begun(id)));
+    expect(others.map((other) => other.worker)).toEqual(Array(4).fill(1 - worker));
+    // It has no place left.
+    const next = pod.get('/api/?hold=1&id=beside-5');
+    expect((await pod.begun('beside-5')).worker).toBe(worker);
+    pod.release('one-render', 'beside-5', ...ids);
+    expect((await Promise.all([render, next, ...calls])).map(({ status }) => status)).toEqual(Array(6).fill(200));
+  });
+
+  test.each([
+    ['GET', { 'x-kind': 'A/B' }, 'read'],
+    ['POST', { 'x-kind': 'a/b' }, 'rest'],
+    ['GET', { 'x-kind': 'a/bc' }, 'rest'],
+    ['GET', {}, 'rest'],
+  ])('of several classes the first: %s %j', async (method, headers, expected) => {
+    const { body } = await pod.get('/both/x', { method, headers: { ...headers } as Record<string, string> });
+    expect(JSON.parse(body).headers['x-corelane-class']).toBe(expected);
+  });
+
+  test('a WebSocket of a class takes no render slot, nor a place of other WebSockets', async () => {
+    const release = await keepBusy('behind-sockets');
+    const upgrade = `Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==`;
+    const sockets = [1, 2, 3].map((n) => {
+      const socket = net.connect(pod.port(PORTS.http), '127.0.0.1');
+      socket.write(`GET /api/socket-${n} HTTP/1.1\r\nHost: x\r\n${upgrade}\r\n\r\n`);
+      return socket;
+    });
+    const heads = await Promise.all(
+      sockets.map((socket) => new Promise<string>((resolve) => socket.once('data', (data) => resolve(String(data))))),
+    );
+    expect(heads.map((head) => head.slice(0, 12))).toEqual(Array(3).fill('HTTP/1.1 101'));
+    for (const socket of sockets) socket.destroy();
+    await release();
+  });
+
+  const PLAIN = ['/api', '/api?x=/../y', '/api/x', '/api/.well-known/x', '/api/...', '/api/a%20b', '/exact.v1?a=%2f..'];
+  const ODD = [
+    ...['/', '/apix', '/exact.v1/', '/exact.v1/x', '/exactxv1', '/x/api/x', '/?/api/x'],
+    ...['/API/x', '/%61pi/x', '/api%2fx', '/api/a%2fb', '/api/a%2Fb'],
+    ...[
+      '//api/x',
+      '/api//x',
+      '/./api/x',
+      '/x/../api/x',
+      '/api/./x',
+      '/api/.',
+      '/api/../x',
+      '/api/..',
+      '/api/..?/api/x',
+    ],
+    ...[
+      '/x/%2e%2e/api/x',
+      '/api/%2e%2e/x',
+      '/api/.%2E/x',
+      '/api/%2E./x',
+      '/api/..%2fx',
+      '/x/..%2fapi/x',
+      '/x%2f..%2fapi/x',
+    ],
+    ...[
+      '/api/..\\x',
+      '/x\\..\\api\\x',
+      '/api/..%5cx',
+      '/api/..%5Cx',
+      '/api/%252e%252e/x',
+      '/api/..%252fx',
+      '/api/..;/x',
+    ],
+    ...['/api/#/x', '/#/../api/x', '/api/%2e%2e%2f%2e%2e%2fx/y/z'],
+  ];
+
+  test('a path that is spelled plainly is of its class', async () => {
+    const release = await keepBusy('plain');
+    for (const path of PLAIN) {
+      const { status, body } = await pod.get(path);
+      expect([path, status, JSON.parse(body).headers['x-corelane-class']]).toEqual([path, 200, 'api']);
+    }
+    await release();
+  });
+
+  test('one that is spelled oddly is a render, and waits for its turn', async () => {
+    const release = await keepBusy('odd', (id) => `/?until=odd-end&id=${id}`);
+    const before = pod.events({ event: 'begin' }).length;
+    const logsBefore = (await pod.accessLog()).length;
+    const answers = ODD.map((path) => pod.get(path));
+    // The proxies refuse some: those that lead out of the root, or have a fragment.
+    let refused = 0;
+    for (const answer of answers) void answer.then(({ status }) => (refused += status === 400 ? 1 : 0));
+    await until('all wait or are refused', async () => refused + (await inQueue()) === ODD.length);
+    expect(pod.events({ event: 'begin' })).toHaveLength(before);
+    pod.release('odd-end');
+    await release();
+    const all = await Promise.all(answers);
+    expect(all.map(({ status }) => status).filter((status) => status === 200)).toHaveLength(ODD.length - refused);
+    const served = all.filter(({ status }) => status === 200).map(({ body }) => JSON.parse(body).headers);
+    expect(served.filter((headers) => 'x-corelane-class' in headers)).toEqual([]);
+    const lines = await until('all are logged', async () => {
+      const since = (await pod.accessLog()).slice(logsBefore);
+      return since.length >= ODD.length ? since : undefined;
+    });
+    expect(lines.map(({ servedAs }) => servedAs).filter(Boolean)).toEqual([]);
+  });
+
+  test('a client cannot say that it is of a class', async () => {
+    const release = await keepBusy('spoofed', (id) => `/?until=spoofed-end&id=${id}`);
+    const names = ['X-Corelane-Class', 'X-Corelane-Served-As', 'x_corelane_class', 'X-Corelane-Served_As'];
+    const headers = Object.fromEntries(names.map((name) => [name, 'api']));
+    const answers = [pod.get('/?id=spoof-1', { headers }), pod.get('/?id=spoof-2', { headers, method: 'POST' })];
+    await pod.queued(2);
+    expect([...pod.events({ id: 'spoof-1' }), ...pod.events({ id: 'spoof-2' })]).toEqual([]);
+    // Nor of another one, or of none.
+    const other = await pod.get('/api/', { headers: { 'x-corelane-class': 'rest', 'x-corelane-served-as': 'rest' } });
+    expect(JSON.parse(other.body).headers['x-corelane-class']).toBe('api');
+    pod.release('spoofed-end');
+    await release();
+    for (const answer of await Promise.all(answers)) {
+      expect(answer.status).toBe(200);
+      expect(JSON.parse(answer.body).headers).not.toHaveProperty('x-corelane-class');
+    }
+  });
+
+  test('what is done after a response is counted', async () => {
+    const seconds = async () =>
+      (await Promise.all([0, 1].map((n) => pod.runtimeMetric(n, 'corelane_worker_background_seconds_total')))).reduce(
+        (sum, one) => sum + one,
+      );
+    const before = await seconds();
+    for (let n = 0; n < 4; n += 1) expect((await pod.get(`/?after-spin=500&id=after-${n}`)).status).toBe(200);
+    await until('it is counted', async () => (await seconds()) - before > 1.6);
+    // A render is none, however long it takes.
+    const between = await seconds();
+    expect((await pod.get('/?spin=1500&id=spins')).status).toBe(200);
+    expect((await seconds()) - between).toBeLessThan(1);
+  });
+});
+
+describe('a class with few places', () => {
+  beforeAll(async () => {
+    pod = await Pod.start({
+      workersPerPod: 1,
+      // Shorter than what a class may take.
+      timeouts: { render: '2s' },
+      classes: [
+        {
+          name: 'api',
+          match: [{ pathPrefix: '/api' }],
+          concurrency: 2,
+          queue: { maxLength: 1, timeout: '60s' },
+        },
+        {
+          name: 'brief',
+          match: [{ pathPrefix: '/brief' }],
+          concurrency: 1,
+          queue: { timeout: '500ms' },
+          timeouts: { idle: '3s' },
+        },
+      ],
+    });
+  });
+  afterAll(stop);
+
+  test('its queue is its own, and what is beyond is refused and counted for itself', async () => {
+    const [intercepted, full] = await Promise.all([pod.metric(INTERCEPTED), pod.metric(FULL)]);
+    const ids = ['few-1', 'few-2', 'few-3'];
+    const answers = ids.map((id) => pod.get(`/api?hold=1&id=${id}`));
+    await until('one waits', async () => (await pod.metric('haproxy_backend_current_queue{proxy="class-api"}')) === 1);
+    const refused = await pod.get('/api?id=few-4');
+    expect([...reason(refused), refused.headers['retry-after']]).toEqual([503, 'class-full', '1']);
+    expect((await pod.get('/?id=render')).status).toBe(200);
+    pod.release(...ids);
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(await pod.metric(FULL)).toBe(full + 1);
+    // What adds pods.
+    expect(await pod.metric(INTERCEPTED)).toBe(intercepted);
+    expect(pod.events({ id: 'few-4' })).toEqual([]);
+    expect(overlap('few-')).toBe(2);
+  });
+
+  test('it may take longer than a render, and is neither given up nor killed for that', async () => {
+    const [pid, id] = [pod.server(0), 'long'];
+    const long = pod.get(`/api?hold=1&id=${id}`);
+    await pod.begun(id);
+    const began = performance.now();
+    // timeouts.render, what the proxy waits longer, and what the runtime waits to be sure.
+    await until('a render would be overdue', () => performance.now() - began > 6_000);
+    expect((await pod.get('/?id=meanwhile')).status).toBe(200);
+    expect([pod.server(0), await pod.isUp(0)]).toEqual([pid, true]);
+    pod.release(id);
+    expect((await long).status).toBe(200);
+  });
+
+  test('a client that goes leaves the queue', async () => {
+    const held = ['stay-1', 'stay-2'].map((id) => pod.get(`/api?hold=1&id=${id}`));
+    await Promise.all([pod.begun('stay-1'), pod.begun('stay-2')]);
+    const queue = async () => pod.metric('haproxy_backend_current_queue{proxy="class-api"}');
+    const leaves = new AbortController();
+    const left = pod.get('/api?id=left', { signal: leaves.signal }).catch(() => 'gone');
+    await until('it waits', async () => (await queue()) === 1);
+    leaves.abort();
+    expect(await left).toBe('gone');
+    await until('it has left', async () => (await queue()) === 0);
+    pod.release('stay-1', 'stay-2');
+    expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200]);
+    expect(pod.events({ id: 'left' })).toEqual([]);
+  });
+
+  test('who waits too long for a place, or for an answer, is told so; what was begun keeps its place', async () => {
+    const first = pod.get('/brief?hold=1&id=brief-1');
+    await pod.begun('brief-1');
+    expect(reason(await pod.get('/brief?id=brief-2'))).toEqual([503, 'class-queue-timeout']);
+    expect(reason(await first)).toEqual([504, 'class-timeout']);
+    // HAProxy has a place again, the worker has not.
+    const next = pod.get('/brief?id=brief-3');
+    const waited = () =>
+      pod
+        .get('/workers/metrics', { port: PORTS.stats })
+        .then(({ body }) => /class_overlap_total{[^}]*"brief"} 1/.test(body));
+    await until('it waits in the worker', waited);
+    expect(pod.events({ id: 'brief-3' })).toEqual([]);
+    expect((await pod.get('/?id=beside-brief')).status).toBe(200);
+    pod.release('brief-1');
+    expect((await next).status).toBe(200);
+  });
+
+  test('nothing is lost while no worker is up, and the time of its queue counts', async () => {
+    const pid = pod.server(0);
+    await pod.kill(0, pid, 'STOP');
+    await pod.kill(0, pid, 'KILL');
+    const answers = [pod.get('/api?id=up-1', { method: 'POST' }), pod.get('/api?id=up-2')];
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200]);
+    for (const id of ['up-1', 'up-2']) expect(pod.events({ event: 'begin', id })).toHaveLength(1);
+  });
+});
+
+/** Renders and calls, one of nine of which is given up. */
+const KINDS = [
+  (n: number) => `/?ms=${n % 30}&id=render-${n}`,
+  (n: number) => `/api?ms=${(n * 7) % 60}&id=call-${n}`,
+  (n: number) => `/api/../?ms=${n % 30}&id=render-odd-${n}`,
+];
+function mixed(n: number): Promise<number | string> {
+  const signal = AbortSignal.timeout(n % 9 === 0 ? 10 : 60_000);
+  const path = KINDS[n % KINDS.length]?.(n) ?? '/';
+  return pod.get(path, { signal, method: n % 2 === 0 ? 'GET' : 'POST' }).then(
+    ({ status }) => status,
+    () => 'gone',
+  );
+}
+
+describe('workers that die with requests of a class', () => {
+  beforeAll(async () => {
+    pod = await Pod.start({
+      workersPerPod: 2,
+      watchdog: { stallTimeout: '6s' },
+      classes: [{ name: 'api', match: [{ pathPrefix: '/api' }], concurrency: 4 }],
+    });
+  });
+  afterAll(stop);
+  beforeEach(() => until('all are up', async () => (await pod.isUp(0)) && (await pod.isUp(1))));
+
+  test('what was begun is replayed if it may be, and what was not is not lost', async () => {
+    const blocked = pod.get('/?hold=block&id=blocks');
+    const { worker, pid } = await pod.begun('blocks');
+    // Of these, some go to the worker that is blocked: all places of the other one are taken.
+    const ids = [1, 2, 3, 4].map((n) => `kept-${n}`);
+    const kept = ids.map((id) => pod.get(`/api?hold=1&id=${id}`, { method: 'POST' }));
+    await Promise.all(ids.map((id) => pod.begun(id)));
+    const unbegun = ['unbegun-1', 'unbegun-2'].map((id) => pod.get(`/api?id=${id}`, { method: 'POST' }));
+    const taken = `haproxy_server_current_sessions{proxy="class-api",server="worker-${worker}"}`;
+    await until('they are in its socket', async () => (await pod.metric(taken)) === 2);
+    pod.release(...ids);
+    expect((await Promise.all(kept)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    await pod.kill(worker, pid, 'KILL');
+    pod.release('blocks');
+    expect((await Promise.all([blocked, ...unbegun])).map(({ status }) => status)).toEqual([200, 200, 200]);
+    for (const id of ['unbegun-1', 'unbegun-2']) expect(pod.events({ event: 'begin', id })).toHaveLength(1);
+  });
+
+  test('a GET that was begun goes to another worker, a POST does not', async () => {
+    const get = pod.get('/api?hold=1&id=get');
+    const { worker, pid } = await pod.begun('get');
+    const others = [1, 2, 3, 4].map((n) => `post-${n}`);
+    const posts = others.map((id) => pod.get(`/api?hold=1&id=${id}`, { method: 'POST' }));
+    const begun = await Promise.all(others.map((id) => pod.begun(id)));
+    await pod.kill(worker, pid, 'KILL');
+    await until('it is begun again', () => pod.events({ event: 'begin', id: 'get' }).length === 2);
+    pod.release('get', ...others);
+    expect((await get).status).toBe(200);
+    for (const [index, answer] of posts.entries()) {
+      expect(reason(await answer)).toEqual(begun[index]?.worker === worker ? [502, 'worker-died'] : [200, undefined]);
+    }
+  });
+
+  test('a render that gets its worker stuck is told apart from what goes on beside it', async () => {
+    const beside = ['beside-1', 'beside-2'].map((id) => pod.get(`/api?hold=1&id=${id}`));
+    const workers = await Promise.all(['beside-1', 'beside-2'].map((id) => pod.begun(id)));
+    expect(new Set(workers.map(({ worker }) => worker)).size).toBe(2);
+    expect(reason(await pod.get('/?loop=1&id=stuck'))).toEqual([502, 'worker-stuck']);
+    await until('one of the two is begun again', () =>
+      ['beside-1', 'beside-2'].some((id) => pod.events({ event: 'begin', id }).length === 2),
+    );
+    pod.release('beside-1', 'beside-2');
+    expect((await Promise.all(beside)).map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  test('one render per worker at a time, and so many of the class, whatever happens', async () => {
+    const outcomes = new Map<number | string, number>();
+    let next = 0;
+    const client = async () => {
+      for (let n = next; next < 900; n = next) {
+        next += 1;
+        const outcome = await mixed(n);
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+        if (n === 300) await pod.kill(0, pod.server(0), 'KILL');
+      }
+    };
+    await Promise.all(Array.from({ length: 24 }, client));
+    expect(outcomes.get(200)).toBeGreaterThan(700);
+    expect([overlap('render-'), overlap('call-') <= 4, overlap('call-') > 1]).toEqual([1, true, true]);
+  });
+});
+
+describe('Server-Sent Events', () => {
+  beforeAll(async () => {
+    pod = await Pod.start(
+      {
+        workersPerPod: 2,
+        timeouts: { clientSend: '1s' },
+        drain: { delay: '0s', timeout: '60s' },
+        classes: [
+          {
+            name: 'events',
+            match: [{ pathPrefix: '/events' }],
+            concurrency: 50,
+            queue: { maxLength: 0 },
+            timeouts: { drain: '2s' },
+          },
+        ],
+      },
+      STREAMS,
+    );
+  });
+  afterAll(stop);
+
+  const events = (id: string, more = '') =>
+    openStream(pod, `/events?id=${id}&step=head&step=write:7&step=hold:end-${id}${more}`);
+  const both = async (name: string) => {
+    const release = await keepBusy(name, (id) => `/?id=${id}&step=hold:${id}`);
+    await release();
+  };
+
+  test('a hundred of them take no render slot, are spread, and end when their clients go', async () => {
+    const streams: Stream[] = [];
+    for (let n = 0; n < 100; n += 1) streams.push(await events(`many-${n}`));
+    expect(streams.filter(({ status }) => status !== 200)).toEqual([]);
+    await until('the first event of each has come', () => streams.every((stream) => stream.bytes() === 7));
+    const workers = pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith('many-'));
+    expect(workers.filter(({ worker }) => worker === 0)).toHaveLength(50);
+    expect(reason(await pod.get('/events?id=beyond'))).toEqual([503, 'class-full']);
+    await both('beside-many');
+    for (const stream of streams) stream.destroy();
+    // Silent ones, too.
+    await until(
+      'the worker is told',
+      () => pod.events({ event: 'end' }).filter(({ id }) => id?.startsWith('many-')).length === 100,
+    );
+    const inFlight = (worker: number) =>
+      pod
+        .get(`/workers/${worker}/metrics`, { port: PORTS.stats })
+        .then(({ body }) => /class_requests_in_flight{[^}]*} (\d+)/.exec(body)?.[1]);
+    await until('their places are free', async () => (await inFlight(0)) === '0' && (await inFlight(1)) === '0');
+  });
+
+  test('one that is silent for longer than clients and renders may be goes on', async () => {
+    const stream = await events('silent', '&step=write:5');
+    const began = performance.now();
+    await until('a client would have been given up', () => performance.now() - began > 8_000);
+    pod.release('end-silent');
+    expect([await stream.ended, stream.bytes()]).toEqual([true, 12]);
+  });
+
+  test('at a drain they go on for a while, and are cut then', async () => {
+    const [first, second] = [await events('drain-1', '&step=write:5'), await events('drain-2')];
+    const hooks = [pod.haproxy, pod.nginx].map((container) => docker('exec', container, 'corelane-drain'));
+    const waits = pod.workers.map(() => pod.get('/wait-for-drain', { port: PORTS.health }));
+    const isRefused = () =>
+      pod.get('/ping').then(
+        () => false,
+        () => true,
+      );
+    await until('nothing new is accepted', isRefused);
+    pod.release('end-drain-1');
+    expect([await first.ended, first.bytes()]).toEqual([true, 12]);
+    expect([await second.ended, second.bytes()]).toEqual([false, 7]);
+    expect((await Promise.all(waits)).map(({ status }) => status)).toEqual([200, 200]);
+    await Promise.all(hooks);
+  }, 50_000);
+});

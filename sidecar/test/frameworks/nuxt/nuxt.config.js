@@ -1,1 +1,0 @@
-export default defineNuxtConfig({ compatibilityDate: '2025-07-15', telemetry: false, sourcemap: { server: true } });

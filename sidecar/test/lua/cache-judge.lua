@@ -1,0 +1,117 @@
+-- cache/judge.lua and cache/fields.lua
+local fields = require('cache.fields')
+local judge = require('cache.judge')
+
+local NOW = fields.date('Tue, 24 Nov 2026 12:00:00 GMT')
+local SETTINGS = { ['kept-bytes'] = 1000, ['stale-while-revalidate-s'] = 7, ['stale-if-error-s'] = 300, transforms = 0 }
+
+-- Headers as { name, value, name, value ... }
+local function judged(headers, status, ttl_s, settings)
+  return judge(status or 200, function(name)
+    local lines = {}
+    for index = 1, #headers, 2 do
+      if headers[index] == name then lines[#lines + 1] = headers[index + 1] end
+    end
+    return lines
+  end, ttl_s, settings or SETTINGS, NOW)
+end
+
+-- For how long, or why not.
+local function kept(...)
+  local page, why = judged(...)
+  return page and page.until_s - NOW or why
+end
+
+local function control(value) return { 'cache-control', value } end
+
+test('dates in three forms', function()
+  equal(fields.date('Sun, 06 Nov 1994 08:49:37 GMT'), 784111777)
+  equal(fields.date('Sunday, 06-Nov-94 08:49:37 GMT'), 784111777)
+  equal(fields.date('Sun Nov  6 08:49:37 1994'), 784111777)
+  equal(fields.date('Thu, 01 Jan 1970 00:00:00 GMT'), 0)
+  equal(fields.date('Thu, 29 Feb 2024 00:00:00 GMT'), 1709164800)
+  for _, text in ipairs({ '', '0', 'soon', 'Sun, 06 Foo 1994 08:49:37 GMT', 'Sun, 06 Nov 1994 08:49:37 CET' }) do equal(fields.date(text), nil) end
+end)
+
+test('directives: upper case, quotes, blanks, lines, nonsense', function()
+  local found = fields.directives({ 'Max-Age=10 ,no-cache="a, b=c", , =x, foo', 'max-age=20,S-MAXAGE="5"' })
+  equal(found['max-age'], '10')
+  equal(found['no-cache'], '"a, b=c"')
+  equal(found['foo'], true)
+  equal(fields.seconds(found['s-maxage']), 5)
+  equal(found['b'], nil)
+end)
+
+test('s-maxage, then max-age, then Expires', function()
+  equal(kept(control('max-age=60')), 60)
+  equal(kept(control('max-age=60, s-maxage=10')), 10)
+  equal(kept({ 'expires', 'Tue, 24 Nov 2026 12:00:30 GMT' }), 30)
+  equal(kept({ 'expires', 'Tue, 24 Nov 2026 12:00:30 GMT', 'cache-control', 'max-age=5' }), 5)
+  equal(kept({ 'expires', 'Tue, 24 Nov 2026 11:00:30 GMT', 'date', 'Tue, 24 Nov 2026 11:00:00 GMT' }), 'stale')
+  equal(kept({ 'expires', '0' }), 'stale')
+  equal(kept({}), 'no-lifetime')
+  equal(kept(control('max-age=soon')), 'stale')
+  equal(kept(control('max-age=0')), 'stale')
+  equal(kept(control('max-age=99999999999999999999')), 2147483648)
+end)
+
+test('it is as old as it says, or as its date says', function()
+  equal(kept({ 'cache-control', 'max-age=60', 'age', '20' }), 40)
+  equal(kept({ 'cache-control', 'max-age=60', 'age', '60' }), 'stale')
+  equal(kept({ 'cache-control', 'max-age=60', 'date', 'Tue, 24 Nov 2026 11:59:50 GMT' }), 50)
+  for _, age in ipairs({ '', 'x', '-1', '1.0', '0, 0', '1;a' }) do equal(kept({ 'cache-control', 'max-age=60', 'age', age }), 'age') end
+  equal(kept({ 'cache-control', 'max-age=60', 'age', '0', 'age', '0' }), 'age')
+  equal(judged({ 'cache-control', 'max-age=60', 'age', '20' }).age_s, 20)
+end)
+
+test('what is for one alone', function()
+  for _, word in ipairs({ 'private', 'no-store', 'no-cache' }) do
+    equal(kept(control(word .. ', max-age=60')), word)
+    equal(kept(control('max-age=60,' .. word:upper())), word)
+    equal(kept(control('max-age=60, ' .. word .. '="x, y"')), word)
+  end
+  equal(kept({ 'cache-control', 'max-age=60', 'set-cookie', 'a=b' }), 'set-cookie')
+  for _, vary in ipairs({ '*', 'a, *', '*,*' }) do equal(kept({ 'cache-control', 'max-age=60', 'vary', vary }), 'vary') end
+  equal(kept({ 'cache-control', 'max-age=60', 'vary', 'a', 'vary', '*' }), 'vary')
+  equal(kept({ 'cache-control', 'max-age=60', 'vary', 'Accept-Encoding, a' }), 60)
+  equal(kept({ 'cache-control', 'max-age=60', 'vary', ('x'):rep(200) }), 'vary')
+  equal(kept({ 'cache-control', 'max-age=60', 'content-length', '1001' }), 'too-large')
+  equal(kept({ 'cache-control', 'max-age=60', 'content-range', 'bytes 0-1/2' }), 'range')
+end)
+
+test('statuses that are understood', function()
+  for _, status in ipairs({ 200, 203, 301, 302, 308, 404, 410 }) do equal(kept(control('max-age=60'), status), 60) end
+  for _, status in ipairs({ 201, 206, 304, 401, 407, 429, 500, 503, 599 }) do equal(kept(control('max-age=60'), status), 'status') end
+  equal(kept(control('max-age=60, no-store, must-understand')), 60)
+  equal(kept(control('max-age=60, no-store, must-understand'), 599), 'status')
+end)
+
+test('nobody may transform it', function()
+  equal(kept(control('max-age=60, no-transform')), 60)
+  local transforms = { ['kept-bytes'] = 1, ['stale-while-revalidate-s'] = 0, ['stale-if-error-s'] = 0, transforms = 1 }
+  equal(kept(control('max-age=60, no-transform'), 200, nil, transforms), 'no-transform')
+end)
+
+test('the choice of a user', function()
+  equal(kept(control('private, no-store'), 200, 15), 15)
+  equal(kept({ 'age', 'x' }, 200, 15), 15)
+  equal(kept({ 'set-cookie', 'a=b' }, 200, 15), 'set-cookie')
+  equal(kept({ 'vary', '*' }, 200, 15), 'vary')
+  equal(kept({}, 500, 15), 'status')
+end)
+
+test('how long after its end', function()
+  local function windows(value, ttl_s)
+    local page = judged(control(value), 200, ttl_s)
+    return page.revalidate_s .. ' ' .. page.error_s
+  end
+  equal(windows('max-age=60'), '7 300')
+  equal(windows('max-age=60, stale-while-revalidate=5, stale-if-error=6'), '5 6')
+  equal(windows('max-age=60, stale-while-revalidate=x'), '0 300')
+  equal(windows('max-age=60, stale-while-revalidate=5, must-revalidate'), '0 0')
+  equal(windows('max-age=60, proxy-revalidate'), '0 0')
+  equal(windows('s-maxage=60'), '0 0')
+  equal(windows('s-maxage=60, stale-while-revalidate'), '7 300')
+  equal(windows('s-maxage=60, stale-while-revalidate=9'), '9 300')
+  equal(windows('must-revalidate', 5), '7 300')
+end)

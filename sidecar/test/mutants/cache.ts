@@ -1,0 +1,154 @@
+/** Breakages of pages that are kept, and of who waits for whom. */
+import { type Mutant, REMOVED } from './mutant.ts';
+
+type Breakage = Omit<Mutant, 'file' | 'breaks'>;
+
+/** Each place that has this text. */
+function exactly(text: string): RegExp {
+  return new RegExp(text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'g');
+}
+
+const nginx: Breakage[] = [
+  {
+    name: 'cookies get into a page',
+    edits: [[/proxy_set_header Cookie \$corelane_cache_cookie;/g, 'proxy_set_header Cookie $http_cookie;']],
+    caughtBy: 'cache: what is not in the key',
+  },
+  {
+    name: 'the address of a client gets into a page',
+    edits: [
+      [/proxy_set_header X-Forwarded-For 127\.0\.0\.1;/g, 'proxy_set_header X-Forwarded-For $http_x_forwarded_for;'],
+    ],
+    caughtBy: 'cache: what is not in the key',
+  },
+  {
+    name: 'any host in a page of this one',
+    edits: [[/\$corelane_cache_forwarded_host\\n/g, REMOVED]],
+    caughtBy: 'cache: what a worker sees of who asks',
+  },
+  {
+    name: 'a render ends with its client',
+    edits: [[/proxy_ignore_client_abort on;/g, 'proxy_ignore_client_abort off;']],
+    caughtBy: 'cache-herds: a client that leaves',
+  },
+  {
+    name: 'who is given a stale page waits for the new one',
+    edits: [[exactly('"|STALE" close;'), REMOVED]],
+    caughtBy: 'cache: after its end a page is given out',
+  },
+  {
+    name: 'pages for who is logged in',
+    edits: [[/(\$http_upgrade)\$http_authorization/g, '$1']],
+    caughtBy: 'cache: Authorization',
+  },
+  {
+    name: 'anybody purges by a URL',
+    edits: [[exactly('if ($http_x_corelane_purge = "")'), 'if ($http_x_corelane_purge = "x")']],
+    caughtBy: 'cache: nobody purges',
+  },
+];
+
+const haproxy: Breakage[] = [
+  {
+    name: 'headers of frameworks get into a page',
+    edits: [[/ +http-request del-header '\^x-\(\?!.*\n/g, REMOVED]],
+    caughtBy: 'cache: what is not in the key',
+  },
+  {
+    name: 'a herd of which all are rendered',
+    edits: [[/( +server-template herd-.*) maxconn 1\n/g, '$1\n']],
+    caughtBy: 'cache-herds: 1,000 requests',
+  },
+  {
+    name: 'nobody knows that a render has died',
+    edits: [[/ +http-after-response lua\.herd_unanswered .*\n/g, REMOVED]],
+    caughtBy: 'cache-herds: a herd whose page kills workers',
+  },
+  {
+    name: 'a page that is personal without what makes it so',
+    edits: [[/ +http-response return status 200 hdr X-Accel-Redirect @corelane_alone .*\n/g, REMOVED]],
+    caughtBy: 'cache: a page that turns out to be personal',
+  },
+  {
+    name: 'while no worker is up all wait for one',
+    edits: [[/ +http-request return .* if \{ req\.hdr\(X-Corelane-Has-Stale\) .*\n/g, REMOVED]],
+    caughtBy: 'cache-herds: while no worker is up',
+  },
+];
+
+const herds: Breakage[] = [
+  {
+    name: 'failures one after the other',
+    edits: [[exactly("if herd.failures < self.settings['tries'] then return end"), 'if herd then return end']],
+    caughtBy: 'cache-herds: a herd whose renders fail',
+  },
+  {
+    name: 'what became of a herd is soon forgotten',
+    edits: [
+      [
+        exactly('if herd.outcome then return herd, false end'),
+        'if herd.outcome and now - herd.changed_ms < 5 then return herd, false end',
+      ],
+    ],
+    caughtBy: 'lua: cache-herds.lua',
+  },
+  {
+    name: 'who comes while a page is written begins anew',
+    edits: [[exactly('if not self.is_idle(herd.place) then return true end'), REMOVED]],
+    caughtBy: 'lua: cache-herds.lua',
+  },
+];
+
+const judge: Breakage[] = [
+  {
+    name: 'private pages for all',
+    edits: [[exactly("if control['private'] ~= nil then return 'private' end"), REMOVED]],
+    caughtBy: 'cache: private',
+  },
+  {
+    name: "pages with somebody's cookie for all",
+    edits: [[exactly("if #headers('set-cookie') > 0 then return 'set-cookie' end"), REMOVED]],
+    caughtBy: 'cache: Set-Cookie',
+  },
+  {
+    name: 'stale pages against the will of the application',
+    edits: [
+      [
+        exactly("if control['must-revalidate'] ~= nil or control['proxy-revalidate'] ~= nil then return 0 end"),
+        REMOVED,
+      ],
+    ],
+    caughtBy: 'cache: where a render fails',
+  },
+];
+
+const module: Breakage[] = [
+  {
+    name: 'a page is kept however large it becomes',
+    edits: [[exactly('u->cacheable && r->cache != NULL && p->temp_file'), '0 && r->cache != NULL && p->temp_file']],
+    caughtBy: 'cache: what is too large',
+  },
+  {
+    name: 'an error in place of a page of before',
+    edits: [[exactly('return NGX_DECLINED;\n  }\n  header'), 'return NGX_OK;\n  }\n  header']],
+    caughtBy: 'cache: where a render fails',
+  },
+  {
+    name: 'what was changed stays as it was',
+    edits: [[exactly('  ++*epoch_of(r->uri.data, r->uri.len);\n'), REMOVED]],
+    caughtBy: 'cache: a page that was changed',
+  },
+  {
+    name: 'a page is as old as it was',
+    edits: [[exactly('total += ngx_max'), 'total = 0 * ngx_max']],
+    caughtBy: 'cache: where a render fails',
+  },
+];
+
+export const cache: Mutant[] = [
+  ...nginx.map((one): Mutant => ({ ...one, breaks: 'cache', file: 'nginx.conf' })),
+  ...haproxy.map((one): Mutant => ({ ...one, breaks: 'cache', file: 'haproxy.cfg' })),
+  ...herds.map((one): Mutant => ({ ...one, breaks: 'cache', file: 'cache/herds.lua' })),
+  ...judge.map((one): Mutant => ({ ...one, breaks: 'cache', file: 'cache/judge.lua' })),
+  ...module.map((one): Mutant => ({ ...one, breaks: 'cache', file: 'cache.c' })),
+];
