@@ -15,7 +15,13 @@ local started_ms = nil
 -- HAProxy assumes a server up until its first check, and 3.0 has no init-state: readiness would lie, and the first
 -- requests would run into closed ports. A task, because servers cannot be marked while the configuration is parsed. A
 -- port that is open says nothing about a worker that is stuck, or not warm yet: it counts when the agent has been
--- asked, whatever came of it.
+-- asked, whatever came of it. Whether a worker is there only its supervisor knows: that counts when it has answered.
+-- Its port opens before it is asked: on a busy node a pod whose program crashes at each start was Ready for a moment.
+local function is_asked(backend, status)
+  if backend == 'workers-alive' then return status:find('L7') end
+  return not status:find('INI')
+end
+
 core.register_task(function()
   started_ms = now_ms()
   local unasked = {}
@@ -26,7 +32,7 @@ core.register_task(function()
         server:check_force_down()
         if server:get_stats().agent_status then
           server:check_disable()
-          unasked[#unasked + 1] = server
+          unasked[#unasked + 1] = { server = server, backend = name }
         end
       end
     end
@@ -34,8 +40,9 @@ core.register_task(function()
   while #unasked > 0 do
     core.msleep(ASKED_LOOK_MS)
     for index = #unasked, 1, -1 do
-      if not unasked[index]:get_stats().agent_status:find('INI') then
-        unasked[index]:check_enable()
+      local server = unasked[index].server
+      if is_asked(unasked[index].backend, server:get_stats().agent_status) then
+        server:check_enable()
         table.remove(unasked, index)
       end
     end
