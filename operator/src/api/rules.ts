@@ -5,6 +5,7 @@
  */
 import type { V1Container } from '@kubernetes/client-node';
 import { assetRules } from './asset-rules.ts';
+import { cacheRules } from './cache-rules.ts';
 import { classRules } from './class-rules.ts';
 import { BODIES_SHARE } from './disk.ts';
 import { acceptedMsMax } from './drain.ts';
@@ -234,6 +235,7 @@ export const specRules: SpecRule[] = [
     holds: ({ rollout: { rolling } }) => !(isZero(rolling.maxSurge) && isZero(rolling.maxUnavailable)),
   },
   ...assetRules,
+  ...cacheRules,
   ...classRules,
   ...serviceRules,
   ...scalingRules,
