@@ -196,11 +196,15 @@ describe('the templates', () => {
     ]);
   });
 
-  test('let Prometheus scrape HAProxy and the workers of each pod, as targets that differ in a label', async () => {
+  test('let Prometheus scrape HAProxy, the workers and the cache of each pod, as targets that differ in a label', async () => {
     const all = await manifests(...(VARIANTS['all switches'] as string[]));
     const relabelings = [{ sourceLabels: ['__metrics_path__'], targetLabel: 'metrics_path' }];
     expect(all.find(({ kind }) => kind === 'PodMonitor')?.spec).toMatchObject({
-      podMetricsEndpoints: ['/metrics', '/workers/metrics'].map((path) => ({ port: 'stats', path, relabelings })),
+      podMetricsEndpoints: ['/metrics', '/workers/metrics', '/cache/metrics'].map((path) => ({
+        port: 'stats',
+        path,
+        relabelings,
+      })),
     });
   });
 

@@ -60,7 +60,8 @@ async function purgePod({ config, namespace }: Cluster, pod: string, path: strin
   const request = {
     method: 'POST',
     headers: { 'X-Corelane-Purge': 'true' },
-    path: `/purge${path && new URL(path, 'http://pod').pathname}`,
+    // As the request line of a browser would have it. Not with a base: "//a" would be a host.
+    path: `/purge${path && new URL(`http://pod${path}`).pathname}`,
   };
   try {
     const { status, body } = await getPodPage(config, {

@@ -1,4 +1,6 @@
 /** Tables of what a pod asks for and of what nginx admits, from the code that decides it. */
+import { CACHE_MEMORY_MIN } from '../src/api/cache-rules.ts';
+import { sizeBytes } from '../src/api/scalars.ts';
 import type { RenderServiceSpecInput } from '../src/api/spec.ts';
 import { renderServiceSpec } from '../src/api/validated-spec.ts';
 import { podTemplate } from '../src/plan/pod-template.ts';
@@ -32,12 +34,18 @@ export function whatNginxAdmits(): string {
   const { nginxConnections, requests, bodies, largeBodies, responseFileBytes } = budget(specOf({}));
   const count = (value: number) => value.toLocaleString('en');
   const rows = LIMITS.map((memoryLimit) => {
-    const admitted = budget(specOf({ sidecar: { nginx: { memoryLimit, memory: '32Mi' } } }));
-    return [memoryLimit, count(admitted.nginxConnections), count(admitted.requests), count(admitted.bodies)];
+    const sidecar = { nginx: { memoryLimit, memory: '32Mi' } };
+    const admitted = budget(specOf({ sidecar }));
+    // The least with which it may be on.
+    const cached =
+      sizeBytes(memoryLimit) < sizeBytes(CACHE_MEMORY_MIN)
+        ? '-'
+        : count(budget(specOf({ sidecar, cache: { enabled: true } })).requests);
+    return [memoryLimit, count(admitted.nginxConnections), count(admitted.requests), count(admitted.bodies), cached];
   });
   return [
     `By default: ${count(nginxConnections)} connections, ${requests} requests, ${bodies} of them with a body, ${largeBodies} of those on disk, ${Math.floor(responseFileBytes / MIB)} MiB for a response.`,
     '',
-    table(['`memoryLimit`', 'connections', 'requests', 'with a body'], rows),
+    table(['`memoryLimit`', 'connections', 'requests', 'with a body', 'requests with the cache'], rows),
   ].join('\n');
 }

@@ -5,7 +5,7 @@ import { herd, page, renders, seconds, statusOf, waiters } from './cache.ts';
 
 let pod: Pod;
 beforeAll(async () => {
-  const sidecar = { nginx: { memoryLimit: '2Gi' }, haproxy: { memoryLimit: '1Gi' } };
+  const sidecar = { nginx: { memoryLimit: '4Gi' }, haproxy: { memoryLimit: '1Gi' } };
   // No more may wait for a worker than this: those who wait for a page are not among them.
   const queue = { maxLength: 8, timeout: '20s' };
   pod = await Pod.start({ workersPerPod: 2, queue, sidecar, cache: { enabled: true } });

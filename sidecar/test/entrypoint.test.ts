@@ -14,10 +14,12 @@ import {
 import { until } from '../../e2e/harness/engine/pod.ts';
 import { renderServiceSpec } from '../../operator/src/api/validated-spec.ts';
 import { renderConfig } from '../../operator/src/render/index.ts';
+import { PROTOCOL_VERSION } from '../../operator/src/render/pod-env.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 const config = renderConfig(renderServiceSpec.parse({ template }));
 const POD_ENV = config['pod.env'];
+const NEXT = String(PROTOCOL_VERSION + 1);
 
 beforeAll(prepare);
 
@@ -49,11 +51,11 @@ test.each(['haproxy', 'nginx'] as const)('what the operator writes is taken by %
 test.each(['haproxy', 'nginx'] as const)(
   'an operator that speaks another version of the protocol: %s does not start, and says so',
   async (proxy) => {
-    expect(await complaint(changed('CORELANE_PROTOCOL_VERSION', '2'), proxy)).toBe(
-      'this sidecar image speaks version 1 of the protocol, the operator that made this pod version 2: give the operator the sidecar image of its own release',
+    expect(await complaint(changed('CORELANE_PROTOCOL_VERSION', NEXT), proxy)).toBe(
+      `this sidecar image speaks version ${PROTOCOL_VERSION} of the protocol, the operator that made this pod version ${NEXT}: give the operator the sidecar image of its own release`,
     );
     // What the container's environment says counts for nothing.
-    const other = ['--env', 'CORELANE_PROTOCOL_VERSION=1'];
+    const other = ['--env', `CORELANE_PROTOCOL_VERSION=${PROTOCOL_VERSION}`];
     expect(await complaint('# empty\n', proxy, ...other)).toBe(
       '/etc/corelane/pod.env has no CORELANE_PROTOCOL_VERSION=N',
     );
@@ -92,8 +94,10 @@ test('what the hook calculates with is a number, and of this file', async () => 
 });
 
 test('whatever another version writes, its number is told', async () => {
-  const next = `${changed('CORELANE_PROTOCOL_VERSION', '2')}CORELANE_LIST=a, b\nOTHER={}\n`;
-  expect(await complaint(next, 'nginx')).toMatch(/speaks version 1 of the protocol, .* version 2/);
+  const next = `${changed('CORELANE_PROTOCOL_VERSION', NEXT)}CORELANE_LIST=a, b\nOTHER={}\n`;
+  expect(await complaint(next, 'nginx')).toMatch(
+    new RegExp(`speaks version ${PROTOCOL_VERSION} of the protocol, .* version ${NEXT}`),
+  );
 });
 
 test('a line that NUL hides from us is no way around', async () => {
@@ -167,7 +171,7 @@ describe('with a stand-in for the proxy', () => {
     expect(lines).toContain('CORELANE_NAMESERVER=fe80::1');
     expect(lines).toContain('CORELANE_PEERS=shop-peers.shop.svc.cluster.test');
     expect(lines).toContain('CORELANE_NODE=192.0.2.7 fd00::7 ');
-    expect(lines).toContain('CORELANE_PROTOCOL_VERSION=1');
+    expect(lines).toContain(`CORELANE_PROTOCOL_VERSION=${PROTOCOL_VERSION}`);
     // front.sock, replay.sock, timed.sock, cache.sock, cache-again.sock, the port of the probes.
     expect(lines.filter((line) => line.startsWith('socket:'))).toHaveLength(6);
     expect(lines.filter((line) => /^\/(etc|proc|run)/.test(line))).toEqual([]);
@@ -235,6 +239,8 @@ describe('with a stand-in for the proxy', () => {
       `${message}:/dev/termination-log`,
     );
     expect(await exitCode(container)).toBe(1);
-    expect(readFileSync(message, 'utf8')).toMatch(/^this sidecar image speaks version 1 .*version 7: .*\n$/);
+    expect(readFileSync(message, 'utf8')).toMatch(
+      new RegExp(`^this sidecar image speaks version ${PROTOCOL_VERSION} .*version 7: .*\\n$`),
+    );
   });
 });

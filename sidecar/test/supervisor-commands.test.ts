@@ -185,8 +185,12 @@ test('runtime.instrument: false leaves the worker alone', async () => {
   ).toMatch(/^nothing$/);
   expect(await pod.supervisorLog(0)).toEqual([]);
   // Nothing to scrape is no failure.
-  expect(await pod.get('/workers/metrics', { port: PORTS.stats })).toMatchObject({
-    status: 200,
-    body: '# runtime.instrument is false\n',
-  });
+  for (const [page, field] of [
+    ['workers', 'runtime.instrument'],
+    ['cache', 'cache.enabled'],
+  ])
+    expect(await pod.get(`/${page}/metrics`, { port: PORTS.stats })).toMatchObject({
+      status: 200,
+      body: `# ${field} is false\n`,
+    });
 });

@@ -17,6 +17,8 @@ const USABLE = 0.9;
 const FIXED_BYTES = 16 * MIB;
 const EACH_BYTES = 152 * KIB;
 const COMPRESSION_BYTES = 168 * KIB;
+const CACHE_FIXED_BYTES = 8 * MIB;
+const CACHE_BYTES = 224 * KIB;
 
 /** Requests of classes that a pod may have at a time, those that wait included. */
 export function classRequests({
@@ -27,12 +29,14 @@ export function classRequests({
 }
 
 /** And for how many of them nginx has memory. */
-export function classRequestsMax({ buffering, compression, sidecar }: RenderServiceSpec): number {
-  const memory = USABLE * quantityOf(sidecar.nginx.memoryLimit) - FIXED_BYTES;
+export function classRequestsMax({ buffering, cache, compression, sidecar }: RenderServiceSpec): number {
+  const fixedBytes = FIXED_BYTES + (cache.enabled ? CACHE_FIXED_BYTES : 0);
+  const memory = USABLE * quantityOf(sidecar.nginx.memoryLimit) - fixedBytes;
   const each =
     sizeBytes(buffering.request.memory) +
     sizeBytes(buffering.response.memory) +
     EACH_BYTES +
+    (cache.enabled ? CACHE_BYTES : 0) +
     (compression.enabled ? COMPRESSION_BYTES : 0);
   return (REQUESTS_SHARE * memory) / each;
 }
@@ -41,6 +45,10 @@ const LIMIT = 'self.sidecar.nginx.memoryLimit';
 const REQUEST = 'self.buffering.request.memory';
 const RESPONSE = 'self.buffering.response.memory';
 const float = (quantity: string) => `quantity(${quantity}).asApproximateFloat()`;
+const either = (field: string, bytes: number) => `(self.${field}.enabled ? ${bytes}.0 : 0.0)`;
+/** CEL of `each` and `memory` in classRequestsMax. */
+const EACH = `(${float(REQUEST)} + ${float(RESPONSE)} + ${EACH_BYTES}.0 + ${either('cache', CACHE_BYTES)} + ${either('compression', COMPRESSION_BYTES)})`;
+const MEMORY = `(${USABLE} * ${float(LIMIT)} - ${FIXED_BYTES}.0 - ${either('cache', CACHE_FIXED_BYTES)})`;
 
 export const classRules: SpecRule[] = [
   {
@@ -60,7 +68,7 @@ export const classRules: SpecRule[] = [
     path: ['classes'],
     message:
       'workersPerPod x concurrency and queue.maxLength of all classes together must be no more than two thirds of the requests that nginx has memory for (docs/edge.md): make sidecar.nginx.memoryLimit larger, or these smaller',
-    cel: `self.classes.size() == 0 || !isQuantity(${LIMIT}) || !isQuantity(${REQUEST}) || !isQuantity(${RESPONSE}) || double(self.classes.map(c, self.workersPerPod * c.concurrency + c.queue.maxLength).sum()) * (${float(REQUEST)} + ${float(RESPONSE)} + (self.compression.enabled ? ${EACH_BYTES + COMPRESSION_BYTES}.0 : ${EACH_BYTES}.0)) <= ${REQUESTS_SHARE} * (${USABLE} * ${float(LIMIT)} - ${FIXED_BYTES}.0)`,
+    cel: `self.classes.size() == 0 || !isQuantity(${LIMIT}) || !isQuantity(${REQUEST}) || !isQuantity(${RESPONSE}) || double(self.classes.map(c, self.workersPerPod * c.concurrency + c.queue.maxLength).sum()) * ${EACH} <= ${REQUESTS_SHARE} * ${MEMORY}`,
     holds: (spec) => spec.classes.length === 0 || classRequests(spec) <= classRequestsMax(spec),
   },
 ];

@@ -5,6 +5,7 @@
  */
 import type { V1Container } from '@kubernetes/client-node';
 import { assetRules } from './asset-rules.ts';
+import { cacheRules } from './cache-rules.ts';
 import { classRules } from './class-rules.ts';
 import { BODIES_SHARE } from './disk.ts';
 import { acceptedMsMax } from './drain.ts';
@@ -19,11 +20,11 @@ import {
   VOLUME_PREFIX,
   WORKER_CONTAINER,
 } from './names.ts';
-import { DURATION_PATTERN, durationMs, quantityOf, sizeBytes } from './scalars.ts';
+import { durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import { scalingRules } from './scaling-rules.ts';
 import { serviceRules } from './service-rules.ts';
 import type { RenderServiceSpec } from './spec.ts';
-import type { SpecRule } from './spec-rule.ts';
+import { isDuration, type SpecRule } from './spec-rule.ts';
 import { workerTemplate } from './worker-template.ts';
 
 const CONTAINERS = 'self.template.spec.containers';
@@ -60,11 +61,6 @@ const RESERVED_NAMES = new RegExp(
 );
 const RESERVED_NAMES_TEXT = `${NGINX_CONTAINER}, ${HAPROXY_CONTAINER}, ${RUNTIME_CONTAINER}, ${ASSETS_CONTAINER} and ${WORKER_CONTAINER}-0, ${WORKER_CONTAINER}-1 ... are names of containers that Corelane adds`;
 const PROBES_WHY = 'Corelane checks the workers through HAProxy, and a probe would wait behind a render; remove it';
-
-/** CEL: `field` can be read as a duration. Where it cannot, its own message says so, and no second one should. */
-function isDuration(field: string): string {
-  return `${field}.matches('${DURATION_PATTERN.source}')`;
-}
 
 /** CEL: quantity `one` is not larger than `other`, or one of them is no quantity. */
 function notLarger(one: string, other: string): string {
@@ -234,6 +230,7 @@ export const specRules: SpecRule[] = [
     holds: ({ rollout: { rolling } }) => !(isZero(rolling.maxSurge) && isZero(rolling.maxUnavailable)),
   },
   ...assetRules,
+  ...cacheRules,
   ...classRules,
   ...serviceRules,
   ...scalingRules,

@@ -34,6 +34,10 @@ const asset = (fields: object, spec: object = {}) => ({
   ...spec,
   assets: [{ path: '/_next/static/', from: '/app/.next/static', ...fields }],
 });
+const cache = (fields: object) => ({ cache: { enabled: true, ...fields } });
+const ttl = (...pairs: [pathPrefix: string, value: string][]) => ({
+  ttl: pairs.map(([pathPrefix, value]) => ({ pathPrefix, value })),
+});
 const MUCH_MEMORY = { sidecar: { nginx: { memoryLimit: '64Gi' } } };
 const imageVolume = { sidecar: { assets: { source: 'ImageVolume' } } };
 const twoContainers = (one: object, other: object) => pod({ containers: [one, other] });
@@ -198,6 +202,35 @@ export const badResources: BadResource[] = [
   { what: 'folder in an image whose WORKDIR nobody says', spec: asset({ from: '.next/static' }, imageVolume) },
   { what: 'part of any name in a mounted image', spec: asset({ from: '/app/dist/*' }, imageVolume) },
   { what: 'framework in an image whose WORKDIR nobody says', spec: { framework: 'Next', ...imageVolume } },
+
+  // The cache
+  { what: 'page that is kept for less than a second', spec: cache(ttl(['/shop', '500ms'])) },
+  { what: 'page that is kept for more than a day', spec: cache(ttl(['/shop', '25h'])) },
+  { what: 'two times for one path', spec: cache(ttl(['/shop', '10s'], ['/shop/', '1m'])) },
+  {
+    what: 'time for a path that the cache is not for',
+    spec: cache({ paths: ['/shop/'], ...ttl(['/shopping', '10s']) }),
+  },
+  { what: 'time for a pattern', spec: cache(ttl(['/shop/*', '10s'])) },
+  { what: 'cache of no path', spec: cache({ paths: [] }) },
+  { what: 'stale page for less than a second', spec: cache({ staleWhileRevalidate: '500ms' }) },
+  { what: 'stale page for less than a second where a render fails', spec: cache({ staleIfError: '999ms' }) },
+  { what: 'parameters that count where all do', spec: cache({ key: { query: { names: ['utm_source'] } } }) },
+  { what: 'parameter with its value', spec: cache({ key: { query: { mode: 'Except', names: ['page=1'] } } }) },
+  { what: 'unknown mode of a query', spec: cache({ key: { query: { mode: 'None' } } }) },
+  { what: 'cookie of a key with its value', spec: cache({ key: { cookies: ['lang=de'] } }) },
+  { what: 'header of a key that is none', spec: cache({ key: { headers: ['X_Market'] } }) },
+  { what: 'header of a key that does not reach a worker', spec: cache({ key: { headers: ['Cookie'] } }) },
+  { what: 'cookie of a session with its value', spec: cache({ bypass: { cookies: ['session=1'] } }) },
+  { what: 'header of a request for itself that is none', spec: cache({ bypass: { headers: ['X Preview'] } }) },
+  { what: 'path of a request for itself that is a pattern', spec: cache({ bypass: { paths: ['/account/*'] } }) },
+  { what: 'cache that holds no page', spec: cache({ maxSize: '1Mi' }) },
+  { what: 'cache beyond every disk', spec: cache({ maxSize: '65Gi' }) },
+  {
+    what: 'cache for which nginx has no memory',
+    spec: { ...cache({}), sidecar: { nginx: { memoryLimit: '128Mi' } } },
+  },
+  { what: 'ETags as a switch', spec: { cache: { etag: false } } },
 
   // Rules between fields
   { what: 'drain shorter than a render', spec: { drain: { timeout: '10s' } } },
@@ -472,6 +505,25 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
     what: 'as many requests as a worker keeps an account of',
     spec: { ...served({ concurrency: 999 }), ...MUCH_MEMORY, workersPerPod: 1 },
   },
+  { what: 'the cache', spec: { cache: { enabled: true }, sidecar: { nginx: { memoryLimit: '160Mi' } } } },
+  {
+    what: 'the cache with everything',
+    spec: cache({
+      paths: ['/shop/', '/news'],
+      ...ttl(['/', '1s'], ['/shop', '1500ms'], ['/shop/cart', '0s'], ['/news/a', '24h']),
+      staleWhileRevalidate: '1s',
+      staleIfError: '1h',
+      key: {
+        headers: ['X-Market', 'accept-language'],
+        cookies: ['lang', '__Host-a_b'],
+        query: { mode: 'Only', names: ['page', 'a.b~c'] },
+      },
+      bypass: { cookies: ['session'], headers: ['X-Preview'], paths: ['/shop/account'] },
+      maxSize: '64Gi',
+    }),
+  },
+  { what: 'the same parameters for all', spec: cache({ key: { query: { mode: 'Only' } } }) },
+  { what: 'a cache that is off, with its settings', spec: cache({ enabled: false, maxSize: '8Mi' }) },
   { what: 'assets of a framework', spec: { framework: 'Angular' } },
   { what: 'a framework without assets', spec: { framework: 'Next', assets: [] } },
   {

@@ -1,7 +1,7 @@
 /** Breakages of pages that are kept, and of who waits for whom. */
 import { type Mutant, REMOVED } from './mutant.ts';
 
-type Breakage = Omit<Mutant, 'file' | 'breaks'>;
+type Breakage = Omit<Mutant, 'file' | 'breaks'> & { breaks?: Mutant['breaks'] };
 
 /** Each place that has this text. */
 function exactly(text: string): RegExp {
@@ -27,6 +27,19 @@ const nginx: Breakage[] = [
     caughtBy: 'cache: what a worker sees of who asks',
   },
   {
+    name: 'the render of a herd of a class is a render like others',
+    breaks: 'I1',
+    edits: [
+      [/proxy_set_header X-Corelane-Served-As \$corelane_served_as;\s+(?=proxy_set_header X-Corelane-Key)/g, REMOVED],
+    ],
+    caughtBy: 'cache-classes: a herd of a class',
+  },
+  {
+    name: 'every class meets the cache',
+    edits: [[/default other;/g, 'default "";']],
+    caughtBy: 'cache-classes: a class that says nothing',
+  },
+  {
     name: 'a render ends with its client',
     edits: [[/proxy_ignore_client_abort on;/g, 'proxy_ignore_client_abort off;']],
     caughtBy: 'cache-herds: a client that leaves',
@@ -49,6 +62,12 @@ const nginx: Breakage[] = [
 ];
 
 const haproxy: Breakage[] = [
+  {
+    name: 'the stages of the cache forget the class',
+    breaks: 'I1',
+    edits: [[/\|corelane-served-as/g, REMOVED]],
+    caughtBy: 'cache-classes: a herd of a class',
+  },
   {
     name: 'headers of frameworks get into a page',
     edits: [[/ +http-request del-header '\^x-\(\?!.*\n/g, REMOVED]],
@@ -146,9 +165,9 @@ const module: Breakage[] = [
 ];
 
 export const cache: Mutant[] = [
-  ...nginx.map((one): Mutant => ({ ...one, breaks: 'cache', file: 'nginx.conf' })),
-  ...haproxy.map((one): Mutant => ({ ...one, breaks: 'cache', file: 'haproxy.cfg' })),
-  ...herds.map((one): Mutant => ({ ...one, breaks: 'cache', file: 'cache/herds.lua' })),
-  ...judge.map((one): Mutant => ({ ...one, breaks: 'cache', file: 'cache/judge.lua' })),
-  ...module.map((one): Mutant => ({ ...one, breaks: 'cache', file: 'cache.c' })),
+  ...nginx.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'nginx.conf' })),
+  ...haproxy.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'haproxy.cfg' })),
+  ...herds.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache/herds.lua' })),
+  ...judge.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache/judge.lua' })),
+  ...module.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache.c' })),
 ];

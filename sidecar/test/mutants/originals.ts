@@ -37,19 +37,22 @@ const ASSETS = [
   { path: '/b/', from: 'b', missing: 'NotFound' },
   { path: '/c/', from: 'c', hashedNames: true },
 ];
-const configs = (['Safe', 'Always'] as const).map((replay) =>
-  renderConfig(
-    renderServiceSpec.parse({
-      template,
-      replay,
-      webSockets: { enabled: replay === 'Always' },
-      limits: { perClient: { requests: 10 } },
-      ...(replay === 'Always' && { assets: ASSETS, fallback: { html: 'shell' }, priority: {}, deadlines: {} }),
-      compression: { enabled: replay === 'Always' },
-      cache: { enabled: replay === 'Safe' },
-    }),
-  ),
-);
+const CLASSES = [
+  { name: 'api', match: [{ pathPrefix: '/api/' }] },
+  { name: 'image', match: [{ path: '/image' }], cache: true },
+];
+const specs: object[] = [
+  ...(['Safe', 'Always'] as const).map((replay) => ({
+    replay,
+    webSockets: { enabled: replay === 'Always' },
+    limits: { perClient: { requests: 10 } },
+    ...(replay === 'Always' && { assets: ASSETS, fallback: { html: 'shell' }, priority: {}, deadlines: {} }),
+    compression: { enabled: replay === 'Always' },
+    cache: { enabled: replay === 'Safe' },
+  })),
+  { classes: CLASSES, cache: { enabled: true }, webSockets: { enabled: true } },
+];
+const configs = specs.map((spec) => renderConfig(renderServiceSpec.parse({ template, ...spec })));
 
 /** The file before the mutation, in every variant that a mutant may be about. */
 export function originals({ file }: Mutant): string[] {

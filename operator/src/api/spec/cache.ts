@@ -44,7 +44,7 @@ const ttl = z
   .strictObject({
     pathPrefix: pathPrefix().describe('A path and all below it, as in an Ingress. Of several the longest counts.'),
     value: duration({ min: '0s', max: '24h' }).describe(
-      'How long a page is kept, rounded up to whole seconds. 0s: the cache is not for this path.',
+      'How long a page is kept, a second at least, rounded up to whole seconds. 0s: the cache is not for this path.',
     ),
   })
   .describe(

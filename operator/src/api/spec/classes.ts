@@ -75,6 +75,12 @@ const requestClass = z.strictObject({
     })
     .prefault({})
     .describe('Time limits of a request of the class.'),
+  cache: z
+    .boolean()
+    .default(false)
+    .describe(
+      'Whether the cache is for this class, where spec.cache is enabled: images, say. Not for streams and long polls: who asks for the same one would wait for its end (docs/cache.md).',
+    ),
 });
 
 export const classes = z

@@ -41,9 +41,13 @@ export function cacheSettings(cache: Cache, { compression }: DataPlaneModel): st
   ];
 }
 
-function strips({ key }: Cache): Lines {
+function strips({ key }: Cache, hasClasses: boolean): Lines {
   const keyed = key.headers.map((name) => word(name, 'cache.key.headers').toLowerCase());
-  const ours = [...OWN, ...keyed.filter((name) => name.startsWith('x-')).map((name) => name.slice(2))];
+  const ours = [
+    ...OWN,
+    ...(hasClasses ? ['corelane-served-as'] : []),
+    ...keyed.filter((name) => name.startsWith('x-')).map((name) => name.slice(2)),
+  ];
   return [
     '# What is not in the key: nobody puts into a page what others get.',
     `http-request del-header '^x-(?!(?:${ours.join('|')})$)' -m reg`,
@@ -67,10 +71,10 @@ const TELLS_OUTCOME: Lines = [
 
 /** All stages. */
 export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
-  const { fallback, retryAfterSeconds, timeouts } = model;
+  const { classes, fallback, retryAfterSeconds, timeouts } = model;
   const shell = given(fallback, () => LEADS_TO_SHELL);
   // A waiter waits for a render, which itself may wait in the queue.
-  const waitMs = ms(timeouts.lineMs, 'timeouts.render');
+  const waitMs = ms(timeouts.fillMs, 'timeouts.render');
   return [
     '# Requests for pages that nginx has not got. One of each herd goes on. The others stand in the queue of a server that takes one at a',
     '# time, where nothing is spent on them, and find the page when they come out.',
@@ -83,7 +87,7 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
       `http-error ${errorReply(504, 'render-timeout')}`,
       NO_REPLY,
       given(fallback, () => NOTES_BROWSER),
-      strips(cache),
+      strips(cache, classes !== undefined),
       'http-request set-var(txn.is_again) bool(true) if { so_name again }',
       '# No worker could render it: nginx has one that may still be given out.',
       words(

@@ -36,6 +36,14 @@ export function statistics({ cache, doors, isSupervised, ports }: DataPlaneModel
         'if { path /workers/metrics }',
       ),
     ),
+    // The same for all RenderServices, whether they keep pages or not: one PodMonitor is for all.
+    when(
+      cache === undefined,
+      words(
+        'http-request return status 200 content-type text/plain string "# cache.enabled is false\\n"',
+        'if { path /cache/metrics }',
+      ),
+    ),
     when(isSupervised, 'acl one_worker path_reg ^/workers/[0-9]+/(metrics|stalls)$'),
     words(
       'http-request return status 404 content-type text/plain string "not found" unless statistics',

@@ -5,6 +5,7 @@
 import { BODIES_SHARE } from '../../api/disk.ts';
 import { quantityOf, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
+import { hasCache, ROUNDS_MAX } from './cache.ts';
 import { compressionBytes } from './compression.ts';
 
 const KIB = 1024;
@@ -46,10 +47,33 @@ const FILE_BYTES_MIN = RESPONSE_BUFFER_BYTES;
 /** So many of all requests may have a body: clients that stall in theirs leave the rest to others. */
 const WITH_BODY_SHARE = 2 / 3;
 
+/**
+ * The cache: its table of pages (model/cache.ts), and two more processes, which look after its files and have their
+ * own tables of connections.
+ */
+const NGINX_CACHE_BYTES = 8 * MIB;
+/**
+ * A look for a page: nginx' name for it (as long as its head at most), the head of a page that is there, the head as it
+ * is sent on, and a buffer for the answer. All of it stays until the request ends, and HAProxy may have nginx look
+ * again. An ordinary one that waits costs 10 kB (measured): nobody chooses a long head for others.
+ */
+const LOOK_BYTES = 64 * KIB;
+/** Of the first look: the answer's buffer and the head are a request's without a cache, too. */
+const FIRST_LOOK_BYTES = 32 * KIB;
+
 /** HAProxy without a connection: code, Lua, statistics, a server for each worker and each slot of a peer. */
 const HAPROXY_FIXED_BYTES = 48 * MIB;
 /** A request that waits: its streams and their buffers of 16 KiB. */
 const HAPROXY_REQUEST_BYTES = 40 * KIB;
+/** The cache: 20,000 URLs that are for nobody else, herds, and a server for each place of a herd. */
+const HAPROXY_CACHE_BYTES = 4 * MIB;
+/**
+ * Connections of HAProxy that a request may take: the entrance, the queue's way to the workers, the waiting room; and
+ * with the cache its stage and its herd. Who waits for a page has one of them (14 kB, measured).
+ */
+const HOPS_WITH_CACHE = 5;
+/** Part of HAProxy's connections that is for them; the rest is for peers (model/pooling.ts). */
+const HOPS_SHARE = 2 / 3;
 
 /** Bounds of the results, whatever the limits are: the first must do for a pod to work at all. */
 const CONNECTIONS = { min: 512, max: 20_000 };
@@ -86,14 +110,23 @@ export interface Budget {
 /** The budget of one pod for a defaulted spec. */
 export function budget(spec: RenderServiceSpec): Budget {
   const { sidecar, buffering, limits } = spec;
-  const memory = usable(sidecar.nginx.memoryLimit, NGINX_FIXED_BYTES);
+  const isCached = hasCache(spec);
+  const memory = usable(sidecar.nginx.memoryLimit, NGINX_FIXED_BYTES + (isCached ? NGINX_CACHE_BYTES : 0));
+  const haproxyConnections = within(
+    usable(sidecar.haproxy.memoryLimit, HAPROXY_FIXED_BYTES + (isCached ? HAPROXY_CACHE_BYTES : 0)) /
+      HAPROXY_REQUEST_BYTES,
+    CONNECTIONS,
+  );
   const requestBytes =
     sizeBytes(buffering.request.memory) +
     sizeBytes(buffering.response.memory) +
     compressionBytes(spec) +
+    (isCached ? FIRST_LOOK_BYTES + ROUNDS_MAX * LOOK_BYTES : 0) +
     REQUEST_BYTES +
     2 * SEND_BUFFER_BYTES;
-  const requests = within(((1 - CONNECTIONS_SHARE) * memory) / requestBytes, REQUESTS);
+  // Else those who wait for a page could have all connections, and its render none.
+  const withConnections = isCached ? (HOPS_SHARE * haproxyConnections) / HOPS_WITH_CACHE : Number.POSITIVE_INFINITY;
+  const requests = within(Math.min(((1 - CONNECTIONS_SHARE) * memory) / requestBytes, withConnections), REQUESTS);
   const answers = within((ANSWERS_SHARE * memory) / ANSWER_BYTES, ANSWERS);
   const heads = (CONNECTIONS_SHARE * memory - answers * ANSWER_BYTES) / HEAD_BYTES - HEADS_AT_ONCE;
   const bodies = Math.floor(WITH_BODY_SHARE * requests);
@@ -104,8 +137,7 @@ export function budget(spec: RenderServiceSpec): Budget {
     nginxConnections: within((CONNECTIONS_SHARE * memory) / CONNECTION_BYTES, CONNECTIONS),
     busyConnections: Math.floor(heads) + 2 * requests,
     answers,
-    haproxyFiles:
-      2 * within(usable(sidecar.haproxy.memoryLimit, HAPROXY_FIXED_BYTES) / HAPROXY_REQUEST_BYTES, CONNECTIONS),
+    haproxyFiles: 2 * haproxyConnections,
     headerLines: HEADER_LINES,
     requests,
     bodies,

@@ -16,12 +16,14 @@ export interface RequestClass {
   /** What has not ended so long after a draining pod accepts no more is cut. */
   drainMs: number;
   matches: ClassSpec['match'];
+  /** Whether its responses may be given to others. */
+  isKept: boolean;
 }
 
 /** The classes of a defaulted spec, in the order in which they count; undefined if all requests are renders. */
-export function requestClasses({ classes, workersPerPod }: RenderServiceSpec): RequestClass[] | undefined {
+export function requestClasses({ cache, classes, workersPerPod }: RenderServiceSpec): RequestClass[] | undefined {
   if (classes.length === 0) return undefined;
-  return classes.map(({ name, concurrency, match, queue, timeouts }) => {
+  return classes.map(({ name, cache: isKept, concurrency, match, queue, timeouts }) => {
     const [timeoutMs, idleMs] = [durationMs(queue.timeout), durationMs(timeouts.idle)];
     return {
       name,
@@ -33,6 +35,7 @@ export function requestClasses({ classes, workersPerPod }: RenderServiceSpec): R
       idleAfterWaitingMs: 2 * timeoutMs + idleMs,
       drainMs: durationMs(timeouts.drain),
       matches: match,
+      isKept: cache.enabled && isKept,
     };
   });
 }

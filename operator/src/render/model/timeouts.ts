@@ -14,6 +14,8 @@ export interface Timeouts {
   workerAfterWaitingMs: number;
   /** The first stage of HAProxy waits this long for the second one. */
   lineMs: number;
+  /** The stages of the cache wait this long for those behind them. */
+  fillMs: number;
   /** HAProxy waits this long for nginx to take the response. */
   haproxyClientMs: number;
   /** nginx waits this long for HAProxy, between two reads and between two writes. */
@@ -41,6 +43,10 @@ export function timeouts(spec: RenderServiceSpec, classes: RequestClass[] = []):
     workerMs,
     workerAfterWaitingMs,
     lineMs,
+    fillMs: Math.max(
+      lineMs,
+      ...classes.filter(({ isKept }) => isKept).map(({ idleAfterWaitingMs }) => idleAfterWaitingMs + PROXY_SLACK_MS),
+    ),
     // A response that is larger than nginx' buffers goes at the speed of its client.
     haproxyClientMs: clientSendMs + PROXY_SLACK_MS,
     // Also bounds the sending: a body beyond HAProxy's buffer (about 230 kB) stays in nginx while its request queues.

@@ -5,8 +5,10 @@
 import { CACHE_MOUNT_PATH, RUN_MOUNT_PATH } from '../../api/names.ts';
 import { block, given, type Lines, when, words } from '../directives.ts';
 import type { Cache } from '../model/cache.ts';
+import type { RequestClass } from '../model/classes.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { quoted, whole, word } from '../safe.ts';
+import { TELLS_SERVED_AS } from './classes.ts';
 import { TELLS_BROWSER } from './fallback.ts';
 import { ACCESS_LOG } from './logging.ts';
 import { headerVariable, literal, pathPattern } from './patterns.ts';
@@ -35,7 +37,7 @@ const NOT_JUDGED = [
 ];
 
 /** Directives and maps of `http`. */
-export function cacheMaps(cache: Cache, { compression }: DataPlaneModel): Lines {
+export function cacheMaps(cache: Cache, { classes, compression }: DataPlaneModel): Lines {
   return [
     words(
       `proxy_cache_path ${CACHE_MOUNT_PATH} levels=1:2 keys_zone=corelane:${whole(cache.tableBytes, 'table of pages')}`,
@@ -57,7 +59,7 @@ export function cacheMaps(cache: Cache, { compression }: DataPlaneModel): Lines 
       'default $corelane_forwarded_host;',
       '"~^([^ ]+) \\1$" $corelane_cache_name$corelane_cache_port;',
     ),
-    forWhom(cache),
+    forWhom(cache, classes),
     cookies(cache),
     '# One form of what clients accept. What has no encoding nginx compresses on the way.',
     when(
@@ -88,7 +90,7 @@ export function cacheMaps(cache: Cache, { compression }: DataPlaneModel): Lines 
 }
 
 /** $corelane_cacheable: 1 if the request may be given a page that was rendered for another one. */
-function forWhom({ paths, ttl, bypass }: Cache): Lines {
+function forWhom({ paths, ttl, bypass }: Cache, classes: RequestClass[] | undefined): Lines {
   const rules: [string, string][] = [
     ...bypass.paths.map((path): [string, string] => ['$uri', pathPattern(path)]),
     ...bypass.cookies.map((name): [string, string] => ['$http_cookie', `"~(?:^|; *)${literal(name, 'cookie')}="`]),
@@ -118,8 +120,17 @@ function forWhom({ paths, ttl, bypass }: Cache): Lines {
       'default bypass;',
       '"" "";',
     ),
+    given(classes, (all) => [
+      '# Of a class by its own leave: who asks for a stream would wait for the end of another one.',
+      block(
+        'map $corelane_served_as $corelane_cache_class',
+        'default other;',
+        '"" "";',
+        all.filter(({ isKept }) => isKept).map(({ name }) => `~^${word(name, 'classes.name')}$ "";`),
+      ),
+    ]),
     block(
-      'map "$corelane_cache_plain|$corelane_cache_path|$corelane_cache_ttl|$corelane_bypass" $corelane_cacheable',
+      `map "$corelane_cache_plain|$corelane_cache_path|$corelane_cache_ttl|$corelane_bypass${classes ? '$corelane_cache_class' : ''}" $corelane_cacheable`,
       '"~^1\\|1\\|(?:[1-9][0-9]*)?\\|$" 1;',
     ),
   ];
@@ -188,7 +199,7 @@ export function cacheLocations(cache: Cache, model: DataPlaneModel, page: Lines)
   ];
 }
 
-function looksForPage(cache: Cache, { compression, fallback, priority }: DataPlaneModel): Lines {
+function looksForPage(cache: Cache, { classes, compression, fallback, priority }: DataPlaneModel): Lines {
   const { headers, cookies, query } = cache.key;
   const uri = query.mode === 'all' ? '$request_uri' : '$corelane_cache_uri';
   // No value has an end of line in it, so no two keys are alike.
@@ -224,6 +235,7 @@ function looksForPage(cache: Cache, { compression, fallback, priority }: DataPla
     'proxy_set_header Accept-Encoding $corelane_cache_encoding;',
     given(fallback, () => TELLS_BROWSER),
     given(priority, () => TELLS_CLASS),
+    given(classes, () => TELLS_SERVED_AS),
     'proxy_set_header X-Corelane-Key $corelane_cache_key;',
     'proxy_set_header X-Corelane-Ttl $corelane_cache_ttl;',
     'proxy_set_header X-Corelane-Personal $corelane_personal;',

@@ -11,6 +11,7 @@ const api = { name: 'api', match: [{ pathPrefix: '/api/' }] };
 test.each([
   {},
   { compression: { enabled: true } },
+  { cache: { enabled: true } },
   { sidecar: { nginx: { memoryLimit: '1Gi' } } },
   { buffering: { request: { memory: '1Mi' }, response: { memory: '512Ki' } } },
 ])('two thirds of what the budget has: %j', (input) => {

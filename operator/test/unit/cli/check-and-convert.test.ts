@@ -306,6 +306,7 @@ describe.each([
   ['check', [], 'renderservices of namespace default cannot be listed'],
   ['convert', ['deployment/shop'], 'Deployment default/shop cannot be read'],
   ['profile', ['shop'], 'pods of namespace default cannot be listed'],
+  ['cache', ['purge', 'shop'], 'pods of namespace default cannot be listed'],
 ])('%s', (name, args, sentence) => {
   const said = async (env: object) => {
     const { code, stdout, stderr } = await corelane([name, ...args], { env });

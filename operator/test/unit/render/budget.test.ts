@@ -1,8 +1,11 @@
 /** Whatever the limits are: the worst that nginx admits fits into them, and idle clients are many by default. */
+import { readFileSync } from 'node:fs';
+import { CACHE_MEMORY_MIN } from '../../../src/api/cache-rules.ts';
 import { quantityOf, sizeBytes } from '../../../src/api/scalars.ts';
 import type { RenderServiceSpecInput } from '../../../src/api/spec.ts';
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { budget } from '../../../src/render/model/budget.ts';
+import { ROUNDS_MAX } from '../../../src/render/model/cache.ts';
 import { dataPlaneModel } from '../../../src/render/model/index.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
@@ -62,3 +65,39 @@ test.each(['80Mi', '128Mi', '256Mi', '1Gi'])(
     expect(3 * connectionsMax).toBeLessThanOrEqual(limits.haproxyFiles / 2);
   },
 );
+
+describe('with the cache', () => {
+  const cache = { enabled: true };
+  const KIB = 1024;
+  const MIB = 1024 ** 2;
+
+  test.each([CACHE_MEMORY_MIN, '512Mi', '1Gi', '4Gi'])(
+    'a nginx of %s holds its table and all that look for pages',
+    (limit) => {
+      const spec = specOf({ cache, sidecar: { nginx: { memoryLimit: limit }, haproxy: { memoryLimit: '4Gi' } } });
+      const { nginxConnections, requests } = budget(spec);
+      const buffers = sizeBytes(spec.buffering.request.memory) + sizeBytes(spec.buffering.response.memory);
+      // A name, a head that is kept, one that is sent and one that is answered, each 16 KiB, in four looks.
+      const each = buffers + 128 * KIB + 4 * 64 * KIB;
+      const most = 20 * MIB + 4 * MIB + nginxConnections * 20 * KIB + requests * each;
+      expect(most).toBeLessThan(quantityOf(limit));
+    },
+  );
+
+  test.each(['80Mi', '128Mi', '256Mi', '1Gi'])(
+    'whoever waits leaves the renders their way through a HAProxy of %s',
+    (limit) => {
+      const sidecar = { nginx: { memoryLimit: '16Gi' }, haproxy: { memory: '64Mi', memoryLimit: limit } };
+      const { limits, pooling } = dataPlaneModel(specOf({ cache, sidecar }));
+      const connections = limits.haproxyFiles / 2;
+      // Entrance of the cache, herd, entrance of the queue, dispatch, waiting room.
+      expect(5 * limits.requests + (pooling?.connectionsMax ?? 0)).toBeLessThanOrEqual(connections);
+      expect(52 * MIB + connections * 40 * KIB).toBeLessThan(quantityOf(limit));
+    },
+  );
+
+  test('no request looks more often than is counted', () => {
+    const herds = readFileSync('sidecar/haproxy/cache/herds.lua', 'utf8');
+    expect(Number(/^local ROUNDS_MAX = (\d+)$/m.exec(herds)?.[1])).toBe(ROUNDS_MAX);
+  });
+});

@@ -1,0 +1,110 @@
+/** `corelane cache purge`, as a user calls it: what it asks of which pod, and what it says where that does not work. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { jest } from '@jest/globals';
+import { forwardingApi, type Pod } from '../../support/forwarding-api.ts';
+
+/** Each starts a process that loads the Kubernetes client: a busy machine may lack the second of CPU for that. */
+jest.setTimeout(60_000);
+
+const root = fileURLToPath(new URL('../../../..', import.meta.url));
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'corelane-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function corelane(args: string[], env: object = {}): Promise<{ code: number; stdout: string; stderr: string }> {
+  const { promise, resolve } = Promise.withResolvers<{ code: number; stdout: string; stderr: string }>();
+  execFile(
+    process.execPath,
+    [join(root, 'operator/bin/corelane.mjs'), 'cache', ...args],
+    { env: { PATH: folder, HOME: folder, ...env } },
+    (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+  );
+  return promise;
+}
+
+/** With an API server that has these pods. */
+async function purge(pods: Pod[], ...args: string[]) {
+  const api = await forwardingApi(pods);
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'a', cluster: { server: api.url, 'insecure-skip-tls-verify': true } }],
+    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+    users: [{ name: 'a', user: {} }],
+    'current-context': 'a',
+  };
+  const file = join(folder, 'kubeconfig');
+  writeFileSync(file, JSON.stringify(config));
+  try {
+    return { ...(await corelane(['purge', 'shop', ...args], { KUBECONFIG: file })), asked: api.asked };
+  } finally {
+    api.close();
+  }
+}
+
+const answer = (status: string, body: string) =>
+  `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+const DONE = answer('200 OK', 'all\n');
+const pods = (...answers: Partial<Pod>[]) => answers.map((one, index) => ({ name: `shop-${index}`, ...one }));
+
+test.each([
+  [[], '"purge" and one name of a RenderService are needed'],
+  [['fill', 'shop'], '"purge" and one name of a RenderService are needed'],
+  [['purge', 'shop', 'blog'], '"purge" and one name of a RenderService are needed'],
+  [
+    ['purge', 'shop', '--path', 'products'],
+    '--path must be a path such as /products/1, without a query, not "products"',
+  ],
+  [['purge', 'shop', '--path', '/a?b'], '--path must be a path'],
+  [['purge', 'shop', '--path', '/a\r\nX: y'], '--path must be a path'],
+])('%j is refused with a sentence', async (args, message) => {
+  const { code, stdout, stderr } = await corelane(args);
+  expect({ code, stdout, stderr }).toEqual({ code: 64, stdout: '', stderr: expect.stringContaining(message) });
+});
+
+test('without a cluster says so', async () => {
+  const said = 'corelane: there is no kubeconfig: set KUBECONFIG, or make ~/.kube/config\n';
+  expect(await corelane(['purge', 'shop'])).toEqual({ code: 1, stdout: '', stderr: said });
+});
+
+test('every running pod is asked, with the header that no URL can have sent', async () => {
+  const { asked, ...outcome } = await purge(pods({ answer: DONE }, { answer: DONE }, { phase: 'Pending' }));
+  expect({ ...outcome, stdout: outcome.stdout.split('\n').toSorted() }).toEqual({
+    code: 0,
+    stdout: ['', 'shop-0: done', 'shop-1: done'],
+    stderr: '',
+  });
+  expect(Object.keys(asked).toSorted()).toEqual(['shop-0', 'shop-1']);
+  const [request] = asked['shop-0'] ?? [];
+  expect(request).toMatch(/^POST \/purge HTTP\/1\.1\r\n/);
+  expect(request).toMatch(/^X-Corelane-Purge: true\r$/m);
+});
+
+test.each([
+  ['//products/1', '/purge//products/1'],
+  ['/größe', '/purge/gr%C3%B6%C3%9Fe'],
+])('the path %s', async (path, target) => {
+  const { asked } = await purge(pods({ answer: DONE }), '--path', path);
+  expect(asked['shop-0']?.[0]?.split(' ')[1]).toBe(target);
+});
+
+test('a pod that does not do it is named, with the reason; the others have done it', async () => {
+  const { code, stdout, stderr } = await purge(
+    pods({ answer: DONE }, {}, { answer: answer('403 Forbidden', 'X-Corelane-Purge is missing\n') }),
+  );
+  expect({ code, stdout, stderr: stderr.split('\n').toSorted() }).toEqual({
+    code: 1,
+    stdout: 'shop-0: done\n',
+    stderr: [
+      '',
+      'shop-1: it keeps no pages: spec.cache is not enabled',
+      'shop-2: status 403: X-Corelane-Purge is missing',
+    ],
+  });
+});
