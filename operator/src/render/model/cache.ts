@@ -14,7 +14,10 @@ const IDLE_SECONDS = 2 * 3_600;
 const PASS_MS = 10_000;
 /** Renders that may fail, one after the other, before all who wait for the page are told so. */
 const TRIES_MAX = 2;
-/** A page that nginx has not found so often where it should be cannot be kept: as sidecar/haproxy/cache/herds.lua has it. */
+/**
+ * A page that nginx has not found so often where it should be cannot be kept, as sidecar/haproxy/cache/herds.lua has
+ * it.
+ */
 export const ROUNDS_MAX = 3;
 
 export interface Cache {
