@@ -55,7 +55,7 @@ export const runtime: Mutant[] = [
     name: 'a render without connection gives its place away',
     breaks: 'I1',
     file: 'concurrency-limiter.cjs',
-    edits: [[/else this\.#abandon\(render, end\)/g, 'else end()']],
+    edits: [[/else this\.#abandon\(render, response.*$/gm, 'else end();']],
     caughtBy: 'concurrency-limiter: after the death of HAProxy',
   },
   {
@@ -125,7 +125,7 @@ export const runtime: Mutant[] = [
     name: 'who has left the limiter is rendered',
     breaks: 'I2',
     file: 'concurrency-limiter.cjs',
-    edits: [[/if \(response\.destroyed \|\| .*\)$/gm, 'if (false)']],
+    edits: [[/if \(isGone\(request, response\)\)/g, 'if (false)']],
     caughtBy: 'concurrency-limiter: who waits in the limiter and leaves',
   },
   {
