@@ -22,9 +22,15 @@ const keys = chosen(
 const scenarios = SCENARIOS.filter(({ key }) => keys.includes(key));
 const isWhole = !process.env.EDGE;
 
-function told({ figures, failed, ...result }: Result): string {
+function told({ figures, failed, broken: message, ...result }: Result): string {
+  if (message !== undefined) return `broken: ${message}`;
   const parts = Object.entries(figures).map(([key, value]) => `${key} ${Number(value.toFixed(2))}`);
   return [...parts, `${failed} failed`, ...missingText(result)].join(', ');
+}
+
+/** A scenario that breaks does not take the others' figures with it. */
+function broken(error: Error): Result {
+  return { rows: [], figures: {}, failed: 1, broken: error.message };
 }
 
 function sectionOf({ key, title, text, columns, drawn }: Scenario, result: Result): Section {
@@ -40,7 +46,8 @@ async function measure(): Promise<EdgeReport> {
     const { title, seconds } = scenario;
     const beganMs = Date.now();
     const took = () => ` [${Math.round((Date.now() - beganMs) / 1_000)} s]`;
-    const result = await progress.step(title, seconds, scenario.run, (done) => told(done) + took());
+    const work = () => scenario.run().catch(broken);
+    const result = await progress.step(title, seconds, work, (done) => told(done) + took());
     sections.push(sectionOf(scenario, result));
   }
   return { machine, seconds: progress.elapsedSeconds(), sections };

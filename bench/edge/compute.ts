@@ -76,7 +76,7 @@ const MS_PER: { [unit: string]: number } = { us: 0.001, ms: 1, s: 1_000 };
 /** What `wrk --latency` has printed. */
 export function throughputOf(text: string): Throughput {
   const perSecond = /^Requests\/sec: +([\d.]+)/m.exec(text)?.[1];
-  const [, p99, unit = ''] = /^ +99% +([\d.]+)(us|ms|s)$/m.exec(text) ?? [];
+  const [, p99, unit = ''] = /^ +99% +([\d.]+)(us|ms|s) *$/m.exec(text) ?? [];
   if (perSecond === undefined || p99 === undefined) throw new Error(`wrk says no figures:\n${text}`);
   const statuses = Number(/Non-2xx or 3xx responses: (\d+)/.exec(text)?.[1] ?? 0);
   const broken = /Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)/.exec(text)?.slice(1) ?? [];

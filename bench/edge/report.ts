@@ -70,13 +70,14 @@ export function missingText({ missing = [] }: { missing?: string[] }): string[] 
 }
 
 function sectionText(section: Section): string {
-  const { title, text, columns, rows } = section;
+  const { title, text, columns, rows, broken } = section;
   const cells = rows.map(({ system, values }) => [
     system,
     ...columns.map((column) => cell(values[column.key], column)),
   ]);
   const figures = rows.length === 0 ? [] : [table(['', ...columns.map(({ head }) => head)], cells)];
-  return [`## ${title}`, text, ...missingText(section), ...figures].join('\n\n');
+  const why = broken === undefined ? [] : [`Broken: ${broken.split('\n')[0]}`];
+  return [`## ${title}`, text, ...why, ...missingText(section), ...figures].join('\n\n');
 }
 
 export function markdown(report: EdgeReport): string {

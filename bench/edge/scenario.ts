@@ -34,6 +34,8 @@ export interface Result {
   failed: number;
   /** Fields that this version does not have: what they bring is not measured. */
   missing?: string[];
+  /** Why there is nothing, where the scenario itself has failed; that counts as one that failed. */
+  broken?: string;
 }
 
 export interface Column {
