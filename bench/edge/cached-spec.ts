@@ -1,7 +1,13 @@
-/** The burst cache as the scenarios want it. A version without these fields says so (version.ts). */
-import type { LaterSpec } from './version.ts';
+/** The burst cache as the scenarios want it: pages say themselves how long. A version without it says so (version.ts). */
+import { type LaterSpec, unknownFields } from './version.ts';
 
-export const CACHED: LaterSpec = { cache: { enabled: true, ttl: '60s' } };
+export const CACHED: LaterSpec = { cache: { enabled: true } };
 
 /** The pods of a fleet render once for all of them. */
-export const SHARED: LaterSpec = { cache: { enabled: true, ttl: '60s', shared: { enabled: true } } };
+const SHARED: LaterSpec = { cache: { enabled: true, shared: { enabled: true } } };
+
+/** What there is of both for a fleet, and what is missing. */
+export function fleetSpec(): { spec: LaterSpec; missing: string[] } {
+  const missing = unknownFields(SHARED);
+  return { spec: missing.length === 0 ? SHARED : CACHED, missing };
+}

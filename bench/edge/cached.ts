@@ -89,5 +89,6 @@ export const cached: Scenario = {
   ],
   drawn: 'rps',
   seconds: 60,
+  wantsNext: true,
   run,
 };

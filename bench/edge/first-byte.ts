@@ -102,5 +102,6 @@ export const firstByte: Scenario = {
   ],
   drawn: 'first',
   seconds: 40,
+  wantsNext: true,
   run,
 };

@@ -64,9 +64,8 @@ function cell(value: Value | undefined, { digits = 0 }: Column): string {
 
 /** What a scenario says about fields that are not there, if it does. */
 export function missingText({ missing = [] }: { missing?: string[] }): string[] {
-  return missing.length === 0
-    ? []
-    : [`Corelane: not in this version (${missing.map((field) => `\`${field}\``).join(', ')}).`];
+  const names = missing.map((field) => `\`${field}\``).join(', ');
+  return missing.length === 0 ? [] : [`Corelane: not in this version (${names}).`];
 }
 
 function sectionText(section: Section): string {

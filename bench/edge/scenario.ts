@@ -55,6 +55,8 @@ export interface Scenario {
   drawn: string;
   /** About how long it takes. */
   seconds: number;
+  /** Whether it needs the Next app, which is built before anything is measured. */
+  wantsNext?: boolean;
   run(): Promise<Result>;
 }
 

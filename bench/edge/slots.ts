@@ -98,5 +98,6 @@ export const slots: Scenario = {
   ],
   drawn: 'slots',
   seconds: 30,
+  wantsNext: true,
   run,
 };
