@@ -2,7 +2,15 @@
 import { Corelane } from '../systems/corelane.ts';
 import { CACHED } from './cached-spec.ts';
 import { type CacheTest, passedOf } from './compute.ts';
-import { PEERS_MOUNT, type Reachable, runPeer, startCachingNginxBefore, startVarnish, withSystem } from './parts.ts';
+import {
+  PEERS_MOUNT,
+  type Reachable,
+  runPeer,
+  startCachingNginxBefore,
+  startVarnish,
+  untilServes,
+  withSystem,
+} from './parts.ts';
 import type { Result, Row, Scenario } from './scenario.ts';
 import { unknownFields } from './version.ts';
 
@@ -10,6 +18,7 @@ const ORIGIN = ['node', '/peers/cache-tests.mjs', 'server'];
 
 async function measure(system: string, start: Promise<Reachable & { stop(): Promise<void> }>): Promise<Row> {
   return withSystem(start, async (running) => {
+    await untilServes(running, '/config/hello', 405); // as the origin answers whatever is no PUT
     const [target] = running.targets;
     const text = await runPeer(running, '/peers/cache-tests.mjs', 'client', `http://${target?.host}:${target?.port}`);
     const tests = JSON.parse(text) as CacheTest[];

@@ -33,10 +33,10 @@ export function load(system: Reachable, phases: Group[][], more: Partial<Plan> =
   return runLoad(system.network, { targets: system.targets, bodyBytes: 0, timeoutMs: TIMEOUT_MS, phases, ...more });
 }
 
-/** Waits until a path is answered with 200: a peer that is set up wrongly must not look like a bad one. */
-export async function untilServes(system: Reachable, path = '/?id=hello'): Promise<void> {
+/** Waits until a path is answered as wanted: a peer that is set up wrongly must not look like a bad one. */
+export async function untilServes(system: Reachable, path = '/?id=hello', wanted = 200): Promise<void> {
   const group = { name: 'hello', concurrency: 1, count: 1, seconds: 10, requests: [{ path }] };
-  await until(`${path} is served`, async () => (await load(system, [[group]]))[0]?.status === 200);
+  await until(`${path} is answered ${wanted}`, async () => (await load(system, [[group]]))[0]?.status === wanted);
 }
 
 /** Runs `work` with a system that has been started, and stops it. */
