@@ -25,7 +25,7 @@ class Holder {
 
   constructor({ network, targets: [target] }: Reachable, path: string) {
     const options = ['run', '--rm', '--interactive', '--init', '--label', `${LABEL}=${RUN_ID}`, '--network', network];
-    const files = ['--ulimit', 'nofile=40000:40000', ...INSIDE_MOUNT, '--entrypoint', 'node', NODE_IMAGE];
+    const files = [...INSIDE_MOUNT, '--entrypoint', 'node', NODE_IMAGE];
     const args = ['/bench/idle.mjs', `${target?.host}`, `${target?.port}`, path, `${CONNECTIONS}`];
     const client = spawn('docker', [...options, ...files, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
     const lines: Interface = createInterface({ input: client.stdout });
@@ -36,7 +36,9 @@ class Holder {
   /** How many connections are open, by the next line. */
   async open(): Promise<number> {
     const { value } = await this.#lines.next();
-    return Number(/^open (\d+)$/.exec(value ?? '')?.[1] ?? Number.NaN);
+    const [, count] = /^open (\d+)$/.exec(value ?? '') ?? [];
+    if (count === undefined) throw new Error('the client that holds the connections has ended');
+    return Number(count);
   }
 
   /** Lets go of them; gives how many were open until then. */

@@ -29,7 +29,8 @@ export function figuresOf({ sections }: EdgeReport): Figures {
 }
 
 export function failedIn({ sections }: EdgeReport): number {
-  return sections.reduce((sum, { failed }) => sum + failed, 0);
+  // A count that is none is a failure, too.
+  return sections.reduce((sum, { failed }) => sum + (Number.isFinite(failed) ? failed : 1), 0);
 }
 
 function figure(value: number | undefined, digits: number): string {

@@ -136,6 +136,7 @@ describe('the report', () => {
       'edge: slots_per_page=1 first_byte_ms_added=0.8 cached_x=- herd_renders=- fleet_herd_renders=- cache_tests_required=129 failed=3',
     );
     expect(failedIn(report(...sections))).toBe(3);
+    expect(failedIn(report(...sections, section('no count', { failed: Number.NaN })))).toBe(4);
   });
 
   test('tables, what is missing, what broke; the picture has what there are figures of', () => {
