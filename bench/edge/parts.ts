@@ -1,5 +1,7 @@
 /** What several scenarios use: pages, files, peers, programs beside them. */
+import { cpSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { docker, engine, NODE_IMAGE } from '../../e2e/harness/engine/docker.ts';
 import { until } from '../../e2e/harness/engine/pod.ts';
@@ -7,6 +9,7 @@ import { INSIDE } from '../lib/inside.ts';
 import { type Group, type Plan, type Record, runLoad, type Target } from '../lib/load.ts';
 import { InOneContainer } from '../systems/in-one-container.ts';
 import { type NginxOptions, startNginx } from '../systems/nginx.ts';
+import { Folder } from '../systems/system.ts';
 
 export const PEERS_IMAGE = process.env.CORELANE_PEERS_IMAGE ?? 'corelane.local/peers:dev';
 const PEERS = fileURLToPath(new URL('../peers', import.meta.url));
@@ -70,18 +73,27 @@ export function startExpress(options: string[] = []): Promise<InOneContainer> {
   });
 }
 
-/** Next's own server, with a note of each request. */
-export function startNext(folder: string): Promise<InOneContainer> {
-  return InOneContainer.start({
+/** Next's own server, with a note of each request. A standalone build needs its files copied in, as Next's manual says. */
+export async function startNext(folder: string): Promise<InOneContainer> {
+  const whole = new Folder();
+  const server = join(whole.path, 'server');
+  cpSync(join(folder, '.next/standalone'), server, { recursive: true });
+  cpSync(join(folder, '.next/static'), join(server, '.next/static'), { recursive: true });
+  const system = await InOneContainer.start({
     name: 'next',
     workers: 1,
-    command: NEXT_COMMAND,
+    command: ['node', ...COUNTED, 'server.js'],
     env: { PORT: `${PORT}`, HOSTNAME: '127.0.0.1', NODE_ENV: 'production' },
     ports: [PORT],
-    options: ['--volume', `${folder}:/app:ro`, '--workdir', '/app', '--tmpfs', '/app/.next/cache'],
+    options: ['--volume', `${server}:/app:ro`, '--workdir', '/app'],
   });
+  const stop = system.stop.bind(system);
+  system.stop = () => stop().finally(() => whole.remove());
+  return system;
 }
-export const NEXT_COMMAND = ['node', '--require', '/bench/count.cjs', '.next/standalone/server.js'];
+const COUNTED = ['--require', '/bench/count.cjs'];
+/** The same server as a worker. */
+export const NEXT_COMMAND = ['node', ...COUNTED, '.next/standalone/server.js'];
 
 /** nginx' own cache as its manual has it, with the lock that lets one request fill it. */
 export const NGINX_CACHE: NginxOptions = {
@@ -98,8 +110,12 @@ const VCL = `vcl 4.1;
 backend worker { .host = "127.0.0.1"; .port = "${WORKER_PORT}"; .first_byte_timeout = 60s; }
 `;
 
-/** Varnish as it comes, in front of `command`. */
-export function startVarnish(command = ['node', '/bench/worker.mjs'], options: string[] = []): Promise<InOneContainer> {
+/** Varnish as it comes, in front of `command`; with further arguments. */
+export function startVarnish(
+  command = ['node', '/bench/worker.mjs'],
+  options: string[] = [],
+  more: string[] = [],
+): Promise<InOneContainer> {
   const varnish = ['varnishd', '-F', '-f', '/config/default.vcl', '-a', `127.0.0.1:${PORT}`, '-n', '/tmp/varnish'];
   const files = { 'default.vcl': VCL };
   return InOneContainer.start({
@@ -109,13 +125,14 @@ export function startVarnish(command = ['node', '/bench/worker.mjs'], options: s
     env: { PORT: `${WORKER_PORT}` },
     ports: [PORT],
     options,
-    proxies: [{ command: [...varnish, '-j', 'none', '-s', 'malloc,128m'], files, image: PEERS_IMAGE }],
+    proxies: [{ command: [...varnish, '-j', 'none', '-s', 'malloc,128m', ...more], files, image: PEERS_IMAGE }],
   });
 }
 
-/** nginx with a cache in front of another program than worker.mjs. */
-export function startCachingNginxBefore(command: string[], options: string[]): Promise<InOneContainer> {
-  return startNginx(1, { ...NGINX_CACHE, command, options });
+/** nginx with a cache in front of another program than worker.mjs; with further directives of the location. */
+export function startCachingNginxBefore(command: string[], options: string[], more: string): Promise<InOneContainer> {
+  const location = `${NGINX_CACHE.location} ${more}`;
+  return startNginx(1, { ...NGINX_CACHE, location, command, options });
 }
 
 /** Runs a Node.js program of /peers in a system's network; gives its output. */

@@ -24,9 +24,9 @@ const SCRIPT = `export const text = '${'a chunk '.repeat(1_000)}';\n`;
 /** What a browser fetches at a time from one host. */
 const AT_A_TIME = 6;
 
-/** Fetches a page, and then its files as a browser does. */
+/** Fetches a page that nobody has asked for yet, and then its files as a browser does. */
 async function visit(system: Reachable & { notes: Notes }, page: string, files: string[]) {
-  await untilServes(system, page);
+  await untilServes(system, '/?id=hello');
   const beganMs = Date.now();
   const group = (name: string, paths: string[]) => ({
     ...{ name, concurrency: AT_A_TIME, count: paths.length, seconds: 30 },
