@@ -14,7 +14,7 @@ import {
 import type { Result, Row, Scenario } from './scenario.ts';
 import { unknownFields } from './version.ts';
 
-/** As the suite's own images have them. */
+/** As the image of the suite has it. */
 const VARNISH = ['-p', 'default_ttl=0', '-p', 'default_grace=0', '-p', 'default_keep=3600'];
 const ORIGIN = ['node', '/peers/cache-tests.mjs', 'server'];
 
