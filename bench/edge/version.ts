@@ -1,8 +1,12 @@
 /** Which fields this version of the schema has. Computes only. */
 import { type RenderServiceSpecInput, specShape } from '../../operator/src/api/spec.ts';
 
-/** Not typed by the schema, which may lack its fields. */
-export type LaterSpec = Partial<RenderServiceSpecInput> & { [field: string]: unknown };
+export type LaterSpec = Partial<RenderServiceSpecInput>;
+
+/** A spec that is not typed by the schema, which may lack its fields: `unknownFields` tells. */
+export function laterSpec(fields: { [field: string]: unknown }): LaterSpec {
+  return fields as LaterSpec;
+}
 
 const TEMPLATE = { spec: { containers: [{ name: 'worker', image: 'a' }] } };
 
