@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-faults bench-fleet bench-first-hour bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
+.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -91,8 +91,9 @@ bench-drain: build cluster ## the drain and the fault story in full, 100,000 req
 simulate: setup ## a simulated day: the scaling policy beside HPA, Knative, fixed fleets and an oracle (about 20 s)
 	@$(NODE) operator/bin/corelane.mjs simulate --out docs/benchmarks
 
-bench/peers/node_modules/.package-lock.json: bench/peers/package.json bench/peers/package-lock.json
+bench/peers/node_modules/.package-lock.json: bench/peers/package.json bench/peers/package-lock.json bench/peers/cache-tests.sh e2e/cluster/versions.env
 	@cd bench/peers && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2
+	@bench/peers/cache-tests.sh
 	@touch $@
 
 bench-faults: build bench/peers/node_modules/.package-lock.json ## faults, side by side with peers (25 min on a quiet machine); BENCH=corelane,cluster SCENARIOS=kill,chain for a part
@@ -104,6 +105,12 @@ bench-fleet: build ## pods that share their work, side by side with peers (30 mi
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/fleet.ts
+
+bench-edge: build bench/peers/node_modules/.package-lock.json ## what a front does in the pod, side by side with peers (6 min on a quiet machine); EDGE=cached,herd for a part
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); images=$$(e2e/images.sh sidecar node peers); export $$images; \
+	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE CORELANE_PEERS_IMAGE=$$PEERS_IMAGE \
+	 $(NODE) bench/edge.ts
 
 bench-runtime: build ## every fault on every major of Node.js, and what the worker runtime costs (about 15 min)
 	@e2e/cluster/engine.sh up

@@ -23,7 +23,8 @@ function headOf(id, { path, target = 0 }, group) {
   const method = body.length > 0 ? `POST` : `GET`;
   const length = body.length > 0 ? `Content-Length: ${body.length}\r\n` : '';
   const connection = group.keepAlive ? 'keep-alive' : 'close';
-  return `${method} ${path.replace('{id}', id)} HTTP/1.1\r\nHost: ${host}:${port}\r\nConnection: ${connection}\r\n${length}\r\n`;
+  const more = Object.entries(group.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${method} ${path.replace('{id}', id)} HTTP/1.1\r\nHost: ${host}:${port}\r\nConnection: ${connection}\r\n${more.join('')}${length}\r\n`;
 }
 
 /** Reads one response; `done(status)` when it is whole. */
@@ -31,12 +32,23 @@ class Response {
   #head = '';
   #left = Number.POSITIVE_INFINITY;
   status = 0;
+  /** Bytes behind the head. */
+  bytes = 0;
 
   /** Whether the response is whole. */
   take(chunk) {
-    if (this.status > 0) this.#left -= chunk.length;
-    else this.#takeHead(chunk);
+    if (this.status > 0) {
+      this.#left -= chunk.length;
+      this.bytes += chunk.length;
+    } else this.#takeHead(chunk);
     return this.#left <= 0;
+  }
+
+  /** Values of some headers. */
+  headers(names) {
+    const head = this.#head.slice(0, this.#head.indexOf('\r\n\r\n') + 2);
+    const value = (name) => new RegExp(`\\r\\n${name}: *(.*?)\\r\\n`, 'i').exec(head)?.[1];
+    return Object.fromEntries(names.map((name) => [name, value(name)]));
   }
 
   #takeHead(chunk) {
@@ -44,6 +56,7 @@ class Response {
     const end = this.#head.indexOf('\r\n\r\n');
     if (end < 0) return;
     this.status = Number(this.#head.slice(9, 12));
+    this.bytes = this.#head.length - end - 4;
     const length = /\r\ncontent-length: *([0-9]+)/i.exec(this.#head.slice(0, end));
     if (length) this.#left = Number(length[1]) - (this.#head.length - end - 4);
   }
@@ -65,6 +78,12 @@ function trickle(socket, overMs) {
   return timer;
 }
 
+/** Notes when the first byte of a body came, and when `wanted` of them were there. */
+function mark(bytes, wanted, marks, ms) {
+  if (bytes > 0) marks.firstMs ??= ms;
+  if (bytes >= wanted) marks.markMs ??= ms;
+}
+
 /** One request over `kept` or a new connection; gives what became of it. It was due at `began`. */
 function exchange(id, request, group, { kept, began = nowMs() } = {}) {
   return new Promise((resolve) => {
@@ -72,17 +91,24 @@ function exchange(id, request, group, { kept, began = nowMs() } = {}) {
     const socket = kept ?? net.connect(plan.targets[request.target ?? 0]);
     socket.setNoDelay(true);
     const timers = [];
+    const marks = {};
     const finish = (error, isReusable = false) => {
       for (const timer of timers) clearTimeout(timer);
       for (const event of ['data', 'end', 'error', 'close']) socket.removeAllListeners(event);
       socket.on('error', () => {});
       if (!isReusable) socket.destroy();
       const { status } = response;
-      const record = { group: group.name, id, at: began, ms: nowMs() - began, status, ...(error && { error }) };
+      const told = group.keeps && { headers: response.headers(group.keeps) };
+      const ms = nowMs() - began;
+      const record = { group: group.name, id, at: began, ms, status, ...(error && { error }), ...told, ...marks };
       resolve({ record, socket: isReusable ? socket : undefined });
     };
     const ended = (error) => finish(response.isWholeAtEnd ? undefined : error);
-    socket.on('data', (chunk) => response.take(chunk) && finish(undefined, group.keepAlive));
+    socket.on('data', (chunk) => {
+      const isWhole = response.take(chunk);
+      if (group.markBytes) mark(response.bytes, group.markBytes, marks, nowMs() - began);
+      if (isWhole) finish(undefined, group.keepAlive);
+    });
     socket.on('end', () => ended('closed'));
     socket.on('error', ({ code }) => ended(code));
     socket.on('close', () => ended('closed'));

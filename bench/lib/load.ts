@@ -46,6 +46,12 @@ export interface Group {
   keepAlive?: boolean;
   /** Closed loop: each request goes to a target that has none, and waits for one in a FIFO queue of the clients. */
   deal?: boolean;
+  /** Sent with each request. */
+  headers?: { [name: string]: string };
+  /** Headers of responses, in lower case, that the records have. */
+  keeps?: string[];
+  /** When so many bytes of a body were there is told, and when the first one was. */
+  markBytes?: number;
   /** Open loop: for requests with a `choice`. */
   readiness?: Readiness;
   requests: PlannedRequest[];
@@ -69,6 +75,10 @@ export interface Record {
   /** 0 when no response has begun. */
   status: number;
   error?: string;
+  headers?: { [name: string]: string | undefined };
+  /** Of groups with `markBytes`: milliseconds until the first byte of the body, and until so many. */
+  firstMs?: number;
+  markMs?: number;
 }
 
 /** Runs the client in the network `network`; `onPhase` is called when a phase begins. */

@@ -14,8 +14,8 @@ export interface Parts {
   env?: { [name: string]: string };
   /** Where the clients go. */
   ports: number[];
-  /** Started after the workers: a command in the sidecar image, and the files that it finds in /config. */
-  proxies?: { command: string[]; files: { [name: string]: string } }[];
+  /** Started after the workers: a command in the sidecar image, or another, and the files that it finds in /config. */
+  proxies?: { command: string[]; files: { [name: string]: string }; image?: string }[];
   /** Other options of `docker run` for the workers. */
   options?: string[];
 }
@@ -59,15 +59,15 @@ export class InOneContainer extends BaseSystem {
     this.#folder.remove();
   }
 
-  #startProxy({ command, files }: NonNullable<Parts['proxies']>[number]): Promise<string> {
+  #startProxy({ command, files, image = SIDECAR_IMAGE }: NonNullable<Parts['proxies']>[number]): Promise<string> {
     const config = this.#folder.open('config');
     for (const [name, text] of Object.entries(files)) {
       writeFileSync(join(config, name), text);
       chmodSync(join(config, name), 0o644);
     }
-    const mounts = ['--volume', `${config}:/config:ro`, '--tmpfs', '/tmp:mode=1777'];
+    const mounts = ['--volume', `${config}:/config:ro`, '--tmpfs', '/tmp:mode=1777,exec'];
     const [entrypoint = '', ...args] = command;
     const options = ['--network', this.network, ...RESTRICTED, ...mounts, '--entrypoint', entrypoint];
-    return start(...options, SIDECAR_IMAGE, ...args);
+    return start(...options, image, ...args);
   }
 }
