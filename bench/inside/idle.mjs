@@ -24,7 +24,12 @@ function connect() {
       if (chunk.toString('latin1').startsWith('HTTP/1.1 200')) open.add(socket);
       resolve();
     });
-    socket.on('error', () => {});
+    socket.on('error', ({ code }) => {
+      // Limits of this side must not look like those of the other one.
+      if (code !== 'EMFILE' && code !== 'EADDRNOTAVAIL') return;
+      console.error(`the client may not open more than ${open.size} connections: ${code}`);
+      process.exit(1);
+    });
     socket.on('close', () => {
       clearTimeout(timer);
       open.delete(socket);

@@ -7,7 +7,7 @@
  *   size=N header=NAME:VALUE                  bytes of the page, and headers of it
  *   GET /files/NAME                           a file of $FILES
  */
-import { createReadStream, openSync, writeSync } from 'node:fs';
+import { createReadStream, fstatSync, openSync, writeSync } from 'node:fs';
 import http from 'node:http';
 import { basename, join } from 'node:path';
 
@@ -42,7 +42,10 @@ function headersOf(query) {
 
 function sendFile(name, response) {
   const file = createReadStream(join(FILES, name));
-  file.on('open', () => response.writeHead(200, { 'content-type': 'text/javascript' }));
+  file.on('open', (descriptor) => {
+    const headers = { 'content-type': 'text/javascript', 'content-length': fstatSync(descriptor).size };
+    response.writeHead(200, headers);
+  });
   file.on('error', () => response.writeHead(404).end());
   file.pipe(response);
 }

@@ -43,6 +43,7 @@ export interface Group {
   /** Closed loop: it ends after so many requests or seconds. */
   count?: number;
   seconds?: number;
+  /** A connection is used again: closed loop by its client, open loop by the next request that finds one idle. */
   keepAlive?: boolean;
   /** Closed loop: each request goes to a target that has none, and waits for one in a FIFO queue of the clients. */
   deal?: boolean;
@@ -61,6 +62,8 @@ export interface Plan {
   targets: Target[];
   bodyBytes: number;
   timeoutMs: number;
+  /** Asked for at the first target until it is answered so, before anything else; the client fails where it is not. */
+  hello?: { path: string; status: number };
   /** One after the other; the groups of a phase at once. */
   phases: Group[][];
 }
