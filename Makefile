@@ -91,9 +91,8 @@ bench-drain: build cluster ## the drain and the fault story in full, 100,000 req
 simulate: setup ## a simulated day: the scaling policy beside HPA, Knative, fixed fleets and an oracle (about 20 s)
 	@$(NODE) operator/bin/corelane.mjs simulate --out docs/benchmarks
 
-bench/peers/node_modules/.package-lock.json: bench/peers/package.json bench/peers/package-lock.json bench/peers/cache-tests.sh e2e/cluster/versions.env
+bench/peers/node_modules/.package-lock.json: bench/peers/package.json bench/peers/package-lock.json
 	@cd bench/peers && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2
-	@bench/peers/cache-tests.sh
 	@touch $@
 
 bench-faults: build bench/peers/node_modules/.package-lock.json ## faults, side by side with peers (25 min on a quiet machine); BENCH=corelane,cluster SCENARIOS=kill,chain for a part
