@@ -1,12 +1,12 @@
 /**
- * `make bench-edge`: what a front does in the pod (files, streams, caches, overload, idle connections), and peers in the
- * same run. docs/benchmarks/README.md tells what is compared. EDGE=cached,herd chooses; then nothing is written to
+ * `make bench-edge`: what a front does in the pod (files, streams, caches, overload, idle connections), and peers in
+ * the same run. docs/benchmarks/README.md tells what is compared. EDGE=cached,herd chooses; then nothing is written to
  * docs/benchmarks.
  */
 import { writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { application } from '../sidecar/test/frameworks/application.ts';
+import { exampleWorker } from '../e2e/harness/engine/examples.ts';
 import { SCENARIOS } from './edge/index.ts';
 import { type EdgeReport, failedIn, lastLine, markdown, missingText, picture } from './edge/report.ts';
 import type { Result, Scenario, Section } from './edge/scenario.ts';
@@ -45,7 +45,7 @@ async function measure(): Promise<EdgeReport> {
   const sections: Section[] = [];
   if (scenarios.some(({ wantsNext }) => wantsNext)) {
     process.stderr.write('The Next app (the first time a minute or two, to build it) ... ');
-    await application('next');
+    await exampleWorker('next');
     process.stderr.write('done\n');
   }
   const beganMs = Date.now();

@@ -1,23 +1,24 @@
 /** How much later what is streamed arrives than straight from the worker. */
+import { exampleWorker } from '../../e2e/harness/engine/examples.ts';
 import { Pod } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { application } from '../../sidecar/test/frameworks/application.ts';
 import type { Group, Record, Target } from '../lib/load.ts';
 import { median } from '../lib/stats.ts';
 import { Corelane } from '../systems/corelane.ts';
 import { startNginx } from '../systems/nginx.ts';
 import { isAnswered } from './compute.ts';
-import { load, type Reachable, untilServes, withSystem } from './parts.ts';
+import { load } from './parts.ts';
 import type { Result, Row, Scenario } from './scenario.ts';
+import { inTurn, turn } from './turns.ts';
 
 const SHELL_BYTES = 40_000;
 /** The shell in one piece, as Next writes it; the rest when its data is there. */
 const PAGE = `/?id=stream&steps=s${SHELL_BYTES},w60,s2000`;
 /** Of either way, in turn. */
-const REQUESTS = 80;
+const REQUESTS = 25;
 const NEXT_PAGE = '/stream';
-const NEXT_REQUESTS = 12;
-const WARM_UP = 4;
+const NEXT_REQUESTS = 8;
+const WARM_UP = 3;
 
 interface Measured {
   firstMs: number;
@@ -41,7 +42,7 @@ async function inTurns(
     markBytes,
     requests,
   };
-  const records = await load({ network, targets }, [[group]]);
+  const records = await load({ network, targets }, [[group]], { hello: { path, status: 200 } });
   const of = (target: number) => records.filter((_record, index) => index % 2 === target).slice(WARM_UP);
   return { through: measured(of(0)), past: measured(of(1)), failed: records.filter((one) => !isAnswered(one)).length };
 }
@@ -65,34 +66,39 @@ function row(system: string, { through, past, failed }: Turns): Row {
 }
 
 const NODE_PORT = 9002;
+const THROUGH = { host: '127.0.0.1', port: PORTS.http };
+const WORKER = { host: '127.0.0.1', port: PORTS.firstWorker };
+
+async function startNextInCorelane(): Promise<Pod> {
+  return Pod.start({ workersPerPod: 1, framework: 'Next' }, await exampleWorker('next'));
+}
 
 async function run(): Promise<Result> {
-  const stream = (system: Reachable & { direct?: Target[] }) => {
-    const past = system.direct?.[0] ?? { host: '127.0.0.1', port: NODE_PORT };
-    return inTurns(system.network, [system.targets[0] as Target, past], PAGE, REQUESTS, SHELL_BYTES);
+  const rows = await inTurn(
+    turn(Corelane.start({ workersPerPod: 1 }), async ({ network }) =>
+      row('Corelane', await inTurns(network, [THROUGH, WORKER], PAGE, REQUESTS, SHELL_BYTES)),
+    ),
+    turn(startNextInCorelane(), async ({ network }) =>
+      row('Next in Corelane', await inTurns(network, [THROUGH, WORKER], NEXT_PAGE, NEXT_REQUESTS, 1)),
+    ),
+    turn(startNginx(1), async ({ network, targets: [through] }) => {
+      const past = { host: '127.0.0.1', port: NODE_PORT };
+      return row('nginx', await inTurns(network, [through as Target, past], PAGE, REQUESTS, SHELL_BYTES));
+    }),
+  );
+  const own = rows.slice(0, 2).map(({ values }) => values);
+  const added = Math.max(...own.map((values) => Number(values.added)));
+  return {
+    rows,
+    figures: { first_byte_ms_added: added },
+    failed: own.reduce((sum, { failed }) => sum + Number(failed), 0),
   };
-  const corelane = await withSystem(Corelane.start({ workersPerPod: 1 }), stream);
-  const nginx = await withSystem(startNginx(1), async (system) => {
-    await untilServes(system);
-    return stream(system);
-  });
-  const worker = { folder: await application('next'), command: ['node', '.next/standalone/server.js'] };
-  const options = { ...worker, options: ['--workdir', '/app'] };
-  const next = await withSystem(Pod.start({ workersPerPod: 1, framework: 'Next' }, options), async (pod) => {
-    const through = { host: '127.0.0.1', port: PORTS.http };
-    await untilServes({ network: pod.network, targets: [through] }, NEXT_PAGE);
-    const past = { host: '127.0.0.1', port: PORTS.firstWorker };
-    return inTurns(pod.network, [through, past], NEXT_PAGE, NEXT_REQUESTS, 1);
-  });
-  const rows = [row('Corelane', corelane), row('Next in Corelane', next), row('nginx', nginx)];
-  const added = Math.max(...rows.slice(0, 2).map(({ values }) => Number(values.added)));
-  return { rows, figures: { first_byte_ms_added: added }, failed: corelane.failed + next.failed };
 }
 
 export const firstByte: Scenario = {
   key: 'first-byte',
   title: 'The first byte of a stream',
-  text: `A page that writes a shell of ${SHELL_BYTES / 1_000} kB at once and the rest 60 ms later; a route of a Next app that streams. Straight to the worker (for Next: to its own server) and by the proxies, in turn; medians in ms. "Whole shell, added": how much later all of the shell was there.`,
+  text: `A page that writes a shell of ${SHELL_BYTES / 1_000} kB at once and the rest 60 ms later; a route of a Next app that streams (examples/frameworks/next). Straight to the worker (for Next: to its own server) and by the proxies, in turn; medians in ms. "Whole shell, added": how much later all of the shell was there.`,
   columns: [
     { key: 'direct', head: 'first byte, direct', digits: 1 },
     { key: 'first', head: 'first byte', digits: 1 },
@@ -101,7 +107,7 @@ export const firstByte: Scenario = {
     { key: 'failed', head: 'failed' },
   ],
   drawn: 'first',
-  seconds: 40,
+  seconds: 26,
   wantsNext: true,
   run,
 };

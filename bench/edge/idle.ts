@@ -2,13 +2,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface, type Interface } from 'node:readline';
 import { docker, LABEL, NODE_IMAGE, RUN_ID } from '../../e2e/harness/engine/docker.ts';
+import { INSIDE } from '../lib/inside.ts';
 import { Corelane } from '../systems/corelane.ts';
 import { startNginx } from '../systems/nginx.ts';
-import { residentKib } from './compute.ts';
-import { INSIDE_MOUNT, load, type Reachable, startNode, untilServes, withSystem } from './parts.ts';
+import { isAnswered, residentKib } from './compute.ts';
+import { load, type Reachable, startNode, untilServes } from './parts.ts';
 import type { Result, Row, Scenario } from './scenario.ts';
+import { inTurn, turn } from './turns.ts';
 
 const CONNECTIONS = 15_000;
+const PING = '/ping';
 const BYTES_PER_KIB = 1024;
 const BESIDE = 100;
 
@@ -25,7 +28,7 @@ class Holder {
 
   constructor({ network, targets: [target] }: Reachable, path: string) {
     const options = ['run', '--rm', '--interactive', '--init', '--label', `${LABEL}=${RUN_ID}`, '--network', network];
-    const files = [...INSIDE_MOUNT, '--entrypoint', 'node', NODE_IMAGE];
+    const files = ['--volume', `${INSIDE}:/bench:ro`, '--entrypoint', 'node', NODE_IMAGE];
     const args = ['/bench/idle.mjs', `${target?.host}`, `${target?.port}`, path, `${CONNECTIONS}`];
     const client = spawn('docker', [...options, ...files, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
     const lines: Interface = createInterface({ input: client.stdout });
@@ -48,45 +51,30 @@ class Holder {
   }
 }
 
-interface Measured extends Reachable {
-  stop(): Promise<void>;
-}
-
-/** @param containerOf whose memory counts: of what holds the connections */
-async function measure<S extends Measured>(
-  name: string,
-  start: Promise<S>,
-  containerOf: (system: S) => string,
-  path: string,
-) {
-  return withSystem(start, async (system): Promise<Row> => {
-    await untilServes(system, path);
-    const container = containerOf(system);
-    const before = await memoryKib(container);
-    const holder = new Holder(system, path);
-    await holder.open();
-    const after = await memoryKib(container);
-    const group = { name: 'beside', concurrency: 1, count: BESIDE, seconds: 10, requests: [{ path: '/?id={id}' }] };
-    const beside = await load(system, [[group]]);
-    const answered = beside.filter(({ status }) => status === 200).length;
-    const open = await holder.release();
-    const kb = ((after - before) * BYTES_PER_KIB) / 1_000 / open;
-    return { system: name, values: { open, kb, memory: after / BYTES_PER_KIB, answered } };
-  });
+/** @param container whose memory counts: of what holds the connections */
+async function measure(system: string, running: Reachable, container: string): Promise<Row> {
+  await untilServes(running, PING);
+  const before = await memoryKib(container);
+  const holder = new Holder(running, PING);
+  await holder.open();
+  const after = await memoryKib(container);
+  const group = { name: 'beside', concurrency: 1, count: BESIDE, seconds: 10, requests: [{ path: '/?id={id}' }] };
+  const beside = await load(running, [[group]]);
+  const answered = beside.filter(isAnswered).length;
+  const open = await holder.release();
+  const kb = ((after - before) * BYTES_PER_KIB) / 1_000 / open;
+  return { system, values: { open, kb, memory: after / BYTES_PER_KIB, answered } };
 }
 
 async function run(): Promise<Result> {
-  const pinged = '/ping';
-  const rows = [
-    await measure('Corelane', Corelane.start({ workersPerPod: 1 }), ({ pod }) => pod.nginx, pinged),
-    await measure(
-      'nginx',
-      startNginx(1, { server: `keepalive_timeout 1h; location = ${pinged} { return 200; }`, connections: 20_000 }),
-      ({ proxies: [proxy = ''] }) => proxy,
-      pinged,
+  const server = `keepalive_timeout 1h; location = ${PING} { return 200; }`;
+  const rows = await inTurn(
+    turn(Corelane.start({ workersPerPod: 1 }), (system) => measure('Corelane', system, system.pod.nginx)),
+    turn(startNginx(1, { server, connections: CONNECTIONS + 1_000 }), (system) =>
+      measure('nginx', system, system.proxies[0] ?? ''),
     ),
-    await measure('plain Node', startNode(['--env', 'KEEP_ALIVE_MS=3600000']), ({ container }) => container, pinged),
-  ];
+    turn(startNode(['--env', 'KEEP_ALIVE_MS=3600000']), (system) => measure('plain Node', system, system.container)),
+  );
   const { open, kb, answered } = (rows[0] as Row).values;
   const failed = CONNECTIONS - Number(open) + BESIDE - Number(answered);
   return { rows, figures: { idle_open: Number(open), idle_kb: Number(kb) }, failed };
@@ -103,6 +91,6 @@ export const idle: Scenario = {
     { key: 'answered', head: 'answered beside' },
   ],
   drawn: 'kb',
-  seconds: 40,
+  seconds: 30,
   run,
 };

@@ -2,14 +2,14 @@
 import { arrivals } from '../fleet/arrivals.ts';
 import { Corelane } from '../systems/corelane.ts';
 import { startNginx } from '../systems/nginx.ts';
-import { startCluster } from '../systems/node.ts';
 import { p99Of, requestsOf, seenBy } from './compute.ts';
-import { load, type Reachable, untilServes, withSystem } from './parts.ts';
+import { load, type Reachable } from './parts.ts';
 import type { Result, Row, Scenario } from './scenario.ts';
+import { inTurn, turn } from './turns.ts';
 
 const WORKERS = 4;
 const LOAD = 3;
-const SECONDS = 8;
+const SECONDS = 6;
 /** Renders of 50 ms: half of what fleet/arrivals.ts has. */
 const SCALE = 0.5;
 /** A person's patience. */
@@ -22,23 +22,19 @@ const BROWSER = {
   'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
 };
 
-async function measure(name: string, start: Promise<Reachable & { stop(): Promise<void> }>): Promise<Row> {
-  return withSystem(start, async (system) => {
-    await untilServes(system);
-    const requests = requestsOf(arrivals(WORKERS, LOAD, SECONDS / SCALE, SEED), SCALE);
-    const group = { name: 'browsers', headers: BROWSER, keeps: ['content-type', 'x-corelane-error'], requests };
-    const records = await load(system, [[group]], { timeoutMs: PATIENCE_MS });
-    return { system: name, values: { ...seenBy(records), p99: p99Of(records, 'browsers') } };
-  });
+async function measure(system: string, running: Reachable): Promise<Row> {
+  const requests = requestsOf(arrivals(WORKERS, LOAD, SECONDS / SCALE, SEED), SCALE);
+  const group = { name: 'browsers', headers: BROWSER, keeps: ['content-type', 'x-corelane-error'], requests };
+  const records = await load(running, [[group]], { timeoutMs: PATIENCE_MS });
+  return { system, values: { ...seenBy(records), p99: p99Of(records, 'browsers') } };
 }
 
 async function run(): Promise<Result> {
   const fallback = { html: SHELL };
-  const rows = [
-    await measure('Corelane', Corelane.start({ workersPerPod: WORKERS, fallback })),
-    await measure('plain Node behind nginx', startNginx(WORKERS)),
-    await measure('Node cluster', startCluster(WORKERS)),
-  ];
+  const rows = await inTurn(
+    turn(Corelane.start({ workersPerPod: WORKERS, fallback }), (system) => measure('Corelane', system)),
+    turn(startNginx(WORKERS), (system) => measure('plain Node behind nginx', system)),
+  );
   const { json, errors, nothing } = (rows[0] as Row).values;
   return {
     rows,
@@ -61,6 +57,6 @@ export const overload: Scenario = {
     { key: 'p99', head: 'p99, ms' },
   ],
   drawn: 'pages',
-  seconds: 48,
+  seconds: 30,
   run,
 };

@@ -1,20 +1,18 @@
-/** What several scenarios use: pages, files, peers, programs beside them. */
-import { cpSync } from 'node:fs';
+/** What several scenarios use: pages, peers, programs beside them. */
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { docker, engine, NODE_IMAGE } from '../../e2e/harness/engine/docker.ts';
-import { until } from '../../e2e/harness/engine/pod.ts';
+import { exampleWorker } from '../../e2e/harness/engine/examples.ts';
+import type { WorkerOptions } from '../../e2e/harness/engine/pod.ts';
 import { INSIDE } from '../lib/inside.ts';
 import { type Group, type Plan, type Record, runLoad, type Target } from '../lib/load.ts';
 import { InOneContainer } from '../systems/in-one-container.ts';
 import { type NginxOptions, startNginx } from '../systems/nginx.ts';
-import { Folder } from '../systems/system.ts';
 
 export const PEERS_IMAGE = process.env.CORELANE_PEERS_IMAGE ?? 'corelane.local/peers:dev';
 const PEERS = fileURLToPath(new URL('../peers', import.meta.url));
 export const PEERS_MOUNT = ['--volume', `${PEERS}:/peers:ro`];
-export const INSIDE_MOUNT = ['--volume', `${INSIDE}:/bench:ro`];
+const INSIDE_MOUNT = ['--volume', `${INSIDE}:/bench:ro`];
 
 const PORT = 9000;
 const WORKER_PORT = 9002;
@@ -25,34 +23,32 @@ export function keptPage(id: string, bytes: number, steps = ''): string {
   return `/?id=${id}&size=${bytes}&steps=${steps}&header=cache-control:max-age=60`;
 }
 
+/** The burst cache as it comes: pages say themselves how long they are kept. */
+export const CACHED = { cache: { enabled: true } };
+
 /** What has a way in. */
 export interface Reachable {
   network: string;
   targets: Target[];
 }
 
-/** Runs phases against a system; every target but the last of `more` is its own. */
+/** What nobody counts: the system is there. */
+const HELLO = { path: '/?id=hello', status: 200 };
+
+/** Runs phases against a system, as soon as it answers. */
 export function load(system: Reachable, phases: Group[][], more: Partial<Plan> = {}): Promise<Record[]> {
-  return runLoad(system.network, { targets: system.targets, bodyBytes: 0, timeoutMs: TIMEOUT_MS, phases, ...more });
+  const { network, targets } = system;
+  return runLoad(network, { targets, bodyBytes: 0, timeoutMs: TIMEOUT_MS, hello: HELLO, phases, ...more });
 }
 
-/** Waits until a path is answered as wanted: a peer that is set up wrongly must not look like a bad one. */
-export async function untilServes(system: Reachable, path = '/?id=hello', wanted = 200): Promise<void> {
-  const group = { name: 'hello', concurrency: 1, count: 1, seconds: 10, requests: [{ path }] };
-  await until(`${path} is answered ${wanted}`, async () => (await load(system, [[group]]))[0]?.status === wanted);
+/** Waits until a path is answered as wanted. */
+export async function untilServes(system: Reachable, path = HELLO.path, status = HELLO.status): Promise<void> {
+  await load(system, [], { hello: { path, status } });
 }
 
-/** Runs `work` with a system that has been started, and stops it. */
-export async function withSystem<S extends { stop(): Promise<void> }, T>(
-  start: Promise<S>,
-  work: (system: S) => Promise<T>,
-): Promise<T> {
-  const system = await start;
-  try {
-    return await work(system);
-  } finally {
-    await system.stop();
-  }
+/** So that programs, caches and compilers are warm before anything is measured. */
+export function warmUp(concurrency: number): Group {
+  return { name: 'warm-up', concurrency, count: 400, seconds: 1, requests: [{ path: '/?id=a&steps=b5' }] };
 }
 
 /** Node.js by itself: one process, straight. */
@@ -73,30 +69,27 @@ export function startExpress(options: string[] = []): Promise<InOneContainer> {
   });
 }
 
-/** Next's own server, with a note of each request. A standalone build needs its files copied in, as Next's manual says. */
-export async function startNext(folder: string): Promise<InOneContainer> {
-  const whole = new Folder();
-  const server = join(whole.path, 'server');
-  cpSync(join(folder, '.next/standalone'), server, { recursive: true });
-  cpSync(join(folder, '.next/static'), join(server, '.next/static'), { recursive: true });
-  const system = await InOneContainer.start({
+/** The example of the guide to Next as a worker, with a note of each request. */
+export async function nextWorker(): Promise<WorkerOptions> {
+  return { ...(await exampleWorker('next')), command: COUNTED_NEXT, options: INSIDE_MOUNT };
+}
+const COUNTED_NEXT = ['node', '--require', '/bench/count.cjs', 'server.js'];
+
+/** Next's own server, from the same image. */
+export async function startNext(): Promise<InOneContainer> {
+  const { image } = await exampleWorker('next');
+  return InOneContainer.start({
     name: 'next',
     workers: 1,
-    command: ['node', ...COUNTED, 'server.js'],
-    env: { PORT: `${PORT}`, HOSTNAME: '127.0.0.1', NODE_ENV: 'production' },
+    command: COUNTED_NEXT,
+    env: { PORT: `${PORT}`, HOSTNAME: '127.0.0.1' },
     ports: [PORT],
-    options: ['--volume', `${server}:/app:ro`, '--workdir', '/app'],
+    image,
   });
-  const stop = system.stop.bind(system);
-  system.stop = () => stop().finally(() => whole.remove());
-  return system;
 }
-const COUNTED = ['--require', '/bench/count.cjs'];
-/** The same server as a worker. */
-export const NEXT_COMMAND = ['node', ...COUNTED, '.next/standalone/server.js'];
 
 /** nginx' own cache as its manual has it, with the lock that lets one request fill it. */
-export const NGINX_CACHE: NginxOptions = {
+const NGINX_CACHE: NginxOptions = {
   main: 'proxy_cache_path /tmp/cache levels=1:2 keys_zone=pages:8m max_size=256m use_temp_path=off;',
   location: `proxy_cache pages; proxy_cache_lock on; proxy_cache_lock_timeout 30s; proxy_cache_lock_age 30s;
       proxy_cache_key $host$request_uri;`,

@@ -24,7 +24,7 @@ const GOALS: [figure: keyof Figures, what: string, goal: string, digits: number]
   ['idle_kb', 'kB of each', '<= 0.6', 2],
 ];
 
-export function figuresOf({ sections }: EdgeReport): Figures {
+function figuresOf({ sections }: EdgeReport): Figures {
   return Object.assign({}, ...sections.map(({ figures }) => figures));
 }
 
@@ -66,7 +66,7 @@ function cell(value: Value | undefined, { digits = 0 }: Column): string {
 /** What a scenario says about fields that are not there, if it does. */
 export function missingText({ missing = [] }: { missing?: string[] }): string[] {
   const names = missing.map((field) => `\`${field}\``).join(', ');
-  return missing.length === 0 ? [] : [`Corelane: not in this version (${names}).`];
+  return missing.length === 0 ? [] : [`${names} is not in this version: measured without.`];
 }
 
 function sectionText(section: Section): string {

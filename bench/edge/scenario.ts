@@ -32,7 +32,7 @@ export interface Result {
   figures: Figures;
   /** Requests to Corelane that failed although none may, and promises in whole numbers that it did not keep. */
   failed: number;
-  /** Fields that this version does not have: what they bring is not measured. */
+  /** Fields that this version does not have: what is told is measured without them. */
   missing?: string[];
   /** Why there is nothing, where the scenario itself has failed; that counts as one that failed. */
   broken?: string;

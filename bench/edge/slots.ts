@@ -1,83 +1,63 @@
 /** How many requests of a page with its files reach a worker. */
+import { APP_FILES, AppFiles } from '../../e2e/harness/engine/app-files.ts';
 import { Pod } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { APP_FILES, AppFiles } from '../../sidecar/test/app-files.ts';
-import { application } from '../../sidecar/test/frameworks/application.ts';
 import { Notes } from '../lib/notes.ts';
 import { Corelane } from '../systems/corelane.ts';
 import { startNginx } from '../systems/nginx.ts';
 import { begun, failedOf } from './compute.ts';
-import {
-  INSIDE_MOUNT,
-  load,
-  NEXT_COMMAND,
-  type Reachable,
-  startExpress,
-  startNext,
-  untilServes,
-  withSystem,
-} from './parts.ts';
+import { load, nextWorker, type Reachable, startExpress, startNext, untilServes } from './parts.ts';
 import type { Result, Row, Scenario } from './scenario.ts';
+import { inTurn, turn } from './turns.ts';
 
 const CHUNKS = Array.from({ length: 25 }, (_unused, n) => `files/chunk-${n}.js`);
 const SCRIPT = `export const text = '${'a chunk '.repeat(1_000)}';\n`;
 /** What a browser fetches at a time from one host. */
 const AT_A_TIME = 6;
 
+interface Counted extends Reachable {
+  notes: Notes;
+}
+
 /** Fetches a page that nobody has asked for yet, and then its files as a browser does. */
-async function visit(system: Reachable & { notes: Notes }, page: string, files: string[]) {
-  await untilServes(system, '/?id=hello');
+async function visit(name: string, system: Counted, page: string, files: string[]): Promise<Row> {
+  await untilServes(system);
   const beganMs = Date.now();
   const group = (name: string, paths: string[]) => ({
     ...{ name, concurrency: AT_A_TIME, count: paths.length, seconds: 30 },
     requests: paths.map((path) => ({ path })),
   });
-  const records = await load(system, [[group('page', [page])], [group('files', files)]]);
-  return {
-    slots: begun(system.notes.read(), beganMs),
-    failed: failedOf(records, 'page') + failedOf(records, 'files'),
-  };
+  const hello = undefined; // it would be counted
+  const records = await load(system, [[group('page', [page])], [group('files', files)]], { hello });
+  const slots = begun(system.notes.read(), beganMs);
+  const failed = failedOf(records, 'page') + failedOf(records, 'files');
+  return { system: name, values: { files: files.length, slots, failed } };
 }
 
-function row(system: string, files: string[], { slots, failed }: { slots: number; failed: number }): Row {
-  return { system, values: { files: files.length, slots, failed } };
-}
-
-/** The page and 25 files, by what is compared. */
-async function withChunks(options: string[]): Promise<Row[]> {
-  const files = CHUNKS.map((path) => `/${path}`);
-  const assets = [{ path: '/files/', from: `${APP_FILES}/files`, immutable: true }];
-  const visited = (system: Reachable & { notes: Notes }) => visit(system, '/?id=page', files);
-  const corelane = Corelane.start({ workersPerPod: 1, assets }, 'corelane', { options });
-  return [
-    row('Corelane', files, await withSystem(corelane, visited)),
-    row('plain Node behind nginx', files, await withSystem(startNginx(1, { options }), visited)),
-    row('Express, its static files', files, await withSystem(startExpress(options), visited)),
-  ];
-}
-
-/** The first page of a Next app, and all files that it names. */
-async function withNext(): Promise<Row[]> {
-  const folder = await application('next');
-  const worker = { folder, command: NEXT_COMMAND, options: ['--workdir', '/app', ...INSIDE_MOUNT] };
-  const { files, corelane } = await withSystem(
-    Pod.start({ workersPerPod: 1, framework: 'Next' }, worker),
-    async (pod) => {
-      const page = await pod.get('/');
-      const found = [...new Set(page.body.match(/\/_next\/static\/[^"\\]+/g))];
-      const targets = [{ host: '127.0.0.1', port: PORTS.http }];
-      const system = { network: pod.network, targets, notes: new Notes(pod.notesFile) };
-      return { files: found, corelane: await visit(system, '/', found) };
-    },
-  );
-  const next = await withSystem(startNext(folder), (system) => visit(system, '/', files));
-  return [row('Next in Corelane', files, corelane), row("Next's own server", files, next)];
+/** The example of the guide to Next, and the files that its first page names. */
+async function startNextInCorelane(): Promise<Counted & { files: string[]; stop(): Promise<void> }> {
+  const pod = await Pod.start({ workersPerPod: 1, framework: 'Next' }, await nextWorker());
+  const { body } = await pod.get('/');
+  const targets = [{ host: '127.0.0.1', port: PORTS.http }];
+  const files = [...new Set(body.match(/\/_next\/static\/[^"\\ ]+/g))];
+  return { network: pod.network, targets, notes: new Notes(pod.notesFile), files, stop: () => pod.stop() };
 }
 
 async function run(): Promise<Result> {
   const chunks = new AppFiles(Object.fromEntries(CHUNKS.map((path) => [path, SCRIPT])));
+  const { options } = chunks;
+  const assets = [{ path: '/files/', from: `${APP_FILES}/files`, immutable: true }];
+  const files = CHUNKS.map((path) => `/${path}`);
+  const withChunks = (name: string) => (system: Counted) => visit(name, system, '/?id=page', files);
+  const next = startNextInCorelane();
   try {
-    const rows = [...(await withChunks(chunks.options)), ...(await withNext())];
+    const rows = await inTurn(
+      turn(Corelane.start({ workersPerPod: 1, assets }, 'corelane', { options }), withChunks('Corelane')),
+      turn(startNginx(1, { options }), withChunks('plain Node behind nginx')),
+      turn(startExpress(options), withChunks('Express, its static files')),
+      turn(next, (system) => visit('Next in Corelane', system, '/', system.files)),
+      turn(startNext(), async (system) => visit("Next's own server", system, '/', (await next).files)),
+    );
     const own = rows.filter(({ system }) => system.endsWith('Corelane'));
     const slots = Math.max(...own.map(({ values }) => Number(values.slots)));
     const failed = own.reduce((sum, { values }) => sum + Number(values.failed), 0);
@@ -90,14 +70,14 @@ async function run(): Promise<Result> {
 export const slots: Scenario = {
   key: 'slots',
   title: 'Slots per page',
-  text: `A page with ${CHUNKS.length} files, and the first page of a Next app with those that it names: requests that a process of Node.js has begun, by its own account.`,
+  text: `A page with ${CHUNKS.length} files, and the first page of a Next app (examples/frameworks/next) with those that it names: requests that a process of Node.js has begun, by its own account.`,
   columns: [
     { key: 'files', head: 'files' },
     { key: 'slots', head: 'requests in Node.js' },
     { key: 'failed', head: 'failed' },
   ],
   drawn: 'slots',
-  seconds: 30,
+  seconds: 24,
   wantsNext: true,
   run,
 };

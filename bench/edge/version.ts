@@ -1,7 +1,7 @@
 /** Which fields this version of the schema has. Computes only. */
 import { type RenderServiceSpecInput, specShape } from '../../operator/src/api/spec.ts';
 
-export type LaterSpec = Partial<RenderServiceSpecInput>;
+type LaterSpec = Partial<RenderServiceSpecInput>;
 
 /** A spec that is not typed by the schema, which may lack its fields: `unknownFields` tells. */
 export function laterSpec(fields: { [field: string]: unknown }): LaterSpec {

@@ -9,8 +9,10 @@ import { BaseSystem, Folder, notesIn, startNode } from './system.ts';
 export interface Parts {
   name: string;
   workers: number;
-  /** In the container of the workers, with /bench and /peers. */
+  /** In the container of the workers, with /bench. */
   command: string[];
+  /** Of the workers; one with Node.js and nothing else unless given. */
+  image?: string | undefined;
   env?: { [name: string]: string };
   /** Where the clients go. */
   ports: number[];
@@ -43,7 +45,7 @@ export class InOneContainer extends BaseSystem {
   static async start(parts: Parts): Promise<InOneContainer> {
     const folder = new Folder();
     const env = Object.entries(parts.env ?? {}).flatMap(([name, value]) => ['--env', `${name}=${value}`]);
-    const container = await startNode(folder, [...(parts.options ?? []), ...env], parts.command);
+    const container = await startNode(folder, [...(parts.options ?? []), ...env], parts.command, parts.image);
     const system = new this(parts, folder, container);
     await system.allUp();
     for (const proxy of parts.proxies ?? []) system.proxies.push(await system.#startProxy(proxy));

@@ -4,13 +4,20 @@ import { InOneContainer } from './in-one-container.ts';
 const PORT = 9000;
 const FIRST_WORKER_PORT = 9002;
 
-/** What both configurations with nginx share; the paths because the root file system is read-only. */
-export function nginxConf(http: string, connections = 4096): string {
+/** What nginx has open beside connections. */
+const FILES_BESIDE = 100;
+
+/**
+ * What all configurations with nginx share; the paths because the root file system is read-only.
+ * @param connections more than usual, for which the engine's soft limit of open files may be too low
+ */
+export function nginxConf(http: string, connections?: number): string {
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((path) => `  ${path}_temp_path /tmp/${path};`);
   return `worker_processes 1;
 pid /tmp/nginx.pid;
 error_log /tmp/error.log crit;
-events { worker_connections ${connections}; }
+${connections === undefined ? '' : `worker_rlimit_nofile ${connections + FILES_BESIDE};`}
+events { worker_connections ${connections ?? 4096}; }
 http {
 ${paths.join('\n')}
   access_log off;

@@ -1,7 +1,9 @@
 /** The parts of `make bench-edge` that compute. */
 import { begun, failedOf, p99Of, passedOf, requestsOf, residentKib, seenBy, throughputOf } from '../edge/compute.ts';
+import { SCENARIOS } from '../edge/index.ts';
 import { type EdgeReport, failedIn, lastLine, markdown, picture } from '../edge/report.ts';
 import type { Section } from '../edge/scenario.ts';
+import { atOnce, inTurn, turn } from '../edge/turns.ts';
 import { laterSpec, unknownFields } from '../edge/version.ts';
 import type { Record as LoadRecord } from '../lib/load.ts';
 
@@ -111,6 +113,51 @@ describe('fields that this version lacks', () => {
   });
 });
 
+test('all scenarios are planned for six minutes, and each draws a column that it has', () => {
+  expect(SCENARIOS.reduce((sum, { seconds }) => sum + seconds, 0)).toBeLessThanOrEqual(360);
+  expect(new Set(SCENARIOS.map(({ key }) => key)).size).toBe(SCENARIOS.length);
+  for (const { columns, drawn } of SCENARIOS) expect(columns.map(({ key }) => key)).toContain(drawn);
+});
+
+describe('systems side by side', () => {
+  const log: string[] = [];
+  const system = (name: string) => ({ name, stop: async () => void log.push(`stop ${name}`) });
+  const start = async (name: string) => {
+    log.push(`start ${name}`);
+    await Promise.resolve();
+    return system(name);
+  };
+  const work = async ({ name }: { name: string }) => {
+    log.push(`begin ${name}`);
+    await Promise.resolve();
+    log.push(`end ${name}`);
+    if (name === 'bad') throw new Error('a bad one');
+    return name;
+  };
+  beforeEach(() => void log.splice(0));
+
+  test('all are started, then each has its turn, then all are stopped', async () => {
+    expect(await inTurn(turn(start('a'), work), turn(start('b'), work))).toEqual(['a', 'b']);
+    expect(log.join(', ')).toBe('start a, start b, begin a, end a, begin b, end b, stop a, stop b');
+  });
+
+  test('or all at once', async () => {
+    expect(await atOnce(turn(start('a'), work), turn(start('b'), work))).toEqual(['a', 'b']);
+    expect(log.join(', ')).toBe('start a, start b, begin a, begin b, end a, end b, stop a, stop b');
+  });
+
+  test.each([
+    ['inTurn', inTurn],
+    ['atOnce', atOnce],
+  ])('%s: whatever breaks, all that were started are stopped', async (_name, side) => {
+    await expect(side(turn(start('bad'), work), turn(start('b'), work))).rejects.toThrow('a bad one');
+    expect(log.filter((line) => line.startsWith('stop'))).toEqual(['stop bad', 'stop b']);
+    const broken: Promise<ReturnType<typeof system>> = Promise.reject(new Error('no such image'));
+    await expect(side(turn(broken, work), turn(start('c'), work))).rejects.toThrow('no such image');
+    expect(log.at(-1)).toBe('stop c');
+  });
+});
+
 describe('the report', () => {
   const columns = [
     { key: 'rps', head: 'requests/s' },
@@ -146,13 +193,13 @@ describe('the report', () => {
     ];
     const sections = [
       section('measured', { rows }),
-      section('later', { missing: ['cache'] }),
+      section('later', { missing: ['cache.shared'] }),
       section('ill', { broken: 'no such image\nat line 1', failed: 1 }),
     ];
     const text = markdown(report(...sections));
     expect(text).toMatch(/\| Corelane +\| +123[45] \| +1\.80 \|/);
     expect(text).toMatch(/\| a peer +\| +- \| +- \|/);
-    expect(text).toContain('Corelane: not in this version (`cache`).');
+    expect(text).toContain('`cache.shared` is not in this version: measured without.');
     expect(text).toContain('Broken: no such image\n');
     const svg = picture(report(...sections));
     expect(svg).toContain('Corelane');
