@@ -3,7 +3,7 @@
  * keeps what it has made: packages as long as the lock file is the same, the rest until a file changes.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
@@ -38,7 +38,7 @@ async function exampleImage(name: string): Promise<string> {
 export async function exampleFolder(name: string): Promise<string> {
   const hash = createHash('sha256').update(NODE_IMAGE);
   for (const file of filesBelow(join(EXAMPLES, name))) hash.update(`${file}\0`).update(readFileSync(file));
-  const ready = join(CACHE, `example-${name}-${hash.digest('hex').slice(0, 12)}`);
+  const ready = join(CACHE, `framework-${name}-${hash.digest('hex').slice(0, 12)}`);
   if (existsSync(ready)) return ready;
   await prepare();
   const container = await docker('create', await built(name, '--target', 'build'));
@@ -46,6 +46,8 @@ export async function exampleFolder(name: string): Promise<string> {
   try {
     mkdirSync(CACHE, { recursive: true });
     await docker('cp', `${container}:/app`, folder);
+    // What the image is made without.
+    cpSync(join(EXAMPLES, name), folder, { recursive: true });
   } finally {
     await docker('rm', '--force', container);
   }

@@ -269,13 +269,6 @@ export const runtime: Mutant[] = [
     caughtBy: 'quarantine: what one client has done',
   },
   {
-    name: 'all IPv4 clients are one where a proxy tells them as IPv6',
-    breaks: 'runtime',
-    file: 'haproxy.cfg',
-    edits: [[/regsub\(\^::ffff:,,i\),/g, REMOVED]],
-    caughtBy: 'quarantine: what one client has done',
-  },
-  {
     name: 'who leaves before the kill is not counted',
     breaks: 'runtime',
     file: 'haproxy.cfg',

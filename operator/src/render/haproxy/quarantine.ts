@@ -15,8 +15,8 @@ const URL_DIGEST = [
     'http-request set-var(txn.url) baseq,sha2(256),bytes(0,16),hex',
     'if METH_GET !{ req.hdr(Upgrade) -m found } !{ req.hdr_val(Content-Length) gt 0 }',
   ),
-  // An IPv4 address may be told as an IPv6 one: 64 bits of those would be all clients there are (see nginx/limits.ts).
-  'http-request set-var(txn.client) req.hdr(X-Real-IP),regsub(^::ffff:,,i),ipmask(32,64)',
+  // An IPv4 address that is told as an IPv6 one (::ffff:192.0.2.1) is one of IPv4 for ipmask.
+  'http-request set-var(txn.client) req.hdr_ip(X-Real-IP),ipmask(32,64)',
 ];
 
 /** Refused for all, or for this client. */
