@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# images.sh [--load|--release] [operator|sidecar|storefront|node]...: builds these images
+# images.sh [--load|--release] [operator|sidecar|storefront|node|peers]...: builds these images
 # of the project (all of them) into the engine and prints their names and those of the base
 # images they stand on, one NAME=IMAGE per line. --load also puts them into the cluster's nodes.
 # --release takes the official base images by digest, or fails.
@@ -41,6 +41,8 @@ build_sidecar() { # IMAGE
   stages programs proxies sidecar | docker_build -t "$1" -f - .
 }
 build_operator() { stages node operator | docker_build -t "$1" -f - .; }
+# What the benches run beside Corelane. Nothing of its folder goes in.
+build_peers() { docker_build -t "$1" - <bench/peers/Dockerfile; }
 build_storefront() { docker_build -t "$1" examples/storefront; }
 
 # make_image NAME TAG: unless the engine has it.
@@ -63,6 +65,7 @@ on_debian() {
   local bases
   bases=$("$CLUSTER_DIR/base-images.sh" debian)
   echo "$bases" >"$made/debian"
+  if wanted peers; then make_image peers "$(content_tag bench/peers/Dockerfile)-$(hash_of "$bases" | cut -c1-4)"; fi
   if wanted sidecar; then make_image sidecar "$(content_tag Dockerfile sidecar)-$(hash_of "$bases" | cut -c1-4)"; fi
 }
 
@@ -91,7 +94,7 @@ done
 (($#)) || set -- operator sidecar storefront
 names=("$@")
 for name in "${names[@]}"; do
-  [[ $name =~ ^(operator|sidecar|storefront|node)$ ]] || die "images.sh: no image $name"
+  [[ $name =~ ^(operator|sidecar|storefront|node|peers)$ ]] || die "images.sh: no image $name"
 done
 
 made=$(mktemp -d)

@@ -13,6 +13,8 @@ const records = [];
 const body = Buffer.alloc(plan.bodyBytes, 'x');
 /** Parts of a slow body. */
 const TRICKLE_PARTS = 50;
+/** What is asked for first is waited for so long. */
+const HELLO_MS = 10_000;
 
 function nowMs() {
   return performance.timeOrigin + performance.now();
@@ -23,34 +25,66 @@ function headOf(id, { path, target = 0 }, group) {
   const method = body.length > 0 ? `POST` : `GET`;
   const length = body.length > 0 ? `Content-Length: ${body.length}\r\n` : '';
   const connection = group.keepAlive ? 'keep-alive' : 'close';
-  return `${method} ${path.replace('{id}', id)} HTTP/1.1\r\nHost: ${host}:${port}\r\nConnection: ${connection}\r\n${length}\r\n`;
+  const more = Object.entries(group.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `${method} ${path.replace('{id}', id)} HTTP/1.1\r\nHost: ${host}:${port}\r\nConnection: ${connection}\r\n${more.join('')}${length}\r\n`;
 }
 
-/** Reads one response; `done(status)` when it is whole. */
+/** Ends a body that comes in chunks; no body of the benches has these bytes. */
+const LAST_CHUNK = '\r\n0\r\n\r\n';
+
+/** Reads one response. */
 class Response {
   #head = '';
+  #isChunked = false;
+  /** The last bytes of the body. */
+  #end = '\r\n';
   #left = Number.POSITIVE_INFINITY;
   status = 0;
+  /** Bytes behind the head. */
+  bytes = 0;
 
   /** Whether the response is whole. */
   take(chunk) {
-    if (this.status > 0) this.#left -= chunk.length;
+    if (this.status > 0) this.#takeBody(chunk.length, chunk.subarray(-LAST_CHUNK.length).toString('latin1'));
     else this.#takeHead(chunk);
     return this.#left <= 0;
+  }
+
+  /** Values of some headers. */
+  headers(names) {
+    const value = (name) => new RegExp(`\\r\\n${name}: *(.*?)\\r\\n`, 'i').exec(this.#head)?.[1];
+    return Object.fromEntries(names.map((name) => [name, value(name)]));
   }
 
   #takeHead(chunk) {
     this.#head += chunk.toString('latin1');
     const end = this.#head.indexOf('\r\n\r\n');
     if (end < 0) return;
+    const body = this.#head.slice(end + 4);
+    this.#head = this.#head.slice(0, end + 2);
     this.status = Number(this.#head.slice(9, 12));
-    const length = /\r\ncontent-length: *([0-9]+)/i.exec(this.#head.slice(0, end));
-    if (length) this.#left = Number(length[1]) - (this.#head.length - end - 4);
+    this.#isChunked = /\r\ntransfer-encoding: *chunked\r\n/i.test(this.#head);
+    const length = /\r\ncontent-length: *([0-9]+)/i.exec(this.#head);
+    if (length) this.#left = Number(length[1]);
+    this.#takeBody(body.length, body);
+  }
+
+  #takeBody(length, end) {
+    this.bytes += length;
+    this.#left -= length;
+    if (!this.#isChunked) return;
+    this.#end = (this.#end + end).slice(-LAST_CHUNK.length);
+    if (this.#end === LAST_CHUNK) this.#left = 0;
+  }
+
+  /** Whether the server closes the connection behind it. */
+  get isLast() {
+    return /\r\nconnection: *close\r\n/i.test(this.#head);
   }
 
   /** A response without a length ends with its connection. */
   get isWholeAtEnd() {
-    return this.status > 0 && this.#left === Number.POSITIVE_INFINITY;
+    return this.status > 0 && this.#left === Number.POSITIVE_INFINITY && !this.#isChunked;
   }
 }
 
@@ -65,6 +99,12 @@ function trickle(socket, overMs) {
   return timer;
 }
 
+/** Notes when the first byte of a body came, and when `wanted` of them were there. */
+function mark(bytes, wanted, marks, ms) {
+  if (bytes > 0) marks.firstMs ??= ms;
+  if (bytes >= wanted) marks.markMs ??= ms;
+}
+
 /** One request over `kept` or a new connection; gives what became of it. It was due at `began`. */
 function exchange(id, request, group, { kept, began = nowMs() } = {}) {
   return new Promise((resolve) => {
@@ -72,17 +112,24 @@ function exchange(id, request, group, { kept, began = nowMs() } = {}) {
     const socket = kept ?? net.connect(plan.targets[request.target ?? 0]);
     socket.setNoDelay(true);
     const timers = [];
+    const marks = {};
     const finish = (error, isReusable = false) => {
       for (const timer of timers) clearTimeout(timer);
       for (const event of ['data', 'end', 'error', 'close']) socket.removeAllListeners(event);
       socket.on('error', () => {});
       if (!isReusable) socket.destroy();
       const { status } = response;
-      const record = { group: group.name, id, at: began, ms: nowMs() - began, status, ...(error && { error }) };
+      const told = group.keeps && { headers: response.headers(group.keeps) };
+      const ms = nowMs() - began;
+      const record = { group: group.name, id, at: began, ms, status, ...(error && { error }), ...told, ...marks };
       resolve({ record, socket: isReusable ? socket : undefined });
     };
     const ended = (error) => finish(response.isWholeAtEnd ? undefined : error);
-    socket.on('data', (chunk) => response.take(chunk) && finish(undefined, group.keepAlive));
+    socket.on('data', (chunk) => {
+      const isWhole = response.take(chunk);
+      if (group.markBytes) mark(response.bytes, group.markBytes, marks, nowMs() - began);
+      if (isWhole) finish(undefined, group.keepAlive && !response.isLast);
+    });
     socket.on('end', () => ended('closed'));
     socket.on('error', ({ code }) => ended(code));
     socket.on('close', () => ended('closed'));
@@ -162,11 +209,37 @@ class ReadyTargets {
   }
 }
 
+/** Connections of a group that wait for their next request. */
+class KeptSockets {
+  #byTarget = plan.targets.map(() => []);
+
+  /** The one that was used last; undefined when there is none that the server has left open. */
+  take({ target = 0 }) {
+    const idle = this.#byTarget[target];
+    while (idle.at(-1)?.destroyed) idle.pop();
+    return idle.pop();
+  }
+
+  giveBack({ target = 0 }, socket) {
+    if (socket) this.#byTarget[target].push(socket);
+  }
+
+  close() {
+    for (const socket of this.#byTarget.flat()) socket.destroy();
+  }
+}
+
 /** Open loop: each request at its time, whatever has become of the others. */
 async function runOpen(group) {
   const beganMs = nowMs();
   const running = [];
   const targets = group.readiness && new ReadyTargets(group.readiness);
+  const sockets = new KeptSockets();
+  const send = async (id, request) => {
+    const { record, socket } = await exchange(id, request, group, { kept: sockets.take(request) });
+    sockets.giveBack(request, socket);
+    records.push(record);
+  };
   for (const [number, request] of group.requests.entries()) {
     const waitMs = beganMs + request.atMs - nowMs();
     if (waitMs > 1) await new Promise((resolve) => setTimeout(resolve, waitMs));
@@ -176,11 +249,27 @@ async function runOpen(group) {
       records.push({ group: group.name, id, at: nowMs(), ms: 0, status: 0, error: 'no endpoints' });
       continue;
     }
-    running.push(exchange(id, request, group).then(({ record }) => records.push(record)));
+    running.push(send(id, request));
   }
   await Promise.all(running);
   targets?.stop();
+  sockets.close();
 }
+
+/** A system that is set up wrongly must not look like a bad one. */
+async function untilServes({ path, status }) {
+  const endMs = nowMs() + HELLO_MS;
+  let last = 0;
+  while (nowMs() < endMs) {
+    const { record } = await exchange('hello', { path }, { name: 'hello' });
+    last = record.status;
+    if (last === status) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`${path} is not answered ${status} in ${HELLO_MS} ms, but ${last}`);
+}
+
+if (plan.hello) await untilServes(plan.hello);
 
 for (const [number, groups] of plan.phases.entries()) {
   console.log(`phase ${number}`);

@@ -43,9 +43,16 @@ export interface Group {
   /** Closed loop: it ends after so many requests or seconds. */
   count?: number;
   seconds?: number;
+  /** A connection is used again: closed loop by its client, open loop by the next request that finds one idle. */
   keepAlive?: boolean;
   /** Closed loop: each request goes to a target that has none, and waits for one in a FIFO queue of the clients. */
   deal?: boolean;
+  /** Sent with each request. */
+  headers?: { [name: string]: string };
+  /** Headers of responses, in lower case, that the records have. */
+  keeps?: string[];
+  /** When so many bytes of a body were there is told, and when the first one was. */
+  markBytes?: number;
   /** Open loop: for requests with a `choice`. */
   readiness?: Readiness;
   requests: PlannedRequest[];
@@ -55,6 +62,8 @@ export interface Plan {
   targets: Target[];
   bodyBytes: number;
   timeoutMs: number;
+  /** Asked for at the first target until it is answered so, before anything else; the client fails where it is not. */
+  hello?: { path: string; status: number };
   /** One after the other; the groups of a phase at once. */
   phases: Group[][];
 }
@@ -69,6 +78,10 @@ export interface Record {
   /** 0 when no response has begun. */
   status: number;
   error?: string;
+  headers?: { [name: string]: string | undefined };
+  /** Of groups with `markBytes`: milliseconds until the first byte of the body, and until so many. */
+  firstMs?: number;
+  markMs?: number;
 }
 
 /** Runs the client in the network `network`; `onPhase` is called when a phase begins. */

@@ -1,6 +1,6 @@
 /** Corelane's pod: the sidecar image with the configuration that the operator renders. */
 
-import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { Pod, type PodOptions, until, type WorkerOptions } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { INSIDE } from '../lib/inside.ts';
@@ -29,8 +29,12 @@ export class Corelane extends BaseSystem {
     }));
   }
 
-  static async start(spec: Partial<RenderServiceSpecInput>, name = 'corelane'): Promise<Corelane> {
-    const pod = await Pod.start(spec, { folder: INSIDE });
+  static async start(
+    spec: Partial<RenderServiceSpecInput>,
+    name = 'corelane',
+    options: WorkerOptions & PodOptions = {},
+  ): Promise<Corelane> {
+    const pod = await Pod.start(spec, { folder: INSIDE, ...options });
     const system = new Corelane(name, pod);
     await system.allUp();
     for (let worker = 0; worker < system.workers; worker += 1) await until('up', () => pod.isUp(worker));

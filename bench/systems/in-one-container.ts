@@ -9,13 +9,15 @@ import { BaseSystem, Folder, notesIn, startNode } from './system.ts';
 export interface Parts {
   name: string;
   workers: number;
-  /** In the container of the workers, with /bench and /peers. */
+  /** In the container of the workers, with /bench. */
   command: string[];
+  /** Of the workers; one with Node.js and nothing else unless given. */
+  image?: string | undefined;
   env?: { [name: string]: string };
   /** Where the clients go. */
   ports: number[];
-  /** Started after the workers: a command in the sidecar image, and the files that it finds in /config. */
-  proxies?: { command: string[]; files: { [name: string]: string } }[];
+  /** Started after the workers: a command in the sidecar image, or another, and the files that it finds in /config. */
+  proxies?: { command: string[]; files: { [name: string]: string }; image?: string }[];
   /** Other options of `docker run` for the workers. */
   options?: string[];
 }
@@ -43,7 +45,7 @@ export class InOneContainer extends BaseSystem {
   static async start(parts: Parts): Promise<InOneContainer> {
     const folder = new Folder();
     const env = Object.entries(parts.env ?? {}).flatMap(([name, value]) => ['--env', `${name}=${value}`]);
-    const container = await startNode(folder, [...(parts.options ?? []), ...env], parts.command);
+    const container = await startNode(folder, [...(parts.options ?? []), ...env], parts.command, parts.image);
     const system = new this(parts, folder, container);
     await system.allUp();
     for (const proxy of parts.proxies ?? []) system.proxies.push(await system.#startProxy(proxy));
@@ -59,15 +61,15 @@ export class InOneContainer extends BaseSystem {
     this.#folder.remove();
   }
 
-  #startProxy({ command, files }: NonNullable<Parts['proxies']>[number]): Promise<string> {
+  #startProxy({ command, files, image = SIDECAR_IMAGE }: NonNullable<Parts['proxies']>[number]): Promise<string> {
     const config = this.#folder.open('config');
     for (const [name, text] of Object.entries(files)) {
       writeFileSync(join(config, name), text);
       chmodSync(join(config, name), 0o644);
     }
-    const mounts = ['--volume', `${config}:/config:ro`, '--tmpfs', '/tmp:mode=1777'];
+    const mounts = ['--volume', `${config}:/config:ro`, '--tmpfs', '/tmp:mode=1777,exec'];
     const [entrypoint = '', ...args] = command;
     const options = ['--network', this.network, ...RESTRICTED, ...mounts, '--entrypoint', entrypoint];
-    return start(...options, SIDECAR_IMAGE, ...args);
+    return start(...options, image, ...args);
   }
 }

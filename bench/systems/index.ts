@@ -32,7 +32,7 @@ export const SYSTEMS: { [name: string]: SystemKind } = {
   },
   article: { title: "the article's nginx + HAProxy", start: startArticle },
   cluster: { title: 'Node cluster, round-robin', start: (workers) => startCluster(workers) },
-  nginx: { title: 'nginx least_conn', start: startNginx },
+  nginx: { title: 'nginx least_conn', start: (workers) => startNginx(workers) },
   pm2: { title: 'PM2 cluster mode', start: startPm2 },
   'queue-proxy': { title: "Knative's queue-proxy, random", start: QueueProxies.start },
   direct: {

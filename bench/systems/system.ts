@@ -125,11 +125,16 @@ export class Folder {
 }
 
 /** Starts a container with Node.js, the files of bench/inside and a place for notes. */
-export function startNode(folder: Folder, options: string[], command: string[]): Promise<string> {
+export function startNode(
+  folder: Folder,
+  options: string[],
+  command: string[],
+  image: string = NODE_IMAGE,
+): Promise<string> {
   const [entrypoint = '', ...args] = command;
   const mounts = ['--volume', `${INSIDE}:/bench:ro`, '--volume', `${folder.open('events')}:/events`];
   const env = ['--env', 'EVENTS=/events/lines', '--init'];
-  return start(...options, ...mounts, ...env, '--entrypoint', entrypoint, NODE_IMAGE, ...args);
+  return start(...options, ...mounts, ...env, '--entrypoint', entrypoint, image, ...args);
 }
 
 /** Notes of the containers that `startNode` has started with this folder. */

@@ -2,11 +2,12 @@
  * A rollout: pages of the old and of the new revision come to clients, and their files are asked of pods of either.
  * One that has not got a file asks one of another revision, once; then comes a worker.
  */
+
+import { APP_FILES, AppFiles } from '../../e2e/harness/engine/app-files.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { APP_FILES, AppFiles } from './app-files.ts';
 import { rawConnection } from './raw.ts';
 
 const IMMUTABLE = { path: '/_next/static/', from: `${APP_FILES}/static`, immutable: true } as const;

@@ -4,12 +4,12 @@ import http from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
+import { APP_FILES, AppFiles, BUILT } from '../../e2e/harness/engine/app-files.ts';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { type Call, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { budget } from '../../operator/src/render/model/budget.ts';
-import { APP_FILES, AppFiles, BUILT } from './app-files.ts';
 import { rawConnection } from './raw.ts';
 
 const YEAR = 'public, max-age=31536000, immutable';

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { APP_FILES, AppFiles, BUILT } from '../../e2e/harness/engine/app-files.ts';
 import { docker, engine, prepare, RESTRICTED, SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
-import { APP_FILES, AppFiles, BUILT } from './app-files.ts';
 
 /** Nothing but files: no shell, no C library, no Node.js. */
 const BARE_IMAGE = 'corelane.local/test-bare-image:1';

@@ -1,14 +1,13 @@
-/** Apps of this folder, with their packages, which are kept in the cache. examples.ts has those of the frameworks. */
+/** Apps of this folder, with their packages, which are kept in the cache; e2e/harness/engine/examples.ts has others. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { cpSync, existsSync, readFileSync, renameSync } from 'node:fs';
 import { basename, delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { CACHE, filesBelow } from '../../../e2e/harness/engine/kept.ts';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
-export const CACHE = process.env.CORELANE_CACHE ?? join(homedir(), '.cache', 'corelane');
 /** What every app does. */
 const COMMON = join(FOLDER, 'work.mjs');
 
@@ -65,11 +64,4 @@ function onlyWhatIsLocked(folder: string): void {
       );
     }
   }
-}
-
-export function filesBelow(folder: string): string[] {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => join(folder, name))
-    .filter((path) => statSync(path).isFile())
-    .sort();
 }

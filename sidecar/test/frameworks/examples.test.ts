@@ -5,9 +5,9 @@
 import { rmSync } from 'node:fs';
 import { jest } from '@jest/globals';
 import { docker } from '../../../e2e/harness/engine/docker.ts';
+import { batch, exampleWorker, specOf } from '../../../e2e/harness/engine/examples.ts';
 import { type Pod, until } from '../../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
-import { batch, exampleWorker, specOf } from './examples.ts';
 import { begin, type Framework, testFrameworks } from './suite.ts';
 
 jest.setTimeout(900_000);

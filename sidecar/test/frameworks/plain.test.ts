@@ -1,7 +1,7 @@
 /** Without a framework, and Hypernova with its own cluster. */
 import { jest } from '@jest/globals';
+import { batch, exampleWorker } from '../../../e2e/harness/engine/examples.ts';
 import { application } from './application.ts';
-import { batch, exampleWorker } from './examples.ts';
 import { testFrameworks } from './suite.ts';
 
 jest.setTimeout(900_000);

@@ -1,8 +1,8 @@
 /** Real apps by `corelane run FOLDER`, as their authors start them. How long each took is printed, and no more. */
 import { jest } from '@jest/globals';
+import { batch, exampleFolder } from '../../../e2e/harness/engine/examples.ts';
 import { RunProcess } from '../../../e2e/harness/engine/run-process.ts';
 import { application } from './application.ts';
-import { batch, exampleFolder } from './examples.ts';
 
 jest.setTimeout(900_000);
 /** Those of this folder. */

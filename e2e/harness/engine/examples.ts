@@ -7,10 +7,10 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import { docker, NODE_IMAGE, prepare } from '../../../e2e/harness/engine/docker.ts';
-import type { Call, WorkerOptions } from '../../../e2e/harness/engine/pod.ts';
 import type { RenderServiceSpecInput } from '../../../operator/src/api/spec.ts';
-import { CACHE, filesBelow } from './application.ts';
+import { docker, NODE_IMAGE, prepare } from './docker.ts';
+import { CACHE, filesBelow } from './kept.ts';
+import type { Call, WorkerOptions } from './pod.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../../../examples/frameworks', import.meta.url));
 /** Packages come from the network, which a bare machine's bridge may not reach. */
