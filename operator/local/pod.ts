@@ -208,9 +208,9 @@ export class LocalPod {
     return Number(found?.split(' ')[1] ?? Number.NaN);
   }
 
-  /** Whether HAProxy gives requests to a worker. */
-  async isUp(worker: number): Promise<boolean> {
-    return (await this.metric(`haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`)) === 1;
+  /** Whether HAProxy gives requests to a worker: renders, or those of a class, which is checked by itself. */
+  async isUp(worker: number, backend = 'workers'): Promise<boolean> {
+    return (await this.metric(`haproxy_server_status{proxy="${backend}",server="worker-${worker}",state="UP"}`)) === 1;
   }
 
   /** Addresses that the pod has from DNS, its own among them. */

@@ -348,7 +348,10 @@ describe('workers that die with requests of a class', () => {
     });
   });
   afterAll(stop);
-  beforeEach(() => until('all are up', async () => (await pod.isUp(0)) && (await pod.isUp(1))));
+  beforeEach(async () => {
+    for (const backend of ['workers', 'class-api'])
+      await until(`all are up in ${backend}`, async () => (await pod.isUp(0, backend)) && (await pod.isUp(1, backend)));
+  });
 
   test('what was begun is replayed if it may be, and what was not is not lost', async () => {
     const blocked = pod.get('/?hold=block&id=blocks');
