@@ -3,6 +3,7 @@
  * asks for a place finds them, and each keeps its head, what answers it and what the kernel has of it until its client
  * has gone: one that goes on to send its body, does not close (lingering_close), or does not read. So they have places
  * of their own, and here the oldest goes: nothing waits for such an answer but its client, and it has been given.
+ * Who asks for them again and again is told to come with a new connection.
  */
 #include "corelane.h"
 
@@ -10,6 +11,9 @@ typedef struct {
   ngx_queue_t queue;
   ngx_http_request_t *request;
 } answer_t;
+
+/* One per connection and so long is kept alive. */
+#define ANSWER_INTERVAL_MS 100
 
 /* The oldest one first. */
 static ngx_queue_t answers;
@@ -22,6 +26,8 @@ static void give_back(void *data) {
   ngx_queue_remove(&answer->queue);
   taken--;
 }
+
+static void forget(void *data) { (void) data; }
 
 static ngx_uint_t is_counted(ngx_http_request_t *r) {
   ngx_pool_cleanup_t *cleanup;
@@ -58,9 +64,50 @@ static ngx_int_t take_answer(ngx_http_request_t *r) {
   return NGX_OK;
 }
 
+/* How many of them a connection has had: kept in its pool, where a clean-up's handler is its name. */
+static ngx_uint_t *answers_of(ngx_connection_t *c) {
+  ngx_pool_cleanup_t *cleanup;
+
+  for (cleanup = c->pool->cleanup; cleanup != NULL; cleanup = cleanup->next) {
+    if (cleanup->handler == forget) return cleanup->data;
+  }
+  cleanup = ngx_pool_cleanup_add(c->pool, sizeof(ngx_uint_t));
+  if (cleanup == NULL) {
+    return NULL;
+  }
+  cleanup->handler = forget;
+  *(ngx_uint_t *) cleanup->data = 0;
+  return cleanup->data;
+}
+
+/*
+ * A connection may have ten such answers a second. They cost nobody a place, only nginx' time, and who asks again at
+ * once has all of that: 2,500 connections had 29,000 pings a second, and honest clients 104 ms instead of 12. So it is
+ * closed, and opening the next one takes its client longer than asking. Answers to overload do not count: a proxy in
+ * front, which shares its connections among all clients, may get hundreds.
+ */
+static ngx_int_t mind_rate(ngx_http_request_t *r) {
+  ngx_uint_t status = r->headers_out.status;
+  ngx_uint_t *answered;
+
+  if (status == NGX_HTTP_TOO_MANY_REQUESTS || status >= NGX_HTTP_INTERNAL_SERVER_ERROR) {
+    return NGX_OK;
+  }
+  answered = answers_of(r->connection);
+  if (answered == NULL) {
+    return NGX_ERROR;
+  }
+  *answered += 1;
+  if (*answered > 1 + (ngx_current_msec - r->connection->start_time) / ANSWER_INTERVAL_MS) {
+    r->keepalive = 0;
+  }
+  return NGX_OK;
+}
+
 /* However an answer is made, its head comes through here. */
 static ngx_int_t header_filter(ngx_http_request_t *r) {
-  if (r == r->main && !corelane_has_place(r) && !is_counted(r) && take_answer(r) != NGX_OK) {
+  if (r == r->main && !corelane_has_place(r) && !is_counted(r)
+      && (take_answer(r) != NGX_OK || mind_rate(r) != NGX_OK)) {
     return NGX_ERROR;
   }
   return next_header_filter(r);

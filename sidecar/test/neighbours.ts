@@ -4,6 +4,7 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { docker } from '../../e2e/harness/engine/docker.ts';
 import type { Pod } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 
@@ -57,4 +58,12 @@ export async function readers(there: Pod, from: Pod, count: number, path: string
     };
     for (let n = 0; n < 50; n += 1) next(n);`,
   );
+}
+
+/** Bytes that have come to a pod: from others, or over its loopback device. */
+export async function received(there: Pod, device: 'others' | 'lo' = 'others'): Promise<number> {
+  const devices = await docker('exec', there.nginx, 'cat', '/proc/net/dev');
+  return [...devices.matchAll(/^ *(\w+): *(\d+)/gm)]
+    .filter(([, name]) => (name === 'lo') === (device === 'lo'))
+    .reduce((total, [, , bytes]) => total + Number(bytes), 0);
 }

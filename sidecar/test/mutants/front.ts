@@ -112,7 +112,14 @@ export const front: Mutant[] = [
     breaks: 'I3',
     file: 'rounds.c',
     edits: [[/if \(!ngx_queue_empty/g, 'if (0 && !ngx_queue_empty']],
-    caughtBy: 'budget: clients that ask faster than nginx answers',
+    caughtBy: 'per-client: clients that ask faster than nginx answers',
+  },
+  {
+    name: 'who is answered without a place may ask as often as he can on one connection',
+    breaks: 'I3',
+    file: 'answers.c',
+    edits: [[/r->keepalive = 0;/g, 'r->keepalive = 1;']],
+    caughtBy: 'budget: who asks for pings again and again',
   },
   {
     name: 'a target takes memory before it is refused',
