@@ -188,6 +188,11 @@ test.each([
   const { socket, text } = await converse(pod, bytes);
   await once(socket, 'close');
   expect(text()).toBe('');
+  // What nginx has said of it is in the log when a request after it is.
+  const id = `after-codes-${bytes.length}`;
+  const { socket: next } = await converse(pod, v1('198.51.100.60') + request(id));
+  await until('the next one is logged', async () => (await logs(pod.nginx)).includes(`/?id=${id}"`));
+  next.destroy();
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are looked for
   expect(await logs(pod.nginx)).not.toMatch(/[\x00-\x09\x0b-\x1f]/);
 });
