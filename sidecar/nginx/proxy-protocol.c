@@ -10,7 +10,6 @@
 /* Length of a header of version 2 without addresses, and of the longest one of version 1. */
 #define V2_BYTES 16
 #define V1_BYTES_MAX 107
-#define PRINTABLE(byte) ((byte) >= ' ' && (byte) <= '~')
 
 enum { INCOMPLETE, HEADER, OTHER };
 
@@ -23,10 +22,6 @@ static ngx_uint_t v1(u_char *bytes, size_t length) {
   for (i = 0; i < length && i < V1_BYTES_MAX; i++) {
     if (bytes[i] == LF) {
       return bytes[i - 1] == CR ? HEADER : OTHER;
-    }
-    /* nginx writes what it cannot read into its log: codes that a terminal obeys must not stand there. */
-    if (!PRINTABLE(bytes[i]) && bytes[i] != CR) {
-      return OTHER;
     }
   }
   return i < V1_BYTES_MAX ? INCOMPLETE : OTHER;
@@ -58,7 +53,7 @@ static void tell_log(ngx_connection_t *c, size_t max) {
   }
 }
 
-/* It would write what it cannot read into the log. */
+/* It would write what it cannot read into the log, and a terminal would obey the codes in it. */
 static u_char *read_quietly(ngx_connection_t *c, u_char *bytes, size_t length) {
   ngx_uint_t level = c->log->log_level;
   u_char *rest;
