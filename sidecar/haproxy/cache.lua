@@ -1,9 +1,11 @@
 -- Pages that nginx keeps: who waits for whom, and what becomes of a response (docs/cache.md). Arguments (haproxy.cfg,
 -- lua-load): key=number.
 local fields = require('cache.fields')
+local homes = require('cache.homes')
 local judge = require('cache.judge')
 local new_herds = require('cache.herds')
 local now_ms = require('clock')
+local verdict_of = require('cache.verdict')
 
 local SWEEP_MS = 5000
 -- nginx keeps a page for no longer.
@@ -34,6 +36,23 @@ local function key_of(txn)
   return key and key .. ' ' .. (header(txn, 'X-Corelane-Class') or '')
 end
 
+-- The same in all pods.
+local function url_of(txn)
+  return (header(txn, 'Host') or '') .. txn.f:url()
+end
+
+-- Those who render here stand together, be they clients or peers. Those who ask another pod first have a herd of their
+-- own: who comes from a peer must never wait for one that waits for a peer.
+local function herd_key(txn, key)
+  if not settings['shared'] then return key end
+  local is_here = header(txn, 'X-Corelane-For-Peer') or homes.is_here(url_of(txn))
+  return key .. (is_here and ' here' or ' away')
+end
+
+local function is_away(herd)
+  return herd.key:sub(-5) == ' away'
+end
+
 -- HAProxy takes nil for false.
 local function note(txn, name, value)
   if value then txn:set_var(name, value) end
@@ -48,8 +67,9 @@ end
 
 -- Sets txn.outcome if it is known, else txn.herd and txn.place; neither if there is no place.
 core.register_action('join_herd', { 'http-req' }, function(txn)
-  local key, token = key_of(txn), header(txn, 'X-Corelane-Request')
-  if not key or not token then return end
+  local page, token = key_of(txn), header(txn, 'X-Corelane-Request')
+  if not page or not token then return end
+  local key = herd_key(txn, page)
   local round = #(header(txn, 'X-Corelane-Round') or '')
   local is_again = txn:get_var('txn.is_again') ~= nil
   local herd, known = herds:join(key, token, is_again, round, tonumber(header(txn, 'X-Corelane-Told')), now_ms())
@@ -64,7 +84,8 @@ end)
 core.register_action('herd_turn', { 'http-req' }, function(txn)
   local token = header(txn, 'X-Corelane-Request') or ''
   txn:set_var('txn.token', token)
-  note(txn, 'txn.key', key_of(txn))
+  local page = key_of(txn)
+  note(txn, 'txn.key', page and herd_key(txn, page))
   note(txn, 'txn.ttl', header(txn, 'X-Corelane-Ttl'))
   note(txn, 'txn.personal', header(txn, 'X-Corelane-Personal'))
   local id = tonumber(header(txn, 'X-Corelane-Herd'))
@@ -73,6 +94,20 @@ core.register_action('herd_turn', { 'http-req' }, function(txn)
   txn:set_var('txn.herd', tostring(herd.id))
   if not goes_on then return tell(txn, herd) end
   if herd.died then txn:set_var('txn.after_death', true) end
+end)
+
+-- It goes on for all: sets txn.home, txn.peer, txn.ticket and txn.proof if its page has a home that takes it.
+core.register_action('find_home', { 'http-req' }, function(txn)
+  local herd = herds.by_id[tonumber(txn:get_var('txn.herd'))]
+  if not herd or not settings['shared'] or not is_away(herd) or herd.has_no_home then return end
+  local slot = homes.slots[herd.place]
+  local peer, hand_over = homes.find(url_of(txn))
+  if not slot or not peer then return end
+  slot.peer, slot.missed = peer, 0
+  txn:set_var('txn.home', 'home-' .. herd.place)
+  txn:set_var('txn.peer', peer.address)
+  txn:set_var('txn.ticket', hand_over[1])
+  txn:set_var('txn.proof', hand_over[2])
 end)
 
 local function herd_of(txn)
@@ -133,6 +168,39 @@ local function keep(txn, page, headers)
   local windows = { math.min(page.revalidate_s, WINDOW_S_MAX), math.min(page.error_s, WINDOW_S_MAX) }
   txn.http:res_set_header('X-Corelane-Stale', table.concat(windows, ' '))
 end
+
+-- Nothing has come of it: the request is led back here, and rendered.
+local function leave_home(txn, is_to_blame)
+  local herd = herds.by_id[tonumber(txn:get_var('txn.herd'))]
+  if herd then herds:left_home(herd, txn:get_var('txn.token'), now_ms()) end
+  if is_to_blame then homes.shun(txn:get_var('txn.peer')) end
+end
+
+-- Nobody has answered in time, or not who was asked.
+core.register_action('leave_home', { 'http-after-res' }, function(txn) leave_home(txn, true) end)
+
+-- What the home has said, which may be anything.
+core.register_action('judge_home', { 'http-res' }, function(txn)
+  local now = now_ms()
+  local headers = lines_of(txn.http:res_get_headers())
+  local page = verdict_of(txn.f:status(), headers, now // 1000)
+  for _, name in ipairs({ 'Expires', 'Stale', 'Vary', 'Alone' }) do txn.http:res_del_header('X-Corelane-' .. name) end
+  if not page or page == 'nonsense' then
+    txn:set_var('txn.no_page', true)
+    return leave_home(txn, page ~= nil)
+  end
+  txn.http:res_set_header('X-Accel-Expires', '0')
+  local herd = herd_of(txn)
+  if type(page) == 'table' then
+    keep(txn, page, headers)
+    if page.has_encodings then txn.http:res_set_header('X-Corelane-Vary', 'Accept-Encoding') end
+    txn.http:res_set_header('X-Corelane-Shared', '1')
+    if herd then herds:filled(herd, now) end
+    return
+  end
+  if herd then herds:pass(herd, now) end
+  if page == 'alone' or txn:get_var('txn.personal') then txn:set_var('txn.again_alone', true) end
+end)
 
 core.register_action('judge_page', { 'http-res' }, function(txn)
   local now = now_ms()

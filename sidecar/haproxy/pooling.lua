@@ -14,16 +14,18 @@ local settings = require('settings')(
 math.randomseed(core.now().usec, core.now().sec)
 
 local borrowed = {} -- by number + 1: { server, peer, hand_over, opened_at, missed }
+local homes = settings['pages'] and require('cache.homes')
 local forever = require('pooling.forever')
 local peers = require('pooling.peers')(settings)
 local capacity = require('pooling.capacity')(settings, borrowed)
 local lending = require('pooling.lending')(peers, capacity)
 local offering = require('pooling.offering')(peers, capacity, lending)
 local borrowing = require('pooling.borrowing')(settings, peers, capacity, borrowed)
-local send_heartbeats = require('pooling.heartbeats')(peers, borrowed)
+local send_heartbeats = require('pooling.heartbeats')(peers, borrowed, homes and homes.slots or {})
 local look_at_queue = require('pooling.readiness')(settings, peers, capacity)
 require('pooling.answering')(settings, peers, capacity, lending, offering, borrowing)
-if settings['own-revision'] then require('pooling.other-revision')(peers) end
+if settings['files'] then require('pooling.other-revision')(peers) end
+if homes then homes.start(peers) end
 
 local function watch_borrowed()
   send_heartbeats()

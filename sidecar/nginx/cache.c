@@ -135,10 +135,31 @@ static struct {
   /* Of all pages. */
   uint32_t all;
   uint32_t paths[EPOCHS];
+  /* When that was last, in milliseconds since 1970; 0: never. */
+  uint64_t all_ms;
+  uint64_t paths_ms[EPOCHS];
 } epochs;
 
-static uint32_t *epoch_of(u_char *path, size_t length) {
-  return &epochs.paths[ngx_murmur_hash2(path, length) % EPOCHS];
+static ngx_uint_t epoch_of(u_char *path, size_t length) {
+  return ngx_murmur_hash2(path, length) % EPOCHS;
+}
+
+/* Each change is later than the one before, be it of a pod whose clock is ahead. */
+static uint64_t after(uint64_t last_ms) {
+  ngx_time_t *now = ngx_timeofday();
+
+  return ngx_max((uint64_t) now->sec * 1000 + now->msec, last_ms + 1);
+}
+
+static void change_path(u_char *path, size_t length) {
+  ngx_uint_t i = epoch_of(path, length);
+
+  epochs.paths[i]++;
+  epochs.paths_ms[i] = after(epochs.paths_ms[i]);
+}
+
+static uint64_t changed_ms(ngx_uint_t i) {
+  return ngx_max(epochs.all_ms, epochs.paths_ms[i]);
 }
 
 /* $corelane_cache_epoch. The pages of an nginx that has ended are of none. */
@@ -149,7 +170,37 @@ static ngx_int_t cache_epoch(ngx_http_request_t *r, ngx_http_variable_value_t *v
     epochs.begin = ngx_time();
   }
   return text == NULL ? NGX_ERROR
-                      : found(value, text, ngx_sprintf(text, "%T.%uD.%uD", epochs.begin, epochs.all, *epoch_of(r->uri.data, r->uri.len)) - text);
+                      : found(value, text, ngx_sprintf(text, "%T.%uD.%uD", epochs.begin, epochs.all, epochs.paths[epoch_of(r->uri.data, r->uri.len)]) - text);
+}
+
+/* $corelane_cache_changed: when what is at this path was changed last, as far as this pod knows. */
+static ngx_int_t cache_changed(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
+  uint64_t ms = changed_ms(epoch_of(r->uri.data, r->uri.len));
+  u_char *text;
+
+  if (ms == 0) {
+    return not_found(value);
+  }
+  text = ngx_pnalloc(r->pool, NGX_INT64_LEN);
+  return text == NULL ? NGX_ERROR : found(value, text, ngx_sprintf(text, "%uL", ms) - text);
+}
+
+/*
+ * $corelane_cache_peer_epoch, for a peer: what was changed there, and not yet here, is no more what it was here, either.
+ * A peer gets no page that is over while another one is made: it keeps what it gets for its clients. Nor is it one.
+ */
+static ngx_int_t cache_peer_epoch(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
+  static ngx_str_t name = ngx_string("http_x_corelane_changed");
+  ngx_http_variable_value_t *said = ngx_http_get_variable(r, &name, ngx_hash_key(name.data, name.len));
+  ngx_uint_t i = epoch_of(r->uri.data, r->uri.len);
+  ngx_int_t ms = said == NULL || said->not_found ? NGX_ERROR : ngx_atoi(said->data, said->len);
+
+  r->background = 1;
+  if (ms != NGX_ERROR && (uint64_t) ms > changed_ms(i)) {
+    epochs.paths[i]++;
+    epochs.paths_ms[i] = ms;
+  }
+  return cache_epoch(r, value, data);
 }
 
 static ngx_str_t purge_prefix = ngx_string("/purge");
@@ -159,10 +210,11 @@ static ngx_int_t cache_purge(ngx_http_request_t *r, ngx_http_variable_value_t *v
   static u_char all[] = "all\n", path[] = "path\n";
 
   if (r->uri.len > purge_prefix.len) {
-    ++*epoch_of(r->uri.data + purge_prefix.len, r->uri.len - purge_prefix.len);
+    change_path(r->uri.data + purge_prefix.len, r->uri.len - purge_prefix.len);
     return found(value, path, sizeof(path) - 1);
   }
   epochs.all++;
+  epochs.all_ms = after(epochs.all_ms);
   return found(value, all, sizeof(all) - 1);
 }
 
@@ -194,7 +246,7 @@ static void purge_named(ngx_http_request_t *r, ngx_str_t *name) {
   host = path;
   end = to;
   ngx_unescape_uri(&host, &pos, end - pos, NGX_UNESCAPE_URI);
-  ++*epoch_of(path, host - path);
+  change_path(path, host - path);
 }
 
 /* What was changed is no more what it was (RFC 9111, 4.4). */
@@ -207,7 +259,7 @@ void corelane_note_change(ngx_http_request_t *r) {
       || status < NGX_HTTP_OK || status >= NGX_HTTP_BAD_REQUEST) {
     return;
   }
-  ++*epoch_of(r->uri.data, r->uri.len);
+  change_path(r->uri.data, r->uri.len);
   purge_named(r, &named[0]);
   purge_named(r, &named[1]);
 }
@@ -226,7 +278,7 @@ static struct {
   uint64_t count;
 } results[] = {
     {ngx_string("hit"), 0},  {ngx_string("waited"), 0}, {ngx_string("stale"), 0},  {ngx_string("miss"), 0},
-    {ngx_string("expired"), 0}, {ngx_string("pass"), 0},   {ngx_string("bypass"), 0},
+    {ngx_string("expired"), 0}, {ngx_string("shared"), 0}, {ngx_string("pass"), 0},   {ngx_string("bypass"), 0},
 };
 #define RESULTS (sizeof(results) / sizeof(results[0]))
 
@@ -236,7 +288,7 @@ ngx_int_t corelane_count_result(ngx_http_request_t *r) {
   ngx_http_variable_value_t *value;
   ngx_uint_t i;
 
-  if (conf->kept_max == 0 || r != r->main || r->upstream == NULL) {
+  if (conf->kept_max == 0 || r != r->main || r->background || r->upstream == NULL) {
     return NGX_OK;
   }
   value = ngx_http_get_variable(r, &name, ngx_hash_key(name.data, name.len));
@@ -272,6 +324,8 @@ ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf) {
                  || corelane_add_variable(cf, "corelane_cache_key", cache_key) != NGX_OK
                  || corelane_add_variable(cf, "corelane_cache_has_stale", cache_has_stale) != NGX_OK
                  || corelane_add_variable(cf, "corelane_cache_epoch", cache_epoch) != NGX_OK
+                 || corelane_add_variable(cf, "corelane_cache_changed", cache_changed) != NGX_OK
+                 || corelane_add_variable(cf, "corelane_cache_peer_epoch", cache_peer_epoch) != NGX_OK
                  || corelane_add_variable(cf, "corelane_cache_purge", cache_purge) != NGX_OK
                  || corelane_add_variable(cf, "corelane_cache_metrics", cache_metrics) != NGX_OK
                  || corelane_add_variable(cf, "corelane_cache_uri", corelane_cache_uri) != NGX_OK

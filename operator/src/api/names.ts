@@ -63,6 +63,7 @@ export const PORTS = {
   http: 9000,
   peers: 9001,
   firstWorker: 9002,
+  pages: 9099,
   cache: 9100,
   assets: 9101,
   firstWorkerRuntime: 9102,

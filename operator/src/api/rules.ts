@@ -229,6 +229,12 @@ export const specRules: SpecRule[] = [
     cel: "!(string(self.rollout.rolling.maxSurge) in ['0', '0%'] && string(self.rollout.rolling.maxUnavailable) in ['0', '0%'])",
     holds: ({ rollout: { rolling } }) => !(isZero(rolling.maxSurge) && isZero(rolling.maxUnavailable)),
   },
+  {
+    path: ['cache', 'shared'],
+    message: 'Peers needs pooling.enabled: pods ask each other as pooling does; set it to true, or shared to Never',
+    cel: "self.cache.shared != 'Peers' || self.pooling.enabled",
+    holds: ({ cache, pooling }) => cache.shared !== 'Peers' || pooling.enabled,
+  },
   ...assetRules,
   ...cacheRules,
   ...classRules,

@@ -155,6 +155,12 @@ function herds:answered(herd, token)
   if self.fillers[token] == herd then self.fillers[token] = nil end
 end
 
+-- Its home had no page: no render has failed, and nobody asks there any more.
+function herds:left_home(herd, token, now)
+  self:answered(herd, token)
+  herd.has_no_home, herd.changed_ms = true, now
+end
+
 function herds:filled(herd, now) settle(self, herd, 'filled', now) end
 
 -- The page is for nobody else, and none of this key is for some time.

@@ -10,6 +10,8 @@ local tokens = require('peers.tokens')
 local KEPT_MAX = 4
 -- Shorter than timeout http-keep-alive of frontend peers: the other side rarely closes first.
 local UNUSED_MS_MAX = 5000
+-- The kernel of the other side takes a connection, whatever its pod does: later only if nobody is there.
+local CONNECT_MS_MAX = 200
 -- How often one looks for questions that have got no answer in time.
 local OVERDUE_LOOK_MS = 20
 -- An answer is a word, perhaps with a reservation. HAProxy itself bounds a line: one that does not fit into its buffer
@@ -57,9 +59,10 @@ local function read_reply(socket)
   return nil
 end
 
-local function exchange(socket, peer, port, request, is_new)
+local function exchange(socket, peer, port, request, is_new, ends_ms)
   if is_new then
     if not socket:connect(peer.address, port) then return nil end
+    give_up_ms[socket] = ends_ms
     request = PROXY_HEADER .. request
   end
   if socket:send(request) ~= #request then return nil end
@@ -100,9 +103,9 @@ local function send(peer, port, headers, ends_ms)
     local entry = table.remove(peer.kept)
     local is_new = not entry
     local socket = entry and entry.socket or core.tcp()
-    give_up_ms[socket] = ends_ms
+    give_up_ms[socket] = is_new and math.min(ends_ms, now_ms() + CONNECT_MS_MAX) or ends_ms
     if asking:size() == 0 then asking:push(true) end
-    local ok, reply = pcall(exchange, socket, peer, port, request, is_new)
+    local ok, reply = pcall(exchange, socket, peer, port, request, is_new, ends_ms)
     give_up_ms[socket] = nil
     if ok and reply and reply.status == '200' then
       if #peer.kept < KEPT_MAX and not peer.is_gone then

@@ -1,4 +1,4 @@
--- Answers questions of peers: for a slot, to an offer, for a file, whether there is room.
+-- Answers questions of peers: for a slot, to an offer, for a file, for a page, whether there is room.
 local askers = require('pooling.askers')
 local drain = require('drain')
 local tokens = require('peers.tokens')
@@ -22,9 +22,16 @@ return function(settings, peers, capacity, lending, offering, borrowing)
       return borrowing.take_offer(peer_of(fetches), header('x-corelane-reservation'), asker)
     end
     -- A file needs no worker.
-    if what == 'file' and settings['own-revision'] and not drain.is_draining() then
+    if what == 'file' and settings['files'] and not drain.is_draining() then
       if header('x-corelane-own-revision') == settings['own-revision'] then return 'same' end
       return 'yes', lending.issue_file_ticket(asker)
+    end
+    if what == 'page' and settings['pages'] then
+      if header('x-corelane-own-revision') ~= settings['own-revision'] then return 'other' end
+      if drain.is_draining() then return 'none' end
+      local is_full = capacity.queue_length(fetches) >= settings['queue-length-max'] and settings['queue-length-max'] > 0
+      if is_full or workers.alive() == 0 or fetches:nbsrv('own-pages') == 0 then return 'full' end
+      return 'yes', lending.issue_page_ticket(asker)
     end
     if drain.is_draining() or workers.alive() == 0 then return 'full' end
     local free = capacity.free_slots(fetches)

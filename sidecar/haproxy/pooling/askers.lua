@@ -49,4 +49,4 @@ local function welcome(from, shown)
   end
 end
 
-return { known = known, welcome = welcome }
+return { known = known, own_addresses = own_addresses, welcome = welcome }

@@ -7,7 +7,7 @@ local HEARTBEAT_MS = 300
 local ANSWER_MS_MAX = 500
 local MISSED_MAX = 3
 
-return function(peers, borrowed)
+return function(peers, borrowed, at_home)
   local function check(peer, slots_of_peer)
     local answers = peers.ask(peer, 'heartbeat', ANSWER_MS_MAX) ~= nil
     for _, slot in ipairs(slots_of_peer) do
@@ -22,12 +22,14 @@ return function(peers, borrowed)
   return function()
     core.msleep(HEARTBEAT_MS)
     local by_peer = {}
-    for _, slot in ipairs(borrowed) do
-      if slot.server:get_cur_sess() > 0 then
+    local function add(slot)
+      if slot.peer and slot.server:get_cur_sess() > 0 then
         by_peer[slot.peer] = by_peer[slot.peer] or {}
         table.insert(by_peer[slot.peer], slot)
       end
     end
+    for _, slot in ipairs(borrowed) do add(slot) end
+    for _, slot in pairs(at_home) do add(slot) end
     for peer, slots_of_peer in pairs(by_peer) do
       if not peer.is_checked then
         peer.is_checked = true

@@ -37,8 +37,12 @@ return function(peers, capacity)
   -- The same for one file, which takes no slot.
   function lending.issue_file_ticket(asker) return issue(asker, { is_for_file = true }) end
 
+  -- The same for one page, which finds its slot like a client's.
+  function lending.issue_page_ticket(asker) return issue(asker, { is_for_page = true }) end
+
   -- A request comes from a peer, with the ticket that it has got for it. Sets txn.proof, and txn.slot_kept if it finds
-  -- the slot that was kept for it, or txn.for_asset if it is for a file; nothing for somebody who has no reservation.
+  -- the slot that was kept for it, or txn.for_asset or
+  -- txn.for_page if it is for a file or a page; nothing for somebody who has no reservation.
   core.register_action('admit_hand_over', { 'http-req' }, function(txn)
     local ticket = txn:get_var('txn.ticket')
     local entry = ticket and tickets:take(ticket, now_ms())
@@ -46,6 +50,10 @@ return function(peers, capacity)
     txn:set_var('txn.proof', entry.proof)
     if entry.is_for_file then
       txn:set_var('txn.for_asset', true)
+      return
+    end
+    if entry.is_for_page then
+      txn:set_var('txn.for_page', true)
       return
     end
     reservations:release(entry.reservation)

@@ -1,5 +1,6 @@
 -- The other pods of the RenderService: which there are, and asking one of them something.
 
+local askers = require('pooling.askers')
 local keys = require('peers.keys')
 local now_ms = require('clock')
 local questions = require('peers.questions')
@@ -11,6 +12,10 @@ local LOOK_MS = 100
 local ANSWER_MS_MAX = 200
 local EJECTION_MS_MIN = 1000
 local EJECTION_MS_MAX = 30000
+
+-- Of this pod, as kubelet says.
+local own_addresses = {}
+for _, address in ipairs(askers.own_addresses) do own_addresses[address] = true end
 
 -- A pod at an address. What it says of itself comes to it: `known`, `is_self`, `is_gone` (peers/questions.lua).
 local function new_peer(address)
@@ -66,7 +71,8 @@ return function(settings)
   end
 
   -- What a peer says: "yes" (it keeps a slot for us), "room" (in its queue), "full"; to an offer "taken", "more" (it
-  -- has use for another one) or "none"; for a file of another revision "yes" or "same"; nil if it does not answer. With
+  -- has use for another one) or "none"; for a file of another revision "yes" or "same"; for a page "yes", "full",
+  -- "other" (it is of another revision) or "none" (it drains); nil if it does not answer. With
   -- "yes" comes what to hand over a request with.
   local function ask(peer, what, answer_ms_max, reservation_for)
     local function headers(other)
@@ -86,7 +92,7 @@ return function(settings)
     else
       eject(peer)
     end
-    if answer == 'yes' and what ~= 'file' or answer == 'room' then peer.room_at = now_ms() end
+    if answer == 'yes' and what == 'slot' or answer == 'room' then peer.room_at = now_ms() end
     if answer == 'full' then peer.room_at = -math.huge end
     if answer ~= 'yes' then return answer end
     local reservation = reply['x-corelane-reservation']
@@ -107,6 +113,7 @@ return function(settings)
   end)
 
   return {
+    own_addresses = own_addresses,
     ask = ask,
     eject = eject,
     known = known,

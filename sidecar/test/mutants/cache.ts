@@ -154,7 +154,7 @@ const module: Breakage[] = [
   },
   {
     name: 'what was changed stays as it was',
-    edits: [[exactly('  ++*epoch_of(r->uri.data, r->uri.len);\n'), REMOVED]],
+    edits: [[exactly('  change_path(r->uri.data, r->uri.len);\n'), REMOVED]],
     caughtBy: 'cache: a page that was changed',
   },
   {

@@ -110,6 +110,14 @@ const etag = z
     'Auto: a page (text or JSON, up to 4 MiB, GET or HEAD, status 200) that the program ends whole and gives no ETag has one, made of its bytes. Who has that page already gets 304 and no body. Pages that say no-store and streams have none. Never: no ETag but those of the program. Works with runtime.instrument only. See docs/etag.md.',
   );
 
+// Not On and Off: kubectl reads these words as true and false.
+const shared = z
+  .enum(['Peers', 'Never'])
+  .default('Never')
+  .describe(
+    'Peers: each page has a home, one of the pods, and a pod that has not got it asks there before it renders: one render in the fleet. The answer is kept until the same moment in both. A home that is away costs a moment, never a page. Needs pooling.enabled. Never: each pod renders its own. See docs/cache.md.',
+  );
+
 export const cache = z
   .strictObject({
     enabled: z
@@ -146,9 +154,10 @@ export const cache = z
       .describe(
         'Disk for pages; those that nobody has asked for the longest go first. A page larger than an eighth of it is not kept. The pod may take twice as much for a moment (docs/cache.md).',
       ),
+    shared,
     etag,
   })
   .prefault({})
   .describe(
-    'What a client or the pod need not get again. The burst cache, off unless enabled: a page is rendered once for many, in each pod (docs/cache.md). ETags: docs/etag.md.',
+    'What a client or the pod need not get again. The burst cache, off unless enabled: a page is rendered once for many, in each pod or in the fleet (docs/cache.md). ETags: docs/etag.md.',
   );

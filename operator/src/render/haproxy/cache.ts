@@ -3,13 +3,14 @@
  * page. Which herd a request is in, and what becomes of a page, Lua says (sidecar/haproxy/cache.lua).
  */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
-import { given, type Lines, section, words } from '../directives.ts';
+import { given, type Lines, section, when, words } from '../directives.ts';
 import type { Cache } from '../model/cache.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ALONE, CACHE_AGAIN_SOCKET, CACHE_SOCKET, FILLED } from '../nginx/cache.ts';
 import { ms, whole, word } from '../safe.ts';
 import { KEEPS_CLIENTS, KEEPS_SERVERS } from './connections.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
+import { asksHome, homes, USES_HOME } from './homes.ts';
 import { errorReply, NO_REPLY } from './replies.ts';
 
 /** Headers of proxies and frameworks, and of whoever a client is: none of them is in the key. */
@@ -20,7 +21,9 @@ const PERSONAL = [
 /** What nginx tells. Of other names in the family a client may have sent any. */
 const TOLD = ['request', 'key', 'ttl', 'personal', 'round', 'told', 'has-stale', 'fallback', 'class', 'untrusted'];
 /** nginx sets these, or has them in the key. */
-const OWN = [`corelane-(?:${TOLD.join('|')})`, 'request-id', 'forwarded-(?:for|host|proto)', 'real-ip'];
+const OWN = ['request-id', 'forwarded-(?:for|host|proto)', 'real-ip'];
+/** Where pods share their pages: that it is for a peer, and when what is at the path was changed. */
+const TOLD_OF_PEERS = ['for-peer', 'changed'];
 
 /** For an entry point that does not hold these sockets yet. */
 export const CACHE_ENTRANCES = [
@@ -38,12 +41,15 @@ export function cacheSettings(cache: Cache, { compression }: DataPlaneModel): st
     `stale-while-revalidate-s=${whole(cache.staleWhileRevalidateSeconds, 'cache.staleWhileRevalidate')}`,
     `stale-if-error-s=${whole(cache.staleIfErrorSeconds, 'cache.staleIfError')}`,
     `transforms=${compression ? 1 : 0}`,
+    ...(cache.isShared ? ['shared=1'] : []),
   ];
 }
 
-function strips({ key }: Cache, hasClasses: boolean): Lines {
+function strips({ isShared, key }: Cache, hasClasses: boolean): Lines {
   const keyed = key.headers.map((name) => word(name, 'cache.key.headers').toLowerCase());
+  const told = isShared ? [...TOLD, ...TOLD_OF_PEERS] : TOLD;
   const ours = [
+    `corelane-(?:${told.join('|')})`,
     ...OWN,
     ...(hasClasses ? ['corelane-served-as'] : []),
     ...keyed.filter((name) => name.startsWith('x-')).map((name) => name.slice(2)),
@@ -135,15 +141,18 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
       TELLS_OUTCOME,
       '# Those before it have met workers that died.',
       'http-request lua.wait_until_calm if { var(txn.after_death) -m bool }',
-      'http-response lua.judge_page',
+      asksHome(cache),
+      words('http-response lua.judge_page', cache.isShared && 'unless { var(txn.home) -m found }'),
       `http-response return status 200 hdr X-Accel-Redirect ${ALONE} if { var(txn.again_alone) -m bool }`,
       'http-after-response lua.herd_unanswered if { res.hdr(X-Corelane-No-Answer) -m found }',
       shell,
+      when(cache.isShared, USES_HOME),
       'default_backend fills',
     ),
     '',
     '# A render goes on when its client has gone: others wait for it. No connection is kept: HAProxy would pass on the end of one that',
     '# was used before without a word, and nobody would know that a render has failed.',
     section('backend fills', `timeout server ${waitMs}`, `server front unix@${RUN_MOUNT_PATH}/front.sock`),
+    when(cache.isShared, '', homes(cache, model)),
   ];
 }

@@ -70,21 +70,22 @@ function lua(file: string, settings: string[] = []): string {
   return [`lua-load /usr/share/corelane/haproxy/${file}.lua`, ...settings].join(' ');
 }
 
-function asksPeers(pooling: Pooling, { assets, ports, queue }: DataPlaneModel): Lines {
-  const looksForAssets = assets?.asksOtherRevisions;
+function asksPeers(pooling: Pooling, { assets, cache, ports, queue }: DataPlaneModel): Lines {
+  const [looksForAssets, sharesPages] = [assets?.asksOtherRevisions, cache?.isShared];
+  const tellsRevision = looksForAssets || sharesPages;
   return [
     '# The entry point and the pod set these; the defaults let the file be checked elsewhere.',
     'presetenv CORELANE_NAMESERVER 127.0.0.1',
     'presetenv CORELANE_PEERS peers.invalid',
     when(
-      looksForAssets,
+      tellsRevision,
       'presetenv CORELANE_REVISION none',
       '# Of this pod, whatever is handed over across revisions.',
       `setenv CORELANE_OWN_REVISION "\${CORELANE_REVISION}"`,
     ),
     // The same for old and new pods of this RenderService.
     when(pooling.acrossRevisions, `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`),
-    when(!pooling.acrossRevisions && !looksForAssets, 'presetenv CORELANE_REVISION none'),
+    when(!pooling.acrossRevisions && !tellsRevision, 'presetenv CORELANE_REVISION none'),
     lua('peer-key', [`file=${PEERS_KEY_FILE}`, `overlap-ms=${whole(pooling.keyOverlapMs, 'overlap of keys')}`]),
     lua('pooling', [
       `asks-max=${whole(pooling.asksMax, 'pooling.maxAsks')}`,
@@ -93,7 +94,9 @@ function asksPeers(pooling: Pooling, { assets, ports, queue }: DataPlaneModel): 
       `port=${whole(ports.peers, 'port')}`,
       `hand-over=${pooling.handsOver ? 1 : 0}`,
       `revision="\${CORELANE_REVISION}"`,
-      ...(looksForAssets ? [`own-revision="\${CORELANE_OWN_REVISION}"`] : []),
+      ...(looksForAssets ? ['files=1'] : []),
+      ...(sharesPages ? ['pages=1'] : []),
+      ...(tellsRevision ? [`own-revision="\${CORELANE_OWN_REVISION}"`] : []),
     ]),
   ];
 }

@@ -8,6 +8,7 @@ import { ADMITS_FOR_ASSET } from './assets.ts';
 import { REQUEST } from './connections.ts';
 import { asksWhyItDied, notesForDeath } from './deaths.ts';
 import { bindAny } from './door.ts';
+import { ADMITS_FOR_PAGE, USES_OWN_PAGES } from './homes.ts';
 import { KNOWS_POISON, USES_POISON } from './quarantine.ts';
 import { errorReply, NO_REPLY, tooLateReplies } from './replies.ts';
 import { ONLY_PROVEN, TICKET_TLV, withTicket } from './tickets.ts';
@@ -93,8 +94,8 @@ export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
 
 /** Requests of peers, as nginx has made them: what it would not send is not from it. */
 function handedOver(model: DataPlaneModel): Lines {
-  const { assets, body, isSupervised, quarantine, queue, retryAfterSeconds } = model;
-  const servesAssets = assets?.asksOtherRevisions;
+  const { assets, body, cache, isSupervised, quarantine, queue, retryAfterSeconds } = model;
+  const [servesAssets, servesPages] = [assets?.asksOtherRevisions, cache?.isShared];
   const bodyMax = whole(body.sizeBytesMax, 'buffering.request.maxSize');
   return [
     'http-request reject if question',
@@ -113,6 +114,7 @@ function handedOver(model: DataPlaneModel): Lines {
     'http-request reject unless { var(txn.proof) -m found }',
     'http-after-response set-header X-Corelane-Proof %[var(txn.proof)] if { var(txn.proof) -m found }',
     when(servesAssets, ADMITS_FOR_ASSET),
+    when(servesPages, ADMITS_FOR_PAGE),
     "# X-Corelane-Came-Ms, for one, is by another pod's clock.",
     'http-request del-header X-Corelane- -m beg',
     'http-request set-header X-Corelane-Handed-Over 1',
@@ -125,7 +127,9 @@ function handedOver(model: DataPlaneModel): Lines {
       `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)}`,
       `if { queue(late) ge ${whole(queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }`,
       servesAssets && '!for_asset',
+      servesPages && '!for_page',
     ),
+    when(servesPages, '# It goes through the entrance of this pod, and its rules.', USES_OWN_PAGES),
     given(quarantine, () => USES_POISON),
     when(servesAssets, 'use_backend own-assets if for_asset'),
     '# Check and assignment are one step: one thread, and nothing between them waits.',

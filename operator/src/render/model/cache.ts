@@ -36,6 +36,8 @@ export interface Cache {
   herdsMax: number;
   passMs: number;
   triesMax: number;
+  /** Whether a page that is not here is looked for at its home, another pod. */
+  isShared: boolean;
 }
 
 const MODES = { All: 'all', Only: 'only', Except: 'except' } as const;
@@ -51,6 +53,11 @@ function prefix(path: string): string {
 /** Whether pages of a defaulted spec are kept. */
 export function hasCache({ cache }: RenderServiceSpec): boolean {
   return cache.enabled;
+}
+
+/** Pages that a pod of a defaulted spec may fetch from others at a time; 0 if it never does. */
+export function fetchedMax({ cache, pooling }: RenderServiceSpec): number {
+  return cache.enabled && cache.shared === 'Peers' && pooling.enabled ? HERDS_MAX : 0;
 }
 
 /** The cache of a defaulted spec; undefined if nothing is kept. */
@@ -77,5 +84,6 @@ export function cache(spec: RenderServiceSpec): Cache | undefined {
     herdsMax: HERDS_MAX,
     passMs: PASS_MS,
     triesMax: TRIES_MAX,
+    isShared: fetchedMax(spec) > 0,
   };
 }

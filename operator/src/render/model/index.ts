@@ -90,7 +90,7 @@ export interface DataPlaneModel {
   webSockets: boolean;
   /** Seconds that a refused client is asked to wait. */
   retryAfterSeconds: number;
-  ports: { http: number; health: number; stats: number; peers: number; cache: number; assets: number };
+  ports: { http: number; health: number; stats: number; peers: number; cache: number; assets: number; pages: number };
   limits: Budget;
   /** Whether one client may have only so many requests at a time. */
   limitsClients: boolean;
@@ -176,7 +176,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
     ports: {
       ...{ http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
-      ...{ cache: PORTS.cache, assets: PORTS.assets },
+      ...{ cache: PORTS.cache, assets: PORTS.assets, pages: PORTS.pages },
     },
     limits,
     limitsClients: limits.perClient !== undefined,

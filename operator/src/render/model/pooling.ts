@@ -1,6 +1,7 @@
 /** What pods have to do with each other. */
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import type { Budget } from './budget.ts';
+import { fetchedMax } from './cache.ts';
 
 /** How pods help each other. */
 export interface Pooling {
@@ -63,6 +64,6 @@ export function pooling(spec: RenderServiceSpec, slots: number, { haproxyFiles }
     shed: readiness.shedWhenFull,
     keyOverlapMs: KEY_OVERLAP_MS,
     connectionsMax: Math.min(wanted, CONNECTIONS_MAX, Math.floor((haproxyFiles / 2) * CONNECTIONS_SHARE)),
-    perSourceMax: QUESTION_CONNECTIONS_MAX + BORROWED_MAX + slots,
+    perSourceMax: QUESTION_CONNECTIONS_MAX + BORROWED_MAX + slots + fetchedMax(spec),
   };
 }

@@ -3,13 +3,14 @@
  * HAProxy says (haproxy/cache.ts). docs/cache.md has the rules.
  */
 import { CACHE_MOUNT_PATH, RUN_MOUNT_PATH } from '../../api/names.ts';
-import { block, given, type Lines, when, words } from '../directives.ts';
+import { block, given, type Lines, paragraphs, when, words } from '../directives.ts';
 import type { Cache } from '../model/cache.ts';
 import type { RequestClass } from '../model/classes.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { quoted, whole, word } from '../safe.ts';
 import { TELLS_SERVED_AS } from './classes.ts';
 import { TELLS_BROWSER } from './fallback.ts';
+import { HOST } from './hosts.ts';
 import { ACCESS_LOG } from './logging.ts';
 import { headerVariable, literal, pathPattern } from './patterns.ts';
 import { TELLS_CLASS } from './priority.ts';
@@ -19,6 +20,8 @@ import { HIDES } from './proxy.ts';
 export const FILLED = '@corelane_filled';
 export const ALONE = '@corelane_alone';
 const CACHED = '@corelane_cached';
+/** What HAProxy says about a page, which peers that ask for it get to know. */
+const TOLD_TO_PEERS = ['Stale', 'Vary'];
 
 /** HAProxy's entrances: for what nginx has not got, and for a request that got no answer there. */
 export const CACHE_SOCKET = `${RUN_MOUNT_PATH}/cache.sock`;
@@ -79,6 +82,15 @@ export function cacheMaps(cache: Cache, { classes, compression }: DataPlaneModel
       'map "$corelane_cache_round|$upstream_cache_status" $corelane_cache_header',
       'default "Corelane$corelane_cache_fwd$corelane_cache_collapsed";',
       '"~^1+\\|HIT$" "Corelane; fwd=uri-miss; collapsed";',
+    ),
+    when(
+      cache.isShared,
+      '# What a peer says: nothing that a client could not have said here.',
+      block(
+        'map $http_x_forwarded_host $corelane_bad_peer_host',
+        'default 1;',
+        `"~^${HOST}(?: *, *${HOST}){0,7}$" "";`,
+      ),
     ),
     '# A page that is given out after its end is rendered anew over the connection of its client, who must not send more over it.',
     block(
@@ -183,29 +195,120 @@ export const LEADS_TO_CACHE: Lines = block('if ($corelane_cacheable)', 'return 4
 
 /** The locations, each of which is a paragraph. `page` sends a request to a worker. */
 export function cacheLocations(cache: Cache, model: DataPlaneModel, page: Lines): Lines[] {
-  const look = looksForPage(cache, model);
+  const look = looksForPage(cache, model, client(cache, model));
   return [
     block(`location ${CACHED}`, look),
-    [
-      '# Who has waited for it.',
-      block(
-        `location ${FILLED}`,
-        'set $corelane_cache_round "1$corelane_cache_round";',
-        'set $corelane_cache_told $upstream_http_x_corelane_herd;',
-        look,
-      ),
-    ],
+    ['# Who has waited for it.', looksAgain(look)],
     ['# Its page is for nobody else.', block(`location ${ALONE}`, 'set $corelane_cache_alone pass;', page)],
   ];
 }
 
-function looksForPage(cache: Cache, { classes, compression, fallback, priority }: DataPlaneModel): Lines {
+function looksAgain(look: Lines): Lines {
+  return block(
+    `location ${FILLED}`,
+    'set $corelane_cache_round "1$corelane_cache_round";',
+    'set $corelane_cache_told $upstream_http_x_corelane_herd;',
+    look,
+  );
+}
+
+/** The server for peers, behind HAProxy: what the cache may keep, and nothing else. */
+export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
+  const look = looksForPage(cache, model, PEER);
+  return [
+    '# For HAProxy alone, which lets pods of this RenderService come here with a ticket: they look for pages whose home this pod is.',
+    block(
+      'server',
+      paragraphs(
+        [
+          // An nginx that is started again need not wait for the end of the one before.
+          `listen 127.0.0.1:${whole(model.ports.pages, 'port')} reuseport;`,
+          'server_name _;',
+          'access_log off;',
+          when(model.compression !== undefined, 'gzip off;'),
+          CACHE_VARIABLES,
+        ],
+        block(
+          'location /',
+          '# No URL that a program fetches can have sent this header.',
+          block('if ($http_x_corelane_page = "")', 'return 404;'),
+          block('if ($corelane_bad_request)', 'return 400;'),
+          block('if ($corelane_bad_peer_host)', 'return 400;'),
+          block('if ($corelane_cacheable = "")', 'return 400;'),
+          look,
+        ),
+        looksAgain(look),
+        block(`location ${ALONE}`, 'add_header X-Corelane-Alone 1 always;', 'return 404;'),
+      ),
+    ),
+  ];
+}
+
+/** Where what makes a page is, and what else depends on who asks. */
+interface Asker {
+  epoch: string;
+  proto: string;
+  forwardedHost: string;
+  host: string;
+  hides: Lines;
+  tells: Lines;
+  adds: Lines;
+}
+
+/** A client, as far as the cache knows it. */
+function client(cache: Cache, { compression, fallback }: DataPlaneModel): Asker {
+  return {
+    epoch: '$corelane_cache_epoch',
+    proto: '$corelane_proto',
+    forwardedHost: '$corelane_cache_forwarded_host',
+    host: '$corelane_cache_name$corelane_cache_port',
+    hides: [HIDES, when(cache.isShared, 'proxy_hide_header X-Corelane-Shared;')],
+    tells: [
+      given(fallback, () => TELLS_BROWSER),
+      'proxy_set_header X-Corelane-Personal $corelane_personal;',
+      when(
+        cache.isShared,
+        'proxy_set_header X-Corelane-For-Peer "";',
+        'proxy_set_header X-Corelane-Changed $corelane_cache_changed;',
+      ),
+    ],
+    adds: [
+      'add_header Connection $corelane_cache_closing always;',
+      'add_header Age $corelane_cache_age always;',
+      'add_header Cache-Status $corelane_cache_header always;',
+      // Else nginx' gzip says it.
+      when(compression === undefined, 'add_header Vary $upstream_http_x_corelane_vary always;'),
+      `access_log ${RUN_MOUNT_PATH}/late-assets corelane_late_asset if=$corelane_closing;`,
+      ACCESS_LOG,
+    ],
+  };
+}
+
+/** A peer, whose nginx has made the request: for the same page it has the same key. */
+const PEER: Asker = {
+  epoch: '$corelane_cache_peer_epoch',
+  proto: '$http_x_forwarded_proto',
+  forwardedHost: '$http_x_forwarded_host',
+  host: '$http_host',
+  hides: [
+    HIDES.filter((line) => !TOLD_TO_PEERS.some((name) => line.endsWith(`-${name};`))),
+    'proxy_pass_header X-Accel-Expires;',
+  ],
+  tells: [
+    'proxy_set_header X-Corelane-Personal "";',
+    'proxy_set_header X-Corelane-For-Peer 1;',
+    'proxy_set_header X-Corelane-Changed "";',
+    'proxy_set_header X-Corelane-Fallback "";',
+  ],
+  adds: ['add_header Age $corelane_cache_age always;'],
+};
+
+function looksForPage(cache: Cache, model: DataPlaneModel, asker: Asker): Lines {
   const { headers, cookies, query } = cache.key;
   const uri = query.mode === 'all' ? '$request_uri' : '$corelane_cache_uri';
   // No value has an end of line in it, so no two keys are alike.
   const key = [
-    '$corelane_cache_epoch',
-    ...['$corelane_proto', '$corelane_cache_forwarded_host', '$corelane_cache_name$corelane_cache_port', uri],
+    ...[asker.epoch, asker.proto, asker.forwardedHost, asker.host, uri],
     '$corelane_cache_encoding',
     ...headers.map(headerVariable),
     ...cookies.map((_name, index) => `$corelane_key_cookie_${index}`),
@@ -213,42 +316,35 @@ function looksForPage(cache: Cache, { classes, compression, fallback, priority }
   return [
     'proxy_cache corelane;',
     `proxy_cache_key "${key.join('\\n')}";`,
-    'proxy_cache_background_update on;',
+    when(asker !== PEER, 'proxy_cache_background_update on;'),
     '# A render is for all who wait, whoever leaves.',
     'proxy_ignore_client_abort on;',
     `${words('proxy_ignore_headers', ...NOT_JUDGED)};`,
     'proxy_pass_header Date;',
-    HIDES,
+    asker.hides,
     'proxy_hide_header Age;',
     '# What is not in the key does not get to a worker; HAProxy takes away the rest.',
     'proxy_set_header Connection "";',
-    'proxy_set_header Host $corelane_cache_name$corelane_cache_port;',
+    `proxy_set_header Host ${asker.host};`,
     'proxy_set_header X-Request-ID $corelane_request_id;',
     'proxy_set_header X-Corelane-Request $request_id;',
     `proxy_set_header X-Forwarded-For ${NO_CLIENT};`,
-    'proxy_set_header X-Forwarded-Proto $corelane_proto;',
-    'proxy_set_header X-Forwarded-Host $corelane_cache_forwarded_host;',
+    `proxy_set_header X-Forwarded-Proto ${asker.proto};`,
+    `proxy_set_header X-Forwarded-Host ${asker.forwardedHost};`,
     `proxy_set_header X-Real-IP ${NO_CLIENT};`,
     'proxy_set_header Forwarded "";',
     'proxy_set_header X-Corelane-Untrusted 1;',
     'proxy_set_header Cookie $corelane_cache_cookie;',
     'proxy_set_header Accept-Encoding $corelane_cache_encoding;',
-    given(fallback, () => TELLS_BROWSER),
-    given(priority, () => TELLS_CLASS),
-    given(classes, () => TELLS_SERVED_AS),
+    given(model.priority, () => TELLS_CLASS),
+    given(model.classes, () => TELLS_SERVED_AS),
     'proxy_set_header X-Corelane-Key $corelane_cache_key;',
     'proxy_set_header X-Corelane-Ttl $corelane_cache_ttl;',
-    'proxy_set_header X-Corelane-Personal $corelane_personal;',
     'proxy_set_header X-Corelane-Round $corelane_cache_round;',
     'proxy_set_header X-Corelane-Told $corelane_cache_told;',
     'proxy_set_header X-Corelane-Has-Stale $corelane_cache_has_stale;',
-    'add_header Connection $corelane_cache_closing always;',
-    'add_header Age $corelane_cache_age always;',
-    'add_header Cache-Status $corelane_cache_header always;',
-    // Else nginx' gzip says it.
-    when(compression === undefined, 'add_header Vary $upstream_http_x_corelane_vary always;'),
-    `access_log ${RUN_MOUNT_PATH}/late-assets corelane_late_asset if=$corelane_closing;`,
-    ACCESS_LOG,
+    asker.tells,
+    asker.adds,
     `proxy_pass http://corelane_cached${query.mode === 'all' ? '' : '$corelane_cache_uri'};`,
   ];
 }

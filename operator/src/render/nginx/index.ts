@@ -2,7 +2,7 @@
 import { block, given, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { assetMaps, LATE_ASSETS_FORMAT, OTHER_REVISIONS, peersAssets } from './assets.ts';
-import { CACHE_UPSTREAM, cacheMaps, cacheServer } from './cache.ts';
+import { CACHE_UPSTREAM, cacheMaps, cacheServer, pagesServer } from './cache.ts';
 import { servedAs } from './classes.ts';
 import { clients } from './clients.ts';
 import { compressed } from './compression.ts';
@@ -53,6 +53,7 @@ export function renderNginx(model: DataPlaneModel): string {
     proxy(model),
     server(model),
     given(model.cache, () => cacheServer(model)),
+    given(model.cache, (cache) => when(cache.isShared, pagesServer(cache, model))),
     given(model.assets, (assets) => when(assets.asksOtherRevisions, peersAssets(assets, model))),
   ];
   return text(paragraphs(main(model), events(model), block('http', paragraphs(...sections))));

@@ -1,5 +1,6 @@
 /** One line per request, of bounded length; `escape=json` makes every value of a client harmless. */
-import { block, given, type Lines, section } from '../directives.ts';
+import { block, given, type Lines, section, when } from '../directives.ts';
+import type { Cache } from '../model/cache.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { LOGS_SERVED_AS } from './classes.ts';
 import { LOGS_CLASS } from './priority.ts';
@@ -34,24 +35,29 @@ function said(what: string, pattern: string, isKept: boolean, unknown?: string):
 }
 
 /** What the cache had to do with it; empty: nothing. */
-const CACHE_RESULT: Lines = block(
-  'map "$corelane_cacheable$corelane_cache_alone|$corelane_bypass|$corelane_cache_round|$upstream_cache_status" $corelane_cache_result',
-  '"~^1?pass" pass;',
-  '"~^1\\|\\|1+\\|HIT$" waited;',
-  '"~^1\\|\\|1*\\|HIT$" hit;',
-  '"~^1\\|\\|1*\\|MISS$" miss;',
-  '"~^1\\|\\|1*\\|EXPIRED$" expired;',
-  '"~^1\\|\\|1*\\|STALE$" stale;',
-  '"~^1\\|\\|1*\\|UPDATING$" stale;',
-  '"~^\\|bypass" bypass;',
-);
+function cacheResult({ isShared }: Cache): Lines {
+  const found = `$upstream_cache_status${isShared ? '$upstream_http_x_corelane_shared' : ''}`;
+  const kept = isShared ? '1?' : '';
+  return block(
+    `map "$corelane_cacheable$corelane_cache_alone|$corelane_bypass|$corelane_cache_round|${found}" $corelane_cache_result`,
+    '"~^1?pass" pass;',
+    `"~^1\\|\\|1+\\|HIT${kept}$" waited;`,
+    `"~^1\\|\\|1*\\|HIT${kept}$" hit;`,
+    when(isShared, '"~^1\\|\\|1*\\|(?:MISS|EXPIRED)1$" shared;'),
+    '"~^1\\|\\|1*\\|MISS$" miss;',
+    '"~^1\\|\\|1*\\|EXPIRED$" expired;',
+    `"~^1\\|\\|1*\\|STALE${kept}$" stale;`,
+    `"~^1\\|\\|1*\\|UPDATING${kept}$" stale;`,
+    '"~^\\|bypass" bypass;',
+  );
+}
 
 /** The maps, and the line. */
 export function logging({ cache, classes, priority }: DataPlaneModel): Lines {
   return [
     BOUNDS,
     ofHaproxy(cache !== undefined),
-    given(cache, () => CACHE_RESULT),
+    given(cache, cacheResult),
     section(
       `log_format corelane escape=json '{"time":"$time_iso8601",'`,
       `'"requestId":"$corelane_request_id",'`,
