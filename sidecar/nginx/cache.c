@@ -151,15 +151,15 @@ static uint64_t after(uint64_t last_ms) {
   return ngx_max((uint64_t) now->sec * 1000 + now->msec, last_ms + 1);
 }
 
+static uint64_t changed_ms(ngx_uint_t i) {
+  return ngx_max(epochs.all_ms, epochs.paths_ms[i]);
+}
+
 static void change_path(u_char *path, size_t length) {
   ngx_uint_t i = epoch_of(path, length);
 
   epochs.paths[i]++;
-  epochs.paths_ms[i] = after(epochs.paths_ms[i]);
-}
-
-static uint64_t changed_ms(ngx_uint_t i) {
-  return ngx_max(epochs.all_ms, epochs.paths_ms[i]);
+  epochs.paths_ms[i] = after(changed_ms(i));
 }
 
 /* $corelane_cache_epoch. The pages of an nginx that has ended are of none. */

@@ -239,6 +239,7 @@ export const badResources: BadResource[] = [
     what: 'more of a body in memory than is accepted',
     spec: { buffering: { request: { memory: '16Mi', maxSize: '1Mi' } } },
   },
+  { what: 'pages of other pods without pooling', spec: { cache: { shared: 'Peers' }, pooling: { enabled: false } } },
   { what: 'rollout that cannot begin', spec: { rollout: { rolling: { maxSurge: 0, maxUnavailable: '0%' } } } },
 
   // Scaling

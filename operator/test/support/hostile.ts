@@ -81,8 +81,11 @@ export function hostileResource(seed: number, index: number): RenderServiceResou
   if (random.chance(0.7)) delete (spec as { watchdog?: unknown } | null)?.watchdog;
   // Likewise thresholds, and nothing of them is rendered.
   if (random.chance(0.9)) delete (spec as { scaling?: unknown } | null)?.scaling;
+  // Likewise pages of other pods without pooling.
+  const { cache, pooling } = (spec ?? {}) as { cache?: { shared?: unknown }; pooling?: { enabled?: unknown } };
+  if (cache?.shared === 'Peers' && pooling?.enabled === false) delete pooling.enabled;
   // Mistakes elsewhere would hide whether this one is noticed.
-  if (maker.hostility === 0 && random.chance(0.8)) poisonOne(spec as Record<string, unknown>, random);
+  if (maker.hostility === 0 && random.chance(0.75)) poisonOne(spec as Record<string, unknown>, random);
   const name = random.chance(maker.hostility) ? `a${random.pick(PAYLOADS)}` : 'shop';
   const metadata = { name, namespace: 'default', uid: '1', generation: 1, resourceVersion: '1' };
   return { apiVersion: 'corelane.dev/v1alpha1', kind: 'RenderService', metadata, spec };

@@ -164,10 +164,125 @@ const module: Breakage[] = [
   },
 ];
 
+/** Of pages that pods have in common, by the file. */
+const shared: [Mutant['file'], Breakage[]][] = [
+  [
+    'cache.lua',
+    [
+      {
+        name: 'who comes from a peer waits for one that waits for a peer',
+        edits: [[exactly("header(txn, 'X-Corelane-For-Peer') or homes"), 'homes']],
+        caughtBy: 'cache-shared: two pods that take each other',
+      },
+      {
+        name: 'a home that has no page is asked again and again',
+        edits: [[exactly(' or herd.has_no_home then'), ' then']],
+        caughtBy: 'cache-shared: no word about its page',
+      },
+    ],
+  ],
+  [
+    'cache/homes.lua',
+    [
+      {
+        name: 'no home but this pod',
+        edits: [[exactly('return owner == nil or owner == own'), 'return true']],
+        caughtBy: 'cache-shared: 200 clients at each of 2 pods',
+      },
+    ],
+  ],
+  [
+    'cache/rendezvous.lua',
+    [
+      {
+        name: 'the first of those that a pod knows is the home',
+        edits: [[exactly('math.ult(best_weight, weight)'), 'false']],
+        caughtBy: 'lua: cache-rendezvous.lua',
+      },
+    ],
+  ],
+  [
+    'cache/verdict.lua',
+    [
+      {
+        name: 'a page of a peer for ever',
+        edits: [[exactly('math.min(tonumber(digits), now_s + LIFETIME_S_MAX)'), 'tonumber(digits)']],
+        caughtBy: 'lua: cache-verdict.lua',
+      },
+      {
+        name: 'whatever a peer says is a page',
+        edits: [[exactly("return 'nonsense' end\n  if #headers"), "digits = '9999999999' end\n  if #headers"]],
+        caughtBy: 'lua: cache-verdict.lua',
+      },
+    ],
+  ],
+  [
+    'pooling/answering.lua',
+    [
+      {
+        name: 'pages of two revisions meet',
+        edits: [[exactly("~= settings['own-revision'] then return 'other' end"), "== '' then return 'other' end"]],
+        caughtBy: 'cache-shared: another revision',
+      },
+      {
+        name: 'a pod that drains is still a home',
+        edits: [[exactly("if drain.is_draining() then return 'none' end"), REMOVED]],
+        caughtBy: 'cache-shared: draining',
+      },
+    ],
+  ],
+  [
+    'haproxy.cfg',
+    [
+      {
+        name: 'a page of whoever answers',
+        edits: [[/(backend home\n(?: {2}.*\n)*?) {2}http-response lua\.distrust_peer .*\n.*\n/g, '$1']],
+        caughtBy: 'cache-shared: no proof',
+      },
+      {
+        name: 'an nginx that does not answer has the pages of others',
+        edits: [[/ on-marked-down shutdown-sessions/g, REMOVED]],
+        caughtBy: 'cache-shared: nginx frozen',
+      },
+      {
+        name: 'a home that is away is an error',
+        edits: [[/ +http-after-response set-status 200 if .*\n/g, REMOVED]],
+        caughtBy: 'cache-shared: dead',
+      },
+    ],
+  ],
+  [
+    'nginx.conf',
+    [
+      {
+        name: 'a home does not say until when',
+        edits: [[exactly('proxy_pass_header X-Accel-Expires;'), REMOVED]],
+        caughtBy: 'cache-shared: 200 clients at each of 2 pods',
+      },
+      {
+        name: 'any program in the pod gets pages',
+        edits: [[exactly('if ($http_x_corelane_page = "")'), 'if ($http_x_corelane_page = "x")']],
+        caughtBy: 'cache-shared: a program in the pod',
+      },
+    ],
+  ],
+  [
+    'cache.c',
+    [
+      {
+        name: 'what was changed comes back from its home',
+        edits: [[exactly('(uint64_t) ms > changed_ms(i)'), '0']],
+        caughtBy: 'cache-shared: a page that was changed here',
+      },
+    ],
+  ],
+];
+
 export const cache: Mutant[] = [
   ...nginx.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'nginx.conf' })),
   ...haproxy.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'haproxy.cfg' })),
   ...herds.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache/herds.lua' })),
   ...judge.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache/judge.lua' })),
   ...module.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache.c' })),
+  ...shared.flatMap(([file, all]) => all.map((one): Mutant => ({ ...one, breaks: 'cache', file }))),
 ];

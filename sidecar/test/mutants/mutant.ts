@@ -6,7 +6,8 @@ export type MutantFile =
   | `${'classes' | 'drain' | 'first-checks' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'heartbeats' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'tickets'}.lua`
-  | `cache/${'herds' | 'judge'}.lua`
+  | 'cache.lua'
+  | `cache/${'herds' | 'homes' | 'judge' | 'rendezvous' | 'verdict'}.lua`
   | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
   | 'second-tries/requests.lua'
   | 'corelane-drain'

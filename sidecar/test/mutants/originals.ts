@@ -48,7 +48,7 @@ const specs: object[] = [
     limits: { perClient: { requests: 10 } },
     ...(replay === 'Always' && { assets: ASSETS, fallback: { html: 'shell' }, priority: {}, deadlines: {} }),
     compression: { enabled: replay === 'Always' },
-    cache: { enabled: replay === 'Safe' },
+    cache: { enabled: replay === 'Safe', shared: 'Peers' },
   })),
   { classes: CLASSES, cache: { enabled: true }, webSockets: { enabled: true } },
 ];
