@@ -134,22 +134,28 @@ async function drained(home: Pod): Promise<void> {
 }
 
 describe('a home that has no page for others', () => {
-  const faults: [string, (home: Pod) => Promise<unknown>][] = [
-    ['dead', ({ haproxy }) => docker('kill', haproxy)],
-    ['frozen', ({ haproxy }) => docker('kill', '--signal', 'STOP', haproxy)],
-    ['cut in half (nginx frozen)', ({ nginx }) => docker('kill', '--signal', 'STOP', nginx)],
-    ['draining', drained],
+  type Act = (home: Pod) => Promise<unknown>;
+  const nothing: Act = async () => {};
+  const faults: [string, Act, Act][] = [
+    ['dead', ({ haproxy }) => docker('kill', haproxy), nothing],
+    ['frozen', ({ haproxy }) => docker('pause', haproxy), ({ haproxy }) => docker('unpause', haproxy)],
+    ['nginx frozen', ({ nginx }) => docker('pause', nginx), ({ nginx }) => docker('unpause', nginx)],
+    ['draining', drained, nothing],
   ];
 
-  test.each(faults)('%s: others render it', async (_name, fault) => {
+  test.each(faults)('%s: others render it', async (_name, fault, undo) => {
     const [home, other] = (await start(2)) as [Pod, Pod];
     const { id, path } = await pageOf(home, other);
     const [there, here] = [renders(home, id), renders(other, id)];
     await fault(home);
-    const answers = await Promise.all(Array.from({ length: 20 }, () => get(other, path)));
-    expect(statuses(answers)).toEqual([200]);
-    expect([renders(home, id), renders(other, id)]).toEqual([there, here + 1]);
-    expect(statusOf(await get(other, path))).toBe('Corelane; hit');
+    try {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => get(other, path)));
+      expect(statuses(answers)).toEqual([200]);
+      expect([renders(home, id), renders(other, id)]).toEqual([there, here + 1]);
+      expect(statusOf(await get(other, path))).toBe('Corelane; hit');
+    } finally {
+      await undo(home);
+    }
   });
 
   test('frozen while it renders', async () => {
@@ -158,11 +164,15 @@ describe('a home that has no page for others', () => {
     const [there, here] = [renders(home, id), renders(other, id)];
     const answers = Array.from({ length: 20 }, () => get(other, path));
     await until('the home renders it', () => renders(home, id) === there + 1);
-    await docker('kill', '--signal', 'STOP', home.haproxy);
-    await until('this pod renders it', () => renders(other, id) === here + 1);
-    other.release(id);
-    expect(statuses(await Promise.all(answers))).toEqual([200]);
-    expect(renders(other, id)).toBe(here + 1);
+    await docker('pause', home.haproxy);
+    try {
+      await until('this pod renders it', () => renders(other, id) === here + 1);
+      other.release(id);
+      expect(statuses(await Promise.all(answers))).toEqual([200]);
+      expect(renders(other, id)).toBe(here + 1);
+    } finally {
+      await docker('unpause', home.haproxy);
+    }
   });
 
   const lies: [string, RegExp, string][] = [
