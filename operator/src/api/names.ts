@@ -54,8 +54,8 @@ export const RUN_MOUNT_PATH = '/run/corelane';
 export const VOLUME_PREFIX = 'corelane-';
 
 /**
- * Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 9099 pages for peers, 9100 figures of the cache, 9101 assets for peers,
- * 8998 health, 8999 statistics).
+ * Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 9099 pages for peers, 9100 figures of the cache,
+ * 9101 assets for peers, 8998 health, 8999 statistics).
  */
 export const PORTS = {
   health: 8998,
