@@ -17,6 +17,8 @@ return function(status, headers, now_s)
   if one('x-corelane-alone') == '1' then return 'alone' end
   local expires = one('x-corelane-expires')
   if expires == '0' then return 'pass' end
+  -- Its nginx has refused the request: it is full, or judges by what this pod has taken away.
+  if #headers('x-corelane-expires') == 0 and status >= 400 then return nil end
   local digits = expires and expires:match('^@(%d+)$')
   if not digits or #digits > 12 then return 'nonsense' end
   if #headers('set-cookie') > 0 then return 'nonsense' end

@@ -26,6 +26,7 @@ end)
 
 test('no page: a failure, whoever says so', function()
   for _, status in ipairs({ 500, 502, 503, 504 }) do equal(of({ ['x-corelane-expires'] = '@1000060' }, status), nil) end
+  for _, status in ipairs({ 400, 404, 420 }) do equal(of({}, status), nil) end
 end)
 
 test('for one client only', function()
