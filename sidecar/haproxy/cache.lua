@@ -45,8 +45,13 @@ end
 -- own: who comes from a peer must never wait for one that waits for a peer.
 local function herd_key(txn, key)
   if not settings['shared'] then return key end
-  local is_here = header(txn, 'X-Corelane-For-Peer') or homes.is_here(url_of(txn))
-  return key .. (is_here and ' here' or ' away')
+  local here, away = key .. ' here', key .. ' away'
+  if header(txn, 'X-Corelane-For-Peer') then return here end
+  -- The home may be another one by now: a herd that there is goes before it.
+  local told, now = tonumber(header(txn, 'X-Corelane-Told')), now_ms()
+  if herds:has(away, told, now) then return away end
+  if herds:has(here, told, now) then return here end
+  return homes.is_here(url_of(txn)) and here or away
 end
 
 local function is_away(herd)

@@ -61,7 +61,8 @@ async function pageOf(
     const isThere = renders(home, id) > 0;
     for (const pod of fleet.pods) await docker('exec', pod.workers[0] as string, 'rm', '-f', `/events/lines.${id}`);
     if (!isThere) continue;
-    for (const pod of [home, asker]) await askPod(pod, 'POST', '/purge', 'X-Corelane-Purge: 1');
+    // The home last: it drops what is older than a change that it hears of.
+    for (const pod of [asker, home]) await askPod(pod, 'POST', '/purge', 'X-Corelane-Purge: 1');
     return { id, path };
   }
   throw new Error('no page has its home there');

@@ -111,6 +111,11 @@ function herds:unanswered(herd, token, now)
   self:failed(herd, 502, 'worker-died', true, now)
 end
 
+-- Whether there is a herd that a request would join.
+function herds:has(key, told, now)
+  return found(self, key, nil, false, told, now) ~= nil
+end
+
 -- The herd of a request: one that is there, or a new one. The second value says what is known without one: 'pass' (it
 -- is not for others). Neither: there is no place. `round`: how often it has looked for its page before in vain, the
 -- last time because herd `told` had it.

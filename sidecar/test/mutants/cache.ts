@@ -171,7 +171,7 @@ const shared: [Mutant['file'], Breakage[]][] = [
     [
       {
         name: 'who comes from a peer waits for one that waits for a peer',
-        edits: [[exactly("header(txn, 'X-Corelane-For-Peer') or homes"), 'homes']],
+        edits: [[exactly("if header(txn, 'X-Corelane-For-Peer') then return here end"), REMOVED]],
         caughtBy: 'cache-shared: two pods that take each other',
       },
       {
