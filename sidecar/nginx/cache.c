@@ -186,9 +186,9 @@ static ngx_int_t cache_changed(ngx_http_request_t *r, ngx_http_variable_value_t 
 }
 
 /*
- * $corelane_cache_peer_epoch, for a peer: what was changed there, and not yet here, is no more what it was here, either.
- * nginx gives a background request no page that is over while another one is made: the peer would keep it. Nor is it
- * counted among those of clients.
+ * $corelane_cache_peer_epoch, for a peer: what was changed there, and not yet here, is no more what it was here. nginx
+ * gives a background request no page that is over while another one is made: the peer would keep it. Nor is it counted
+ * among those of clients.
  */
 static ngx_int_t cache_peer_epoch(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
   static ngx_str_t name = ngx_string("http_x_corelane_changed");
