@@ -8,13 +8,14 @@ local settings = require('settings')(
   'pooling.lua',
   { ... },
   { 'asks-max', 'hand-over', 'port', 'queue-length-max', 'revision', 'shed' },
-  { revision = true, ['own-revision'] = true }
+  -- Looks for files of other revisions with own-revision, for pages of the same one with pages-of.
+  { revision = true, ['own-revision'] = true, ['pages-of'] = true }
 )
 
 math.randomseed(core.now().usec, core.now().sec)
 
 local borrowed = {} -- by number + 1: { server, peer, hand_over, opened_at, missed }
-local homes = settings['pages'] and require('cache.homes')
+local homes = settings['pages-of'] and require('cache.homes')
 local forever = require('pooling.forever')
 local peers = require('pooling.peers')(settings)
 local capacity = require('pooling.capacity')(settings, borrowed)
@@ -24,7 +25,7 @@ local borrowing = require('pooling.borrowing')(settings, peers, capacity, borrow
 local send_heartbeats = require('pooling.heartbeats')(peers, borrowed, homes and homes.slots or {})
 local look_at_queue = require('pooling.readiness')(settings, peers, capacity)
 require('pooling.answering')(settings, peers, capacity, lending, offering, borrowing)
-if settings['files'] then require('pooling.other-revision')(peers) end
+if settings['own-revision'] then require('pooling.other-revision')(peers) end
 if homes then homes.start(peers) end
 
 local function watch_borrowed()

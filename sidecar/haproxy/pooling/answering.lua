@@ -22,12 +22,12 @@ return function(settings, peers, capacity, lending, offering, borrowing)
       return borrowing.take_offer(peer_of(fetches), header('x-corelane-reservation'), asker)
     end
     -- A file needs no worker.
-    if what == 'file' and settings['files'] and not drain.is_draining() then
+    if what == 'file' and settings['own-revision'] and not drain.is_draining() then
       if header('x-corelane-own-revision') == settings['own-revision'] then return 'same' end
       return 'yes', lending.issue_file_ticket(asker)
     end
-    if what == 'page' and settings['pages'] then
-      if header('x-corelane-own-revision') ~= settings['own-revision'] then return 'other' end
+    if what == 'page' and settings['pages-of'] then
+      if header('x-corelane-own-revision') ~= settings['pages-of'] then return 'other' end
       if drain.is_draining() then return 'none' end
       local is_full = capacity.queue_length(fetches) >= settings['queue-length-max'] and settings['queue-length-max'] > 0
       if is_full or workers.alive() == 0 or fetches:nbsrv('own-pages') == 0 then return 'full' end

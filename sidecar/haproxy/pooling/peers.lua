@@ -79,7 +79,7 @@ return function(settings)
       return {
         ['X-Corelane-Ask'] = what,
         ['X-Corelane-Revision'] = settings['revision'],
-        ['X-Corelane-Own-Revision'] = settings['own-revision'],
+        ['X-Corelane-Own-Revision'] = settings['own-revision'] or settings['pages-of'],
         ['X-Corelane-Reservation'] = reservation_for and reservation_for(other),
       }
     end

@@ -221,7 +221,7 @@ const shared: [Mutant['file'], Breakage[]][] = [
     [
       {
         name: 'pages of two revisions meet',
-        edits: [[exactly("~= settings['own-revision'] then return 'other' end"), "== '' then return 'other' end"]],
+        edits: [[exactly("~= settings['pages-of'] then return 'other' end"), "== '' then return 'other' end"]],
         caughtBy: 'cache-shared: another revision',
       },
       {

@@ -94,9 +94,8 @@ function asksPeers(pooling: Pooling, { assets, cache, ports, queue }: DataPlaneM
       `port=${whole(ports.peers, 'port')}`,
       `hand-over=${pooling.handsOver ? 1 : 0}`,
       `revision="\${CORELANE_REVISION}"`,
-      ...(looksForAssets ? ['files=1'] : []),
-      ...(sharesPages ? ['pages=1'] : []),
-      ...(tellsRevision ? [`own-revision="\${CORELANE_OWN_REVISION}"`] : []),
+      ...(looksForAssets ? [`own-revision="\${CORELANE_OWN_REVISION}"`] : []),
+      ...(sharesPages ? [`pages-of="\${CORELANE_OWN_REVISION}"`] : []),
     ]),
   ];
 }

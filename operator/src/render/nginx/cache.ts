@@ -251,7 +251,12 @@ interface Asker {
   forwardedHost: string;
   host: string;
   hides: Lines;
-  tells: Lines;
+  /** Whether a page for errors would be welcome. */
+  fallback: Lines;
+  /** Whether the request has cookies. */
+  personal: string;
+  /** What pods have to tell each other. */
+  shares: Lines;
   adds: Lines;
 }
 
@@ -263,15 +268,13 @@ function client(cache: Cache, { compression, fallback }: DataPlaneModel): Asker 
     forwardedHost: '$corelane_cache_forwarded_host',
     host: '$corelane_cache_name$corelane_cache_port',
     hides: [HIDES, when(cache.isShared, 'proxy_hide_header X-Corelane-Shared;')],
-    tells: [
-      given(fallback, () => TELLS_BROWSER),
-      'proxy_set_header X-Corelane-Personal $corelane_personal;',
-      when(
-        cache.isShared,
-        'proxy_set_header X-Corelane-For-Peer "";',
-        'proxy_set_header X-Corelane-Changed $corelane_cache_changed;',
-      ),
-    ],
+    fallback: given(fallback, () => TELLS_BROWSER),
+    personal: '$corelane_personal',
+    shares: when(
+      cache.isShared,
+      'proxy_set_header X-Corelane-For-Peer "";',
+      'proxy_set_header X-Corelane-Changed $corelane_cache_changed;',
+    ),
     adds: [
       'add_header Connection $corelane_cache_closing always;',
       'add_header Age $corelane_cache_age always;',
@@ -294,12 +297,9 @@ const PEER: Asker = {
     HIDES.filter((line) => !TOLD_TO_PEERS.some((name) => line.endsWith(`-${name};`))),
     'proxy_pass_header X-Accel-Expires;',
   ],
-  tells: [
-    'proxy_set_header X-Corelane-Personal "";',
-    'proxy_set_header X-Corelane-For-Peer 1;',
-    'proxy_set_header X-Corelane-Changed "";',
-    'proxy_set_header X-Corelane-Fallback "";',
-  ],
+  fallback: ['proxy_set_header X-Corelane-Fallback "";'],
+  personal: '""',
+  shares: ['proxy_set_header X-Corelane-For-Peer 1;', 'proxy_set_header X-Corelane-Changed "";'],
   adds: ['add_header Age $corelane_cache_age always;'],
 };
 
@@ -336,14 +336,16 @@ function looksForPage(cache: Cache, model: DataPlaneModel, asker: Asker): Lines 
     'proxy_set_header X-Corelane-Untrusted 1;',
     'proxy_set_header Cookie $corelane_cache_cookie;',
     'proxy_set_header Accept-Encoding $corelane_cache_encoding;',
+    asker.fallback,
     given(model.priority, () => TELLS_CLASS),
     given(model.classes, () => TELLS_SERVED_AS),
     'proxy_set_header X-Corelane-Key $corelane_cache_key;',
     'proxy_set_header X-Corelane-Ttl $corelane_cache_ttl;',
+    `proxy_set_header X-Corelane-Personal ${asker.personal};`,
     'proxy_set_header X-Corelane-Round $corelane_cache_round;',
     'proxy_set_header X-Corelane-Told $corelane_cache_told;',
     'proxy_set_header X-Corelane-Has-Stale $corelane_cache_has_stale;',
-    asker.tells,
+    asker.shares,
     asker.adds,
     `proxy_pass http://corelane_cached${query.mode === 'all' ? '' : '$corelane_cache_uri'};`,
   ];
