@@ -72,7 +72,7 @@ export const herd: Scenario = {
 
 const PODS = 2;
 /** The pods of a fleet render once for all of them. */
-const SHARED = laterSpec({ cache: { enabled: true, shared: { enabled: true } } });
+const SHARED = laterSpec({ cache: { enabled: true, shared: 'Peers' } });
 
 /** Without `shared` there is a herd in each pod, which is told as such. */
 async function runFleetHerd(): Promise<Result> {

@@ -181,6 +181,14 @@ describe('a home that has no page for others', () => {
     }
   });
 
+  test('a render that fails there is tried here, and the home is not asked again', async () => {
+    const [home, other] = (await start(2)) as [Pod, Pod];
+    const { id, path } = await pageOf(home, other, 'max-age=600', '&status=500');
+    const [there, here] = [renders(home, id), renders(other, id)];
+    expect((await get(other, path)).status).toBe(500);
+    expect([renders(home, id), renders(other, id)]).toEqual([there + 1, here + 1]);
+  });
+
   const lies: [string, RegExp, string][] = [
     ['no proof of who it is', / +http-after-response set-header X-Corelane-Proof .*\n/, ''],
     ['no word about its page', / +http-response set-header X-Corelane-Expires .*\n/, ''],

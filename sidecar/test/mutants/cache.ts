@@ -177,7 +177,7 @@ const shared: [Mutant['file'], Breakage[]][] = [
       {
         name: 'a home that has no page is asked again and again',
         edits: [[exactly(' or herd.has_no_home then'), ' then']],
-        caughtBy: 'cache-shared: no word about its page',
+        caughtBy: 'cache-shared: a render that fails there',
       },
     ],
   ],

@@ -5,7 +5,7 @@
 import { BODIES_SHARE } from '../../api/disk.ts';
 import { quantityOf, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
-import { hasCache, ROUNDS_MAX } from './cache.ts';
+import { fetchedMax, hasCache, ROUNDS_MAX } from './cache.ts';
 import { compressionBytes } from './compression.ts';
 
 const KIB = 1024;
@@ -68,6 +68,13 @@ const HAPROXY_REQUEST_BYTES = 40 * KIB;
 /** The cache: 20,000 URLs that are for nobody else, herds, and a server for each place of a herd. */
 const HAPROXY_CACHE_BYTES = 4 * MIB;
 /**
+ * Pages of other pods: another server for each place of a herd, one for the own pages (0.4 MB in all, measured), and
+ * what is remembered of peers and changed paths. Their requests are counted already: here a page that is asked for at
+ * its home takes two of its request's `HOPS_WITH_CACHE`, in place of the way to a worker; there it is one of the peers'
+ * connections (model/pooling.ts), and has a place among `requests` of nginx, whoever asks.
+ */
+const HAPROXY_SHARED_BYTES = MIB;
+/**
  * Connections of HAProxy that a request may take: the entrance, the queue's way to the workers, the waiting room; and
  * with the cache its stage and its herd. Who waits for a page has one of them (14 kB, measured).
  */
@@ -112,9 +119,10 @@ export function budget(spec: RenderServiceSpec): Budget {
   const { sidecar, buffering, limits } = spec;
   const isCached = hasCache(spec);
   const memory = usable(sidecar.nginx.memoryLimit, NGINX_FIXED_BYTES + (isCached ? NGINX_CACHE_BYTES : 0));
+  const haproxyFixedBytes =
+    HAPROXY_FIXED_BYTES + (isCached ? HAPROXY_CACHE_BYTES : 0) + (fetchedMax(spec) > 0 ? HAPROXY_SHARED_BYTES : 0);
   const haproxyConnections = within(
-    usable(sidecar.haproxy.memoryLimit, HAPROXY_FIXED_BYTES + (isCached ? HAPROXY_CACHE_BYTES : 0)) /
-      HAPROXY_REQUEST_BYTES,
+    usable(sidecar.haproxy.memoryLimit, haproxyFixedBytes) / HAPROXY_REQUEST_BYTES,
     CONNECTIONS,
   );
   const requestBytes =

@@ -96,6 +96,15 @@ describe('with the cache', () => {
     },
   );
 
+  test.each(['80Mi', '256Mi', '1Gi'])('pages of other pods cost a HAProxy of %s connections, and no more', (limit) => {
+    const sidecar = { nginx: { memoryLimit: '16Gi' }, haproxy: { memory: '64Mi', memoryLimit: limit } };
+    const connectionsOf = (shared: 'Peers' | 'Never') =>
+      budget(specOf({ cache: { ...cache, shared }, sidecar })).haproxyFiles / 2;
+    expect(53 * MIB + connectionsOf('Peers') * 40 * KIB).toBeLessThan(quantityOf(limit));
+    // 1 MiB, or 26 of them.
+    expect(connectionsOf('Never') - connectionsOf('Peers')).toBeLessThanOrEqual(26);
+  });
+
   test('no request looks more often than is counted', () => {
     const herds = readFileSync('sidecar/haproxy/cache/herds.lua', 'utf8');
     expect(Number(/^local ROUNDS_MAX = (\d+)$/m.exec(herds)?.[1])).toBe(ROUNDS_MAX);
