@@ -45,6 +45,11 @@ async function waiting(): Promise<number> {
   return herds.reduce((sum, line) => sum + Number(line.split(' ')[1]), 0);
 }
 
+/** From now on its renders wait for `release` again. */
+async function holdAgain(id: string): Promise<void> {
+  for (const pod of fleet.pods) await docker('exec', pod.workers[0] as string, 'rm', '-f', `/events/lines.${id}`);
+}
+
 /** A page whose home is that pod, as another one sees it; nobody has it any more. */
 async function pageOf(
   home: Pod,
@@ -59,7 +64,7 @@ async function pageOf(
     asker.release(id);
     await get(asker, path);
     const isThere = renders(home, id) > 0;
-    for (const pod of fleet.pods) await docker('exec', pod.workers[0] as string, 'rm', '-f', `/events/lines.${id}`);
+    await holdAgain(id);
     if (!isThere) continue;
     // The home last: it drops what is older than a change that it hears of.
     for (const pod of [asker, home]) await askPod(pod, 'POST', '/purge', 'X-Corelane-Purge: 1');
@@ -176,6 +181,28 @@ describe('a home that has no page for others', () => {
       other.release(id);
       expect(statuses(await Promise.all(answers))).toEqual([200]);
       expect(renders(other, id)).toBe(here + 1);
+    } finally {
+      await docker('unpause', home.haproxy);
+    }
+  });
+
+  test('frozen while it renders anew: that is no reason to give out the page of before', async () => {
+    const [home, other] = (await start(2)) as [Pod, Pod];
+    const { id, path } = await pageOf(home, other, 'max-age=1', '&hold=1');
+    home.release(id);
+    const before = await get(other, path);
+    expect(statusOf(before)).toBe('Corelane; fwd=uri-miss');
+    await holdAgain(id);
+    await seconds(2.2);
+    const there = renders(home, id);
+    const answer = get(other, path);
+    await until('the home renders it', () => renders(home, id) === there + 1);
+    await docker('pause', home.haproxy);
+    try {
+      other.release(id);
+      const after = await answer;
+      expect([after.status, statusOf(after)]).toEqual([200, 'Corelane; fwd=stale']);
+      expect(JSON.parse(after.body)).not.toEqual(JSON.parse(before.body));
     } finally {
       await docker('unpause', home.haproxy);
     }

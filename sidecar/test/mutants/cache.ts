@@ -247,7 +247,7 @@ const shared: [Mutant['file'], Breakage[]][] = [
       {
         name: 'a home that is away is an error',
         edits: [[/ +http-after-response set-status 200 if .*\n/g, REMOVED]],
-        caughtBy: 'cache-shared: dead',
+        caughtBy: 'cache-shared: frozen while it renders anew',
       },
     ],
   ],
