@@ -108,6 +108,7 @@ core.register_action('find_home', { 'http-req' }, function(txn)
   local slot = homes.slots[herd.place]
   local peer, hand_over = homes.find(url_of(txn))
   if not slot or not peer then return end
+  herds:goes_home(herd, txn:get_var('txn.token'))
   slot.peer, slot.missed = peer, 0
   txn:set_var('txn.home', 'home-' .. herd.place)
   txn:set_var('txn.peer', peer.address)

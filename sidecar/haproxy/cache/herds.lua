@@ -92,8 +92,12 @@ end
 local function found(self, key, token, is_again, told, now)
   local own = is_again and self.fillers[token]
   if own then
-    -- It has died with a worker, and stands behind all others now.
-    if own.fillers[token] then self:failed(own, 502, 'worker-died', true, now) end
+    if own.fillers[token] == 'home' then
+      self:left_home(own, token, now)
+    elseif own.fillers[token] then
+      -- It has died with a worker, and stands behind all others now.
+      self:failed(own, 502, 'worker-died', true, now)
+    end
     self.fillers[token], own.fillers[token] = nil, nil
     return own
   end
@@ -159,6 +163,9 @@ function herds:answered(herd, token)
   herd.fillers[token] = nil
   if self.fillers[token] == herd then self.fillers[token] = nil end
 end
+
+-- It goes to the home of its page, which may end without a word.
+function herds:goes_home(herd, token) herd.fillers[token] = 'home' end
 
 -- Its home had no page: no render has failed, and nobody asks there any more.
 function herds:left_home(herd, token, now)

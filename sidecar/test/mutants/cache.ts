@@ -192,6 +192,16 @@ const shared: [Mutant['file'], Breakage[]][] = [
     ],
   ],
   [
+    'cache/herds.lua',
+    [
+      {
+        name: 'a home that ends without a word is a failed render',
+        edits: [[exactly("own.fillers[token] == 'home'"), 'false']],
+        caughtBy: 'lua: cache-herds.lua',
+      },
+    ],
+  ],
+  [
     'cache/rendezvous.lua',
     [
       {
@@ -247,7 +257,7 @@ const shared: [Mutant['file'], Breakage[]][] = [
       {
         name: 'a home that is away is an error',
         edits: [[/ +http-after-response set-status 200 if .*\n/g, REMOVED]],
-        caughtBy: 'cache-shared: frozen while it renders anew',
+        caughtBy: 'cache-shared: dies while it renders anew',
       },
     ],
   ],
