@@ -22,7 +22,8 @@ class ClassPlaces {
   #abandonedMs;
   #giveTag;
   #responses = new Map();
-  #waiting = [];
+  /** By response, in their order. */
+  #waiting = new Map();
 
   /**
    * @param index of the class, for its metrics
@@ -41,7 +42,7 @@ class ClassPlaces {
 
   /** Somebody waits for an answer, or for the rest of one that has an end. */
   get isBusy() {
-    if (this.#waiting.length > 0) return true;
+    if (this.#waiting.size > 0) return true;
     const before = performance.now() - STREAM_MS;
     for (const [response, beganAt] of this.#responses) if (!response.headersSent || beganAt > before) return true;
     return false;
@@ -50,13 +51,16 @@ class ClassPlaces {
   enter(run, request, response) {
     if (this.#responses.size < this.#limit) return this.#run(run, request, response);
     this.#metrics.classWaited[this.#index] += 1;
-    this.#waiting.push({ run, request, response });
+    this.#waiting.set(response, { run, request });
+    // As often as somebody likes: HAProxy has a place again for each that goes, and sends the next one.
+    response.once('close', () => this.#waiting.delete(response));
     return true;
   }
 
   #next() {
-    while (this.#waiting.length > 0 && this.#responses.size < this.#limit) {
-      const { run, request, response } = this.#waiting.shift();
+    for (const [response, { run, request }] of this.#waiting) {
+      if (this.#responses.size >= this.#limit) return;
+      this.#waiting.delete(response);
       if (response.destroyed || response.closed || request.socket?.destroyed) continue;
       this.#run(run, request, response);
     }
@@ -76,7 +80,7 @@ class ClassPlaces {
       noteEnd();
       const offset = this.#index * (DURATION_BUCKETS.length + 2);
       observe(metrics.classDuration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
-      if (this.#waiting.length > 0) setImmediate(() => this.#next());
+      if (this.#waiting.size > 0) setImmediate(() => this.#next());
     };
     keepLength(request, response);
     this.#giveTag?.(request, response);
