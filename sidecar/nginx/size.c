@@ -1,11 +1,23 @@
 /*
- * How large the head of a request may be. HAProxy, which has 15 kB for it, answers 400 without saying whose error it
- * is.
+ * What the head of a request may be. HAProxy, which has 15 kB for it, answers 400 without saying whose error it is.
+ * Control characters, which no header may have, it passes on, and Node.js answers 400: to a request that may be the one
+ * of many for whom a page is rendered.
  */
 #include "corelane.h"
 
 /* Of each header beside name and value, as HAProxy keeps it. */
 #define HEADER_BYTES 8
+
+static ngx_uint_t is_clean(ngx_str_t *value) {
+  size_t i;
+
+  for (i = 0; i < value->len; i++) {
+    if ((value->data[i] < ' ' && value->data[i] != '\t') || value->data[i] == 0x7f) {
+      return 0;
+    }
+  }
+  return 1;
+}
 
 ngx_int_t corelane_check_size(ngx_http_request_t *r) {
   size_t bytes = r->method_name.len + r->unparsed_uri.len;
@@ -17,6 +29,9 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r) {
     headers = part->elts;
     for (i = 0; i < part->nelts; i++) {
       bytes += headers[i].key.len + headers[i].value.len + HEADER_BYTES;
+      if (!is_clean(&headers[i].value)) {
+        return CORELANE_BAD_REQUEST;
+      }
     }
   }
   return bytes > CORELANE_HEAD_MAX ? CORELANE_BAD_REQUEST : NGX_DECLINED;

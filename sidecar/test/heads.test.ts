@@ -39,6 +39,19 @@ test.each([
   expect(pod.events({ id: `beyond-${what.length}` })).toEqual([]);
 });
 
+test.each([0x01, 0x08, 0x0b, 0x1b, 0x1f, 0x7f])(
+  'control character %i in a value is 400, and no worker sees it',
+  async (code) => {
+    const line = `Accept: a${String.fromCharCode(code)}b`;
+    expect(await answerTo(`/?id=control-${code}`, line)).toMatchObject({ status: 400, error: 'bad-request' });
+    expect(pod.events({ id: `control-${code}` })).toEqual([]);
+  },
+);
+
+test('a tab in a value, and bytes beyond ASCII, are ordinary', async () => {
+  expect((await answerTo('/?id=tab', 'Accept: a\tb', 'X-A: caf\xc3\xa9 \xff')).status).toBe(200);
+});
+
 test.each([
   ['UTF-8', '/caf\xc3\xa9', '/caf%C3%A9'],
   ['Latin-1', '/caf\xe9', '/caf%E9'],

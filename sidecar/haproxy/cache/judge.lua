@@ -63,6 +63,8 @@ end
 -- reason, or: until when it is fresh, how old it is, and how long after that it may be given out while it is rendered
 -- anew, and where that fails.
 return function(status, headers, ttl_s, settings, now_s)
+  -- Said of a request, and not of what is at the path.
+  if status == 400 then ttl_s = nil end
   local control = fields.directives(headers('cache-control'))
   local why = is_refused(status, control, headers, settings)
   if not why and not ttl_s then why = is_forbidden(status, control) end

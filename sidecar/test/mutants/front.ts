@@ -31,6 +31,13 @@ export const front: Mutant[] = [
     caughtBy: 'heads: a head of 14 kB reaches the worker',
   },
   {
+    name: 'control characters get to workers',
+    breaks: 'heads',
+    file: 'size.c',
+    edits: [[/!is_clean\(/g, '0 && !is_clean(']],
+    caughtBy: 'heads: control character 1',
+  },
+  {
     name: 'what compresses keeps the end of a shell',
     breaks: 'compression',
     file: 'streaming.c',
