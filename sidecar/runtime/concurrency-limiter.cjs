@@ -140,10 +140,19 @@ class ConcurrencyLimiter {
       // Here, because programs set it after they listen. 0 stands for the time-out of a request.
       if (!(this.keepAliveTimeout >= KEEP_ALIVE_MS)) this.keepAliveTimeout = KEEP_ALIVE_MS;
       const run = () => emit.call(this, event, ...args);
-      // The proxies take this header from what comes from outside, and only they reach the worker.
-      const places = limiter.#classes.get(request.headers?.['x-corelane-class']);
+      const places = limiter.#placesOf(request);
       return places ? places.enter(run, request, response) : limiter.#enter(run, request, response);
     };
+  }
+
+  /**
+   * Of its class. The proxies take this header from what comes from outside, and only they reach the worker, and the
+   * program itself: what that asks for while it answers one of a class may be a page, and has the header only because
+   * programs copy what they were sent.
+   */
+  #placesOf({ headers, socket }) {
+    const places = this.#classes.get(headers?.['x-corelane-class']);
+    return places && !(socket && this.#own.isOwn(socket)) ? places : undefined;
   }
 
   /**

@@ -5,7 +5,8 @@ import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 const COMMAND = ['node', '/app/asks-itself.mjs'];
 let pod: Pod;
 beforeAll(async () => {
-  const spec = { workersPerPod: 1, timeouts: { render: '4s' }, queue: { timeout: '60s' } } as const;
+  const classes = [{ name: 'api', match: [{ pathPrefix: '/api' }] }];
+  const spec = { workersPerPod: 1, timeouts: { render: '4s' }, queue: { timeout: '60s' }, classes } as const;
   pod = await Pod.start(spec, { command: COMMAND });
   await until(
     'the limiter knows its limit',
@@ -125,4 +126,18 @@ test('a request of its own that no render has sent waits for its place', async (
   expect((await held).status).toBe(200);
   await until('it is rendered', () => pod.events({ event: 'end', id: 'by-timer' })[0]);
   expect(order('renders', 'by-timer')).toEqual(['renders begin', 'renders end', 'by-timer begin', 'by-timer end']);
+});
+
+test('a page that a request of a class asks for is a render, whatever headers go with it', async () => {
+  const held = pod.get(page('rendered', { hold: 1 }));
+  await pod.begun('rendered');
+  const before = await metric('overlap_total');
+  const asks = pod.get(`/api${page('of-a-class', { copy: 1, ask: page('asked-by-class') })}`);
+  await until('it waits', async () => (await metric('overlap_total')) > before);
+  pod.release('rendered');
+  expect((await held).status).toBe(200);
+  expect((await asks).body).toBe('of-a-class\n200 asked-by-class');
+  expect(order('rendered', 'asked-by-class')).toEqual([
+    ...['rendered begin', 'rendered end', 'asked-by-class begin', 'asked-by-class end'],
+  ]);
 });

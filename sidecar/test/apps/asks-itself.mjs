@@ -8,6 +8,7 @@
  *   later=PATH  ask for this, and answer as soon as it has begun
  *   timer=PATH  ask for this when the test releases "timer", not for any request
  *   hold=1    do not end until the test releases this id
+ *   copy=1    with the headers of its client, by fetch
  *   body=N    POST a body of N pieces, each of which waits a moment
  */
 import { appendFileSync, existsSync } from 'node:fs';
@@ -38,8 +39,8 @@ async function* pieces(count) {
 }
 
 const ASK = {
-  async fetch(path) {
-    const answer = await fetch(`http://localhost:${PORT}${path}`);
+  async fetch(path, _body, headers) {
+    const answer = await fetch(`http://localhost:${PORT}${path}`, { headers });
     return `${answer.status} ${await answer.text()}`;
   },
   http(path, body) {
@@ -84,7 +85,9 @@ http
     note({ event: 'begin', id, method: request.method, port: request.socket.remotePort });
     for await (const _chunk of request);
     const ask = ASK[parameter('by') ?? 'fetch'];
-    const answers = await Promise.all(questions(url).map((path) => ask(path, Number(parameter('body')))));
+    const { connection, host, ...copied } = request.headers;
+    const headers = parameter('copy') ? copied : {};
+    const answers = await Promise.all(questions(url).map((path) => ask(path, Number(parameter('body')), headers)));
     if (parameter('later')) {
       ask(parameter('later'), 0).catch(() => {});
       const { searchParams } = new URL(parameter('later'), 'http://worker');

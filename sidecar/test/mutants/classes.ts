@@ -106,6 +106,12 @@ const runtime: Breakage[] = [
 
 const limiter: Breakage[] = [
   {
+    name: 'a page is of the class of the request that asks for it',
+    breaks: 'I1',
+    edits: [[/!\(socket && this\.#own\.isOwn\(socket\)\)/g, 'true']],
+    caughtBy: 'own-requests: a page that a request of a class',
+  },
+  {
     name: 'a request of a class is a render that is late',
     edits: [[/return places \? .* : limiter/g, 'return limiter']],
     caughtBy: 'classes: it may take longer than a render',
