@@ -22,6 +22,17 @@ test('1,000 requests at once are one render', async () => {
   expect(renders(pod, 'many')).toBe(1);
 });
 
+test('a client does not leave the others by a header of the proxies', async () => {
+  const path = page('apart', 'max-age=60', '&hold=1');
+  const first = pod.get(path);
+  await pod.begun('apart');
+  const others = ['a', 'b'].map((name) => pod.get(path, { headers: { 'X-Corelane-Class': name } }));
+  await waiters(pod, 2);
+  pod.release('apart');
+  expect((await Promise.all([first, ...others])).map(({ status }) => status)).toEqual([200, 200, 200]);
+  expect(renders(pod, 'apart')).toBe(1);
+});
+
 test('at the end of a page, too', async () => {
   const path = page('expiry', 'max-age=2', '&hold=1');
   const first = pod.get(path);

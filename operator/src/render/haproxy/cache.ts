@@ -17,7 +17,14 @@ import { errorReply, NO_REPLY } from './replies.ts';
 const PERSONAL = [
   ...['authorization', 'proxy-authorization', 'cookie2', 'from', 'referer', 'via', 'client-ip', 'cdn-.*', 'cf-.*'],
   ...['true-client-.*', 'fastly-.*', 'akamai-.*', 'front-end-https', 'max-forwards', 'next-action', 'surrogate-.*'],
+  ...['baggage', 'sentry-.*'],
 ];
+/** Of who a client is, as he or the proxy that let him in says it. With "X-" before it or not. */
+const IDENTITY = [
+  ...['remote-[^:]*', 'ssl-[^:]*', 'client-cert[^:]*', '(?:[^:]+-)?(?:api-?key|token)', 'userid'],
+  ...['(?:auth|cf-access|gap|jwt|kubeflow|ocp|oidc|session|tailscale)-[^:]*', 'user-(?!agent(?::|$))[^:]*'],
+  'forwarded-(?:email|groups|preferred-username|user)',
+].join('|');
 /** What nginx tells. Of other names in the family a client may have sent any. */
 const TOLD = ['request', 'key', 'ttl', 'personal', 'round', 'told', 'has-stale', 'fallback', 'class', 'untrusted'];
 /** nginx sets these, or has them in the key. */
@@ -55,9 +62,11 @@ function strips({ isShared, key }: Cache, hasClasses: boolean): Lines {
     ...keyed.filter((name) => name.startsWith('x-')).map((name) => name.slice(2)),
   ];
   return [
+    '# Who says who he is gets what that makes of a page, if the page turns out not to be for others.',
+    `http-request set-header X-Corelane-Personal 1 if { req.hdr_names(:) -m reg '(?:^|:)(?:x-)?(?:${IDENTITY})(?::|$)' }`,
     '# What is not in the key: nobody puts into a page what others get.',
     `http-request del-header '^x-(?!(?:${ours.join('|')})$)' -m reg`,
-    `http-request del-header '^${keyed.length > 0 ? `(?!(?:${keyed.join('|')})$)` : ''}(?:${PERSONAL.join('|')})$' -m reg`,
+    `http-request del-header '^${keyed.length > 0 ? `(?!(?:${keyed.join('|')})$)` : ''}(?:${[...PERSONAL, IDENTITY].join('|')})$' -m reg`,
   ];
 }
 
@@ -94,6 +103,7 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
       NO_REPLY,
       given(fallback, () => NOTES_BROWSER),
       strips(cache, classes !== undefined),
+      when(!model.priority, 'http-request del-header X-Corelane-Class'),
       'http-request set-var(txn.is_again) bool(true) if { so_name again }',
       '# No worker could render it: nginx has one that may still be given out.',
       words(
