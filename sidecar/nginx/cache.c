@@ -1,6 +1,6 @@
 /*
- * What nginx' cache lacks: how long a page may be given out after its end, as HAProxy says it; its age; and an end to
- * what is kept of a response without a length (docs/adr/0035-the-burst-cache.md).
+ * What nginx' cache lacks: how long a page may be given out after its end, as HAProxy says it; and its age
+ * (docs/adr/0035-the-burst-cache.md).
  */
 #include "corelane.h"
 
@@ -60,20 +60,6 @@ ngx_int_t corelane_judge_stale(ngx_http_request_t *r) {
     set_windows(r->cache, &header->value);
   }
   return NGX_OK;
-}
-
-void corelane_bound_kept(ngx_http_request_t *r) {
-  corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
-  ngx_http_upstream_t *u = r->upstream;
-  ngx_event_pipe_t *p = u->pipe;
-
-  if (u->cacheable && r->cache != NULL && p->temp_file->offset > (off_t) conf->kept_max) {
-    u->cacheable = 0;
-    p->cacheable = 0;
-    /* No more of it to disk, either: its file is nobody's any more. */
-    p->max_temp_file_size = p->temp_file->offset;
-    ngx_http_file_cache_free(r->cache, p->temp_file);
-  }
 }
 
 static ngx_int_t found(ngx_http_variable_value_t *value, u_char *data, size_t length) {

@@ -67,6 +67,8 @@ typedef struct {
   /* What nginx wants to see of the response before it hands on a buffer that is not full. */
   off_t wanted;
   corelane_turn_t turn;
+  /* What it has kept on disk for others. */
+  off_t kept_blocks;
 } corelane_ctx_t;
 
 extern ngx_module_t ngx_http_corelane_module;
@@ -84,7 +86,7 @@ char *corelane_set_balancer(ngx_conf_t *cf, ngx_command_t *command, void *data);
 /* What HAProxy does not take of a target is percent-encoded. */
 ngx_int_t corelane_encode_target(ngx_http_request_t *r);
 
-/* Refuses a head that is too large for HAProxy. */
+/* Refuses a head that is too large for HAProxy, or that has control characters in it. */
 ngx_int_t corelane_check_size(ngx_http_request_t *r);
 
 /* Gives a request a place, if need be that of the slowest client, or refuses it. */
@@ -140,7 +142,9 @@ void corelane_note_change(ngx_http_request_t *r);
 ngx_int_t corelane_order_conditions(ngx_http_request_t *r);
 /* When a request has ended. */
 ngx_int_t corelane_count_result(ngx_http_request_t *r);
-/* Keeps no more of a response that is too large. */
+/* The head of a response that is to be kept is here: others may have to go, or it is not kept. */
+void corelane_make_room(ngx_http_request_t *r);
+/* Keeps no more of a response that is too large, or that there is no room for. */
 void corelane_bound_kept(ngx_http_request_t *r);
 
 #endif

@@ -47,7 +47,11 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
       corelane_note_head(r, ctx);
       corelane_mind_no_transform(r);
       corelane_note_change(r);
-      return corelane_judge_stale(r) == NGX_OK ? NGX_OK : NGX_HTTP_UPSTREAM_INVALID_HEADER;
+      if (corelane_judge_stale(r) != NGX_OK) {
+        return NGX_HTTP_UPSTREAM_INVALID_HEADER;
+      }
+      corelane_make_room(r);
+      return NGX_OK;
     }
     if (rc != NGX_OK) {
       return rc;

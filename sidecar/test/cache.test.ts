@@ -4,7 +4,7 @@ import { docker } from '../../e2e/harness/engine/docker.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { CACHE_MOUNT_PATH, PORTS } from '../../operator/src/api/names.ts';
 import { ask, page, renders, seconds, statusOf } from './cache.ts';
-import { inSteps, openStream, STREAMS } from './stream.ts';
+import { inSteps, openStream, STREAMS, type Stream } from './stream.ts';
 
 const MISS = 'Corelane; fwd=uri-miss';
 const HIT = 'Corelane; hit';
@@ -99,6 +99,19 @@ test('what is not in the key does not get to the worker', async () => {
     'x-corelane-key': 'evil',
     'x-corelane-ttl': '9',
     'cf-connecting-ip': '192.0.2.66',
+    'cf-access-jwt-assertion': 'evil',
+    'remote-user': 'evil',
+    'ssl-client-subject-dn': 'CN=evil',
+    'client-cert': 'evil',
+    'gap-auth': 'evil',
+    'tailscale-user-login': 'evil',
+    'kubeflow-userid': 'evil',
+    'user-email': 'evil',
+    'session-token': 'evil',
+    'api-key': 'evil',
+    apikey: 'evil',
+    baggage: 'evil',
+    'sentry-trace': 'evil',
     'true-client-ip': '192.0.2.66',
     'proxy-authorization': 'evil',
     'accept-encoding': 'evil',
@@ -107,6 +120,8 @@ test('what is not in the key does not get to the worker', async () => {
   expect(JSON.stringify(got)).not.toMatch(/evil|192\.0\.2\.66|666|session2/);
   expect(got.cookie).toBe('lang=de');
   expect(got['x-forwarded-for']).toBe('127.0.0.1');
+  const ordinary = { 'user-agent': 'a', 'sec-fetch-user': '?1', accept: 'b', 'accept-language': 'c' };
+  expect(seen(await pod.get(page('ordinary'), { headers: ordinary }))).toMatchObject(ordinary);
 });
 
 test('what a worker sees of who asks is in the key', async () => {
@@ -179,6 +194,21 @@ test('a page that turns out to be personal is rendered with what makes it so', a
   expect(renders(pod, 'personal')).toBe(3);
 });
 
+test.each(['api-key', 'x-api-key', 'remote-user', 'x-forwarded-user', 'x-auth-request-email'])(
+  'what %s makes of a page its client gets',
+  async (name) => {
+    const got = await pod.get(page(`mine-${name}`, 'private'), { headers: { [name]: 'me' } });
+    expect([got.status, seen(got)[name], statusOf(got)]).toEqual([200, 'me', undefined]);
+    expect(renders(pod, `mine-${name}`)).toBe(2);
+  },
+);
+
+test("a 400 is nobody else's, whatever has been chosen for its path", async () => {
+  const path = `/chosen${page('bad', 'private', '&status=400')}`;
+  for (const _ of [1, 2]) expect((await pod.get(path)).status).toBe(400);
+  expect(renders(pod, 'bad')).toBe(2);
+});
+
 test('a page that was changed is rendered anew', async () => {
   await pod.get(page('changed'));
   expect((await pod.get(page('changed', 'max-age=60', '&x=1'), { method: 'POST' })).status).toBe(200);
@@ -193,6 +223,19 @@ test('conditions are answered of what is kept', async () => {
   expect((await pod.get(path, { headers: both })).status).toBe(304);
   expect((await pod.get(path, { headers: { 'if-none-match': '"b"' } })).status).toBe(200);
   expect(renders(pod, 'etag')).toBe(1);
+});
+
+test.each([
+  ['If-Match', '"x"'],
+  ['If-Unmodified-Since', 'Thu, 01 Jan 1970 00:00:00 GMT'],
+  ['Range', 'bytes=10-'],
+])('a page is kept though the %s of its first client holds not', async (name, value) => {
+  const more = '&size=10&header=Content-Length:10&header=Accept-Ranges:bytes';
+  const path = page(`whole-${name}`, 'max-age=60', more);
+  const first = await pod.get(path, { headers: { [name]: value } });
+  expect([first.status, first.body.length]).toEqual([200, 10]);
+  expect(statusOf(await pod.get(path))).toBe(HIT);
+  expect(renders(pod, `whole-${name}`)).toBe(1);
 });
 
 test('purge: a path, or all', async () => {
@@ -282,4 +325,40 @@ test('what is too large comes whole, and is not kept', async () => {
   expect(Number((await docker('exec', streams.nginx, 'du', '-sk', CACHE_MOUNT_PATH)).split('\t')[0])).toBeLessThan(
     1024,
   );
+});
+
+/** Kilobytes that pages take, and so many bytes that are still being sent of pages, be they there or gone. */
+async function disk(): Promise<{ kept: number; open: number }> {
+  const kept = await docker('exec', streams.nginx, 'du', '-sk', CACHE_MOUNT_PATH);
+  const list = `for f in /proc/[0-9]*/fd/*; do case "$(readlink "$f")" in ${CACHE_MOUNT_PATH}/*) stat -L -c '%i %s' "$f";; esac; done | sort -u`;
+  const files = (await docker('exec', streams.nginx, 'sh', '-c', list)).trim().split('\n');
+  return {
+    kept: Number(kept.split('\t')[0]),
+    open: files.reduce((sum, line) => sum + Number(line.split(' ')[1] ?? 0), 0) / 1024,
+  };
+}
+/** Of the volume. */
+const DISK_KIB = 2 * 8 * 1024;
+
+test('whoever asks for page after page does not fill the disk', async () => {
+  const path = (n: number) => inSteps(`disk-${n}`, ['writes:90x10000'], '&header=Cache-Control:max-age=60');
+  for (let n = 0; n < 40; n += 1) expect((await streams.get(path(n))).status).toBe(200);
+  expect((await disk()).kept).toBeLessThan(DISK_KIB);
+  // The last ones are there.
+  expect(statusOf(await streams.get(path(39)))).toBe(HIT);
+});
+
+test('nor does who does not read them', async () => {
+  const path = (n: number) => inSteps(`unread-${n}`, ['writes:100x10000'], '&header=Cache-Control:max-age=60');
+  const unread: Stream[] = [];
+  for (let n = 0; n < 30; n += 1) unread.push(await openStream(streams, path(n), { paused: true, direct: true }));
+  await until(
+    'all are rendered',
+    () => streams.events({ event: 'end' }).filter(({ id }) => id?.startsWith('unread-')).length === 30,
+  );
+  const { kept, open } = await disk();
+  expect([kept < DISK_KIB, open < DISK_KIB]).toEqual([true, true]);
+  for (const stream of unread) stream.resume();
+  expect(await Promise.all(unread.map(({ ended }) => ended))).toEqual(unread.map(() => true));
+  expect(unread.map((stream) => stream.bytes())).toEqual(unread.map(() => 1_000_000));
 });

@@ -95,6 +95,19 @@ const haproxy: Breakage[] = [
   },
 ];
 
+const told: Breakage[] = [
+  {
+    name: 'a client has a herd of his own',
+    edits: [[/ +http-request del-header X-Corelane-Class\n/g, REMOVED]],
+    caughtBy: 'cache-herds: a client does not leave',
+  },
+  {
+    name: 'who says who he is gets what nobody is to get',
+    edits: [[/ +http-request set-header X-Corelane-Personal .*\n/g, REMOVED]],
+    caughtBy: 'cache: what api-key makes',
+  },
+];
+
 const herds: Breakage[] = [
   {
     name: 'failures one after the other',
@@ -120,6 +133,11 @@ const herds: Breakage[] = [
 
 const judge: Breakage[] = [
   {
+    name: 'a 400 for all',
+    edits: [[exactly('if status == 400'), 'if false']],
+    caughtBy: "cache: a 400 is nobody else's",
+  },
+  {
     name: 'private pages for all',
     edits: [[exactly("if control['private'] ~= nil then return 'private' end"), REMOVED]],
     caughtBy: 'cache: private',
@@ -142,11 +160,6 @@ const judge: Breakage[] = [
 ];
 
 const module: Breakage[] = [
-  {
-    name: 'a page is kept however large it becomes',
-    edits: [[exactly('u->cacheable && r->cache != NULL && p->temp_file'), '0 && r->cache != NULL && p->temp_file']],
-    caughtBy: 'cache: what is too large',
-  },
   {
     name: 'an error in place of a page of before',
     edits: [[exactly('return NGX_DECLINED;\n  }\n  header'), 'return NGX_OK;\n  }\n  header']],
@@ -288,11 +301,36 @@ const shared: [Mutant['file'], Breakage[]][] = [
   ],
 ];
 
+const kept: Breakage[] = [
+  {
+    name: 'a page is kept however large it becomes',
+    edits: [[exactly('bytes > (off_t) conf->kept_max'), '0 > (off_t) conf->kept_max']],
+    caughtBy: 'cache: what is too large',
+  },
+  {
+    name: 'no page goes for another one',
+    edits: [[exactly('(void) cache->path->manager(cache->path->data);'), ';']],
+    caughtBy: 'cache: whoever asks for page after page',
+  },
+  {
+    name: 'a condition of one client takes the page of all',
+    edits: [[exactly('r->headers_in.if_match = NULL;'), ';']],
+    caughtBy: 'cache: a page is kept though',
+  },
+  {
+    name: 'what slow clients have of pages is no matter',
+    edits: [[exactly('open_blocks += blocks'), 'open_blocks += 0 * blocks']],
+    caughtBy: 'cache: nor does who does not read them',
+  },
+];
+
 export const cache: Mutant[] = [
   ...nginx.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'nginx.conf' })),
   ...haproxy.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'haproxy.cfg' })),
+  ...told.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'haproxy.cfg' })),
   ...herds.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache/herds.lua' })),
   ...judge.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache/judge.lua' })),
   ...module.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache.c' })),
   ...shared.flatMap(([file, all]) => all.map((one): Mutant => ({ ...one, breaks: 'cache', file }))),
+  ...kept.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'kept.c' })),
 ];

@@ -44,7 +44,7 @@ export function cacheMaps(cache: Cache, { classes, compression }: DataPlaneModel
   return [
     words(
       `proxy_cache_path ${CACHE_MOUNT_PATH} levels=1:2 keys_zone=corelane:${whole(cache.tableBytes, 'table of pages')}`,
-      `max_size=${whole(cache.sizeBytesMax, 'cache.maxSize')} inactive=${whole(cache.idleSeconds, 'seconds')}s use_temp_path=off;`,
+      `max_size=${whole(cache.sizeBytesMax, 'cache.maxSize')} inactive=${whole(cache.idleSeconds, 'seconds')}s use_temp_path=off manager_threshold=20ms;`,
     ),
     `corelane_kept_max ${whole(cache.keptBytesMax, 'page')};`,
     when(
