@@ -3,7 +3,6 @@ import http from 'node:http';
 import { createRequire } from 'node:module';
 import net, { type AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
-import { until } from '../../../operator/local/http.ts';
 
 type Enter = (run: () => boolean, request: http.IncomingMessage, response: http.ServerResponse) => boolean;
 const require = createRequire(import.meta.url);
@@ -11,6 +10,13 @@ const { ClassPlaces } = require('../../runtime/class-places.cjs') as {
   ClassPlaces: new (options: object) => { isBusy: boolean; enter: Enter };
 };
 const { allocate, views } = require('../../runtime/shared-metrics.cjs');
+
+async function until(what: string, condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries += 1) {
+    if (tries === 300) throw new Error(`in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
 
 test('who has gone waits no more, and holds nothing', async () => {
   const metrics = views(allocate());
@@ -36,7 +42,7 @@ test('who has gone waits no more, and holds nothing', async () => {
     // A stream that has been open for longer is not waited for.
     const { now } = performance;
     jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + 60_000);
-    await until('nobody waits', () => !places.isBusy, 3_000);
+    await until('nobody waits', () => !places.isBusy);
     const last = send();
     await until('it waits', () => places.isBusy);
     began[0]?.end();
