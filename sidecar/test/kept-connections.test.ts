@@ -137,10 +137,13 @@ test('nobody is left in the waiting room when its requests have been answered', 
 test('what a program sends beyond its Content-Length is never the answer to the next request', async () => {
   const forged = encodeURIComponent('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged');
   const { reused } = await counts();
-  const [first, second] = await Promise.all([
-    pod.get(`/?id=too-long&length=10&more=${forged}`),
-    pod.begun('too-long').then(() => pod.get('/?id=behind-too-long')),
-  ]);
+  const long = pod.get(`/?id=too-long&hold=1&length=10&more=${forged}`);
+  await pod.begun('too-long');
+  const behind = pod.get('/?id=behind-too-long');
+  // It comes over the same connection when HAProxy has got ten bytes, and waits there when the others are sent.
+  await pod.queued(1);
+  pod.release('too-long');
+  const [first, second] = await Promise.all([long, behind]);
   expect([first.status, first.body]).toEqual([200, 'x'.repeat(10)]);
   expect([second.status, JSON.parse(second.body).id]).toEqual([200, 'behind-too-long']);
   expect((await counts()).reused).toBe(reused + 2);
@@ -186,7 +189,10 @@ test('idle connections to a worker are given up by HAProxy, and soon', async () 
 test('a program with a short keep-alive time-out closes nothing that is used, after a long render', async () => {
   const two = await Pod.start({ workersPerPod: 1, concurrency: 2, ...ANY_URL_KEEPS }, { env: CLOSES_SOON });
   try {
-    await Promise.all([0, 1].map((n) => two.get(`/?ms=50&id=both-${n}`)));
+    await until('two are kept', async () => {
+      await Promise.all([0, 1].map((n) => two.get(`/?ms=50&id=both-${n}`)));
+      return (await two.metric(IDLE)) === 2;
+    });
     const long = two.get('/?id=long&block=1500');
     await two.begun('long');
     // It comes over the other connection, and is read when that has been idle for too long.
