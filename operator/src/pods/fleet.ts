@@ -1,5 +1,7 @@
 /** What the samples of its pods say about a RenderService as a whole. */
+
 import { type ConditionDraft, capacityAvailable, workersHealthy } from '../api/conditions.ts';
+import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { PodSample, WorkerSample } from './sample.ts';
@@ -22,7 +24,7 @@ export interface Fleet {
 }
 
 /** What a pod can take, and whether its workers are meant to have the runtime. */
-export type Capacity = Pick<RenderServiceSpec, 'concurrency' | 'queue'> & {
+export type Capacity = Pick<RenderServiceSpec, 'concurrency' | 'concurrencyRange' | 'queue'> & {
   runtime: Pick<RenderServiceSpec['runtime'], 'instrument'>;
 };
 
@@ -77,10 +79,12 @@ const FULL = 0.9;
 const ROOM = 0.5;
 
 /** A free worker, or a worker and a place in the queue; with hysteresis, or a fleet at the limit would flap. */
-function hasRoom({ workers, queue: waiting }: PodSample, { concurrency, queue }: Capacity, wasFull: boolean): boolean {
+function hasRoom({ workers, queue: waiting }: PodSample, spec: Capacity, wasFull: boolean): boolean {
+  const { queue } = spec;
+  const concurrency = concurrencyBounds(spec).min;
   const up = workers.filter((worker) => worker.up);
   return (
-    up.some(({ busy, blocked }) => !blocked && busy < concurrency) ||
+    up.some(({ busy, blocked, places }) => !blocked && busy < (places ?? concurrency)) ||
     (up.length > 0 && waiting < (wasFull ? ROOM : FULL) * queue.maxLength)
   );
 }
