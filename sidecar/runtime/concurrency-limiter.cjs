@@ -52,6 +52,7 @@ class ConcurrencyLimiter {
   #abandonedMs;
   #webSocketMs;
   #giveTag;
+  #levels;
 
   /**
    * @param own tells which requests come from this process, and from which render of it
@@ -60,8 +61,9 @@ class ConcurrencyLimiter {
    * @param webSocketMs how long a WebSocket may last
    * @param giveTag gives a response an ETag, or nothing
    * @param classes `{ name, limit }` of each class of requests that are no renders
+   * @param levels notes how many renders there were for how long (loop-levels.cjs), or nothing
    */
-  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [] }) {
+  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [], levels }) {
     this.#metrics = metrics;
     this.#notes = notes;
     this.#own = own;
@@ -69,6 +71,7 @@ class ConcurrencyLimiter {
     this.#abandonedMs = abandonedMs;
     this.#webSocketMs = webSocketMs;
     this.#giveTag = giveTag;
+    this.#levels = levels;
     this.#background = new BackgroundWork(metrics);
     const begin = (request) => this.#note(request);
     this.#classes = new Map(
@@ -241,6 +244,7 @@ class ConcurrencyLimiter {
     const beganAt = performance.now();
     const render = { beganAt, response, parts: new Set(), waiting: [], hasContext: false };
     this.#renders.add(render);
+    this.#levels?.note(this.#active);
     this.#active += 1;
     const level = Math.min(this.#active, LEVELS_MAX);
     metrics.requests[0] += 1;
@@ -271,6 +275,7 @@ class ConcurrencyLimiter {
 
   /** A place is free. */
   #leave() {
+    this.#levels?.note(this.#active);
     this.#active -= 1;
     this.#metrics.inFlight[0] = this.#active;
     // Not in the midst of what the program does now.

@@ -63,6 +63,7 @@ function onBeat(server, bits) {
   server.guarded = has(GUARDED);
   if (isGuarded() !== wasGuarded) news.emit('guard');
   server.idleBeats = has(BUSY) ? 0 : server.idleBeats + 1;
+  server.hasWorked ||= has(BUSY);
   server.overdue = has(OVERDUE) && !server.inspected;
   if (server.overdue && !state.isTaking()) dispatch('overdue', { server });
   if (server.isStalled) dispatch('recovered', { server });

@@ -148,7 +148,8 @@ function newLimiter() {
   const { metrics } = require('./event-loop.cjs');
   const own = new OwnRequests(Number(process.env.PORT));
   const giveTag = process.env.CORELANE_ETAG === 'Auto' ? require('./etag.cjs').giveTag : undefined;
-  const options = { renderMs, abandonedMs, webSocketMs, giveTag, classes: ownClasses() };
+  const levels = process.env.CORELANE_CONCURRENCY ? new (require('./loop-levels.cjs').LoopLevels)(metrics) : undefined;
+  const options = { renderMs, abandonedMs, webSocketMs, giveTag, classes: ownClasses(), levels };
   return new ConcurrencyLimiter(metrics, new RequestJournal(supervisor), own, options);
 }
 
