@@ -1,5 +1,5 @@
--- `concurrency: Auto`: each worker's supervisor says in its agent check how many requests the worker gets (`maxconn`), and
--- HAProxy adds nothing up. Here the queue, and what comes from peers (late), get as many places as the workers have
+-- `concurrency: Auto`: each worker's supervisor says in its agent check how many requests the worker gets (`maxconn`),
+-- and HAProxy adds nothing up. Here the queue, and what comes from peers (late), get as many places as the workers have
 -- together, so that hardly anybody waits in the second stage. Arguments (haproxy.cfg, lua-load): key=number.
 
 local settings = require('settings')('moving-limits.lua', { ... }, { 'max' })

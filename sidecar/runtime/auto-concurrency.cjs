@@ -63,8 +63,8 @@ async function look() {
     before = undefined;
     return undefined;
   }
-  if (before?.pid === server.pid && !server.hasWorked) return logChange();
-  server.hasWorked = false;
+  if (before?.pid === server.pid && !server.hasRendered) return logChange();
+  server.hasRendered = false;
   const figures = await ask(server.pid, 'levels', { limitMs: ANSWER_MS });
   if (!figures?.timeMs) return missAnswer();
   unanswered = 0;
@@ -144,8 +144,8 @@ function logChange() {
 
 /**
  * An answer to HAProxy's agent check with the number of places in it. It stands before any `#`, behind which HAProxy
- * reads nothing, and is never 0, which HAProxy takes for no limit. Who is down has no more than min: what adds the places
- * of all workers up counts little for it.
+ * reads nothing, and is never 0, which HAProxy takes for no limit. Who is down has no more than min: what adds the
+ * places of all workers up counts little for it.
  */
 function withLimit(answer) {
   if (!isOn) return answer;

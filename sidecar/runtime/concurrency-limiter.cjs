@@ -53,6 +53,7 @@ class ConcurrencyLimiter {
   #webSocketMs;
   #giveTag;
   #levels;
+  #hasRendered = false;
 
   /**
    * @param own tells which requests come from this process, and from which render of it
@@ -84,7 +85,16 @@ class ConcurrencyLimiter {
 
   /** At each beat. */
   beat() {
+    // Nothing begins or ends while all that there is hangs.
+    this.#levels?.note(this.#active);
     this.#background.look();
+  }
+
+  /** Whether there was a render since the last call, where somebody keeps account of them. */
+  takeHasRendered() {
+    const has = this.#hasRendered || this.#active > 0;
+    this.#hasRendered = false;
+    return this.#levels !== undefined && has;
   }
 
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
@@ -245,6 +255,7 @@ class ConcurrencyLimiter {
     const render = { beganAt, response, parts: new Set(), waiting: [], hasContext: false };
     this.#renders.add(render);
     this.#levels?.note(this.#active);
+    this.#hasRendered = true;
     this.#active += 1;
     const level = Math.min(this.#active, LEVELS_MAX);
     metrics.requests[0] += 1;

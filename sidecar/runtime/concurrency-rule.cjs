@@ -1,9 +1,9 @@
 /**
- * How many requests a worker should have at a time (`concurrency: Auto`): the smallest number that leaves its event loop
- * no time. From one second to the next; computes only, auto-concurrency.cjs measures and tells.
+ * How many requests a worker should have at a time (`concurrency: Auto`): the smallest number that leaves its event
+ * loop no time. From one second to the next; computes only, auto-concurrency.cjs measures and tells.
  *
- * More is taken at once, because too few is a queue that grows; less slowly, because too many costs little. Nothing here
- * looks at how long a request takes: that has the waiting of others in it.
+ * More is taken at once, because too few is a queue that grows; less slowly, because too many costs little. Nothing
+ * here looks at how long a request takes: that has the waiting of others in it.
  */
 'use strict';
 

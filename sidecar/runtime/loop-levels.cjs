@@ -1,7 +1,7 @@
 /**
  * How long the event loop had so many renders in progress, and for how much of that it was idle (`concurrency: Auto`).
- * Written down at each begin and end of a render, in whose callback the loop's own counter of idle time is exact. Costs
- * a render two readings of it, of 0.15 microseconds each.
+ * Written down at each begin and end of a render and at each beat, in whose callbacks the loop's own counter of idle
+ * time is exact. Costs a render two readings of it, of 0.15 microseconds each.
  */
 'use strict';
 

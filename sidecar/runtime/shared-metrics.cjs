@@ -46,7 +46,7 @@ const FIELDS = {
   classDuration: CLASSES_MAX * (DURATION_BUCKETS.length + 2),
   /** Busy while no request was in progress. */
   backgroundMs: 1,
-  /** How long there were so many renders in progress, and how much of that the event loop was idle (loop-levels.cjs). */
+  /** How long there were so many renders, and for how much of that the event loop was idle (loop-levels.cjs). */
   levelMs: AUTO_LEVELS_MAX + 1,
   levelIdleMs: AUTO_LEVELS_MAX + 1,
   /** 0, or when the request with the id of the same number began. */

@@ -1,7 +1,7 @@
 /**
  * A worker on one CPU, simulated: an event loop that runs what is ready in the order in which it became ready, to its
- * end. A render is CPU, wait, CPU, wait ... CPU. It counts time and idle time by requests in progress, as the concurrency
- * limiter does.
+ * end. A render is CPU, wait, CPU, wait ... CPU. It counts time and idle time by requests in progress, as the
+ * concurrency limiter does.
  */
 
 /** Milliseconds of CPU and of waiting in turn; begins and ends with CPU. */

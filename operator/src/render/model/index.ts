@@ -37,8 +37,8 @@ export interface DataPlaneModel {
   /** Requests that all workers together get at a time; with `limitMax` at first. */
   slots: number;
   /**
-   * The most requests that a supervisor may let its worker have, and all that counts places follows; undefined where the
-   * number is fixed.
+   * The most requests that a supervisor may let its worker have, and all that counts places follows; undefined where
+   * the number is fixed.
    */
   limitMax?: number | undefined;
   balance: RenderServiceSpec['balance'];
