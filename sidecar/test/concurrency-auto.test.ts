@@ -2,6 +2,7 @@
  * `concurrency: Auto`: each worker finds how many requests it gets at a time, and never has more than that (I1 in its
  * general form).
  */
+import { docker } from '../../e2e/harness/engine/docker.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 
@@ -74,8 +75,16 @@ describe('two workers', () => {
   });
   afterAll(stop);
 
+  test('the worker itself holds back what is above the limit, whoever sends it', async () => {
+    const send = `const send = () => require('node:http').get({ host: '127.0.0.1', port: process.env.PORT, path: '/?ms=200', agent: false }, (response) => response.resume());`;
+    const script = `${send} for (let n = 0; n < 5; n += 1) send();`;
+    await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[1] ?? '', 'node', '-e', script);
+    expect([mostInFlight(), await overlaps(1)]).toEqual([1, 4]);
+  });
+
   test('renders that compute stay one at a time, and nobody waits in a worker', async () => {
     const began = now();
+    const waited = await overlaps(1);
     const clients = load(16, COMPUTES);
     const busy = async (worker: number) =>
       Number(await labelled(worker, 'corelane_worker_level_seconds_total', ',concurrency="1"'));
@@ -84,10 +93,10 @@ describe('two workers', () => {
     expect(answers.every(({ status }) => status === 200)).toBe(true);
     expect(mostInFlight(began)).toBe(1);
     for (const worker of [0, 1]) {
-      expect([await limitOf(worker), await placesOf(worker), await overlaps(worker)]).toEqual([1, 1, 0]);
+      expect([await limitOf(worker), await placesOf(worker)]).toEqual([1, 1]);
       expect(await labelled(worker, 'corelane_worker_concurrency_changes_total', ',direction="up"')).toBe(0);
     }
-    expect(await inLine()).toBe(2);
+    expect([await inLine(), await overlaps(0), await overlaps(1)]).toEqual([2, 0, waited]);
   });
 
   test('for renders that wait it opens within seconds, and queue, peers and log say the same number', async () => {
