@@ -77,14 +77,14 @@ async function look() {
 /** Each has an event loop of its own, and HAProxy does not know which of them gets a request. */
 function share(count) {
   before = undefined;
-  turnTo({ ...firstState(bounds), because: `${count} processes answer on the port`, heldBy: 'processes' });
+  turnTo({ ...rule, limit: bounds.min, because: `${count} processes answer on the port`, heldBy: 'processes' });
 }
 
 function missAnswer() {
   before = undefined;
   unanswered += 1;
   if (unanswered < UNANSWERED_MAX) return;
-  turnTo({ ...firstState(bounds), because: 'the watchdog thread does not answer', heldBy: 'unmeasured' });
+  turnTo({ ...rule, limit: bounds.min, because: 'the watchdog thread does not answer', heldBy: 'unmeasured' });
 }
 
 function measure(server, figures, last) {
