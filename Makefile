@@ -111,7 +111,7 @@ bench-edge: build bench/peers/node_modules/.package-lock.json ## what a front do
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE CORELANE_PEERS_IMAGE=$$PEERS_IMAGE \
 	 $(NODE) bench/edge.ts
 
-bench-concurrency: build ## concurrency: Auto beside fixed numbers and Node's cluster (8 min on a quiet machine); BENCH=waits,steady for a part
+bench-concurrency: build ## concurrency: Auto beside fixed numbers and Node's cluster (8 min); BENCH=waits,steady for a part
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh sidecar node); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/concurrency.ts
