@@ -34,6 +34,8 @@ const FIXED: Record<string, number[]> = { waits: [1, 4, 6, 8, 12], computes: [1]
 const LEAD_SECONDS = 6;
 const SECONDS = 7;
 const STEADY_SECONDS = 45;
+/** A thirteenth of the CPU: hardly ever two in a worker. */
+const UNLOADED_PER_SECOND = 10;
 const CLIENTS = 14 * WORKERS;
 const TIMEOUT_MS = 20_000;
 const START_SECONDS = 9;
@@ -154,7 +156,11 @@ async function steady(progress: Progress): Promise<Steady> {
   const lead = closed('lead', 'waits', LEAD_SECONDS);
   const work = async () => {
     const auto = await corelane('Auto');
-    const unloaded = await figures(auto, [lead, open('unloaded', 'waits', SECONDS, 5)], SECONDS);
+    const unloaded = await figures(
+      auto,
+      [lead, open('unloaded', 'waits', 2 * SECONDS, UNLOADED_PER_SECOND)],
+      2 * SECONDS,
+    );
     const equal = await figures(auto, [open('equal', 'waits', 2 * SECONDS, 0.9 * single)], 2 * SECONDS);
     const before = await changesOf(auto);
     const loaded = await figures(auto, [open('loaded', 'waits', STEADY_SECONDS, 0.7 * capacity)], STEADY_SECONDS);
@@ -174,7 +180,9 @@ async function steady(progress: Progress): Promise<Steady> {
 
 interface Slow {
   alone: number;
-  beside: number;
+  slow: number;
+  dead: number;
+  limitsBefore: number[];
   limitsThen: number[];
   limitsAfter: number[];
   restarts: number;
@@ -206,18 +214,24 @@ async function slow(progress: Progress): Promise<Slow> {
     });
     const normal = 'b15,w100,b15';
     const alone = await p99Of(auto, [[others('alone', 15), needing('n', 15, normal)]], 'alone');
-    const hurt: Group[][] = [
-      [others('beside', 20), needing('slow', 20, 'b15,w1000,b15')],
-      [others('beside', 15), needing('dead', 15, 'b15,w60000,b15')],
-    ];
-    const beside = await p99Of(auto, hurt, 'beside');
+    const limitsBefore = await limitsOf(auto);
+    const slow = await p99Of(auto, [[others('beside', 20), needing('slow', 20, 'b15,w1000,b15')]], 'beside');
+    const dead = await p99Of(auto, [[others('beside', 15), needing('dead', 15, 'b15,w60000,b15')]], 'beside');
     const limitsThen = await limitsOf(auto);
     await p99Of(auto, [[others('after', 25), needing('n', 25, normal)]], 'after');
     const limitsAfter = await limitsOf(auto);
     const { body } = await auto.pod.get('/workers/metrics', { port: PORTS.stats });
     const restarts = [...body.matchAll(/^corelane_worker_restarts_total\{[^}]*\} ([0-9]+)$/gm)];
     await auto.stop();
-    return { alone, beside, limitsThen, limitsAfter, restarts: restarts.reduce((sum, [, n]) => sum + Number(n), 0) };
+    return {
+      alone,
+      slow,
+      dead,
+      limitsBefore,
+      limitsThen,
+      limitsAfter,
+      restarts: restarts.reduce((sum, [, n]) => sum + Number(n), 0),
+    };
   };
   return progress.step('slow and dead dependency', 85, work, (found) => JSON.stringify(found));
 }
@@ -250,8 +264,8 @@ function page(rows: Row[], found: Steady | undefined, hurt: Slow | undefined, la
     `${ms(found.loadedP99)} ms at 0.7 of the CPU (Node cluster ${ms(found.clusterP99)} ms); ${ratio(found.changesPerMinute)} changes a minute and worker.`,
   ];
   const slowText = hurt && [
-    `A dependency of one page in five, 10 times slower for 20 s, then dead for 15 s: the other pages' p99 ${ms(hurt.alone)} ms before, ${ms(hurt.beside)} ms meanwhile;`,
-    `limits ${hurt.limitsThen.join(' ')} at its end, ${hurt.limitsAfter.join(' ')} 25 s later; ${hurt.restarts} restarts (renders that were given up).`,
+    `A dependency of one page in five, 10 times slower for 20 s, then dead for 15 s: the other pages' p99 ${ms(hurt.alone)} ms before, ${ms(hurt.slow)} ms, ${ms(hurt.dead)} ms;`,
+    `limits ${hurt.limitsBefore.join(' ')} before, ${hurt.limitsThen.join(' ')} at its end, ${hurt.limitsAfter.join(' ')} 25 s later; ${hurt.restarts} restarts (renders that were given up).`,
   ];
   return `# Concurrency that finds itself
 
