@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-mutants test-hostile test-frameworks e2e bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
+.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-mutants test-hostile test-frameworks e2e bench-concurrency bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -110,6 +110,11 @@ bench-edge: build bench/peers/node_modules/.package-lock.json ## what a front do
 	@$(ENGINE); images=$$(e2e/images.sh sidecar node peers); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE CORELANE_PEERS_IMAGE=$$PEERS_IMAGE \
 	 $(NODE) bench/edge.ts
+
+bench-concurrency: build ## concurrency: Auto beside fixed numbers and Node's cluster (8 min); BENCH=waits,steady for a part
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); images=$$(e2e/images.sh sidecar node); export $$images; \
+	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/concurrency.ts
 
 bench-runtime: build ## every fault on every major of Node.js, and what the worker runtime costs (about 15 min)
 	@e2e/cluster/engine.sh up

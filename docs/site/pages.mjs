@@ -36,6 +36,7 @@ const GROUPS = [
       'docs/cache.md',
       'docs/overload.md',
       'docs/classes.md',
+      'docs/concurrency.md',
     ],
   ],
   [

@@ -10,7 +10,8 @@ interface Row {
 }
 
 function typeOf(node: Schema): string {
-  if (node['x-kubernetes-int-or-string']) return 'integer or percentage';
+  if (node['x-kubernetes-int-or-string'])
+    return boundsOf(node).includes('percentage') ? 'integer or percentage' : 'integer or Auto';
   if (node.enum) return (node.enum as string[]).join(' \\| ');
   if (node.type === 'integer') {
     const bounds = node.maximum === undefined ? '' : ` ${node.minimum ?? 0}..${node.maximum}`;

@@ -13,9 +13,12 @@ const KNOWS_MS = 300;
 /** `performance` would load a part of Node.js that the supervisor does without. */
 const nowMs = () => process.uptime() * 1000;
 
+/** Whether an answer says "up": alone, or with the places of the worker (`up maxconn:3`). */
+const saysUp = (answer) => answer === 'up' || answer.startsWith('up ');
+
 /**
  * @param {{ answer(): Promise<string>, onAnswer(answer: string): void, holdDownMs?: number }} worker "up" or "down
- * #reason"; what HAProxy has been told;
+ * #reason", either with a limit (auto-concurrency.cjs); what HAProxy has been told;
  *   how long a "down" waits
  * @param holdMs how long an answer waits for news: below `timeout check` (haproxy.cfg), with room for a supervisor or a
  * HAProxy that gets no CPU
@@ -49,7 +52,7 @@ function agentOf({ answer, onAnswer = () => {}, holdDownMs = HOLD_DOWN_MS }, hol
     const known = askedAtMs - lastAtMs < KNOWS_MS ? last : undefined;
     let current = await answer();
     if (current === known) {
-      await untilNews(socket, current === 'up' ? holdMs : holdDownMs);
+      await untilNews(socket, saysUp(current) ? holdMs : holdDownMs);
       current = await answer();
     }
     // HAProxy has gone: the next one knows nothing.
@@ -57,10 +60,11 @@ function agentOf({ answer, onAnswer = () => {}, holdDownMs = HOLD_DOWN_MS }, hol
     lastAtMs = nowMs();
     if (socket.destroyed) return;
     onAnswer(current);
+    // One write: HAProxy 3.0 reads past a limit that is not followed by the end of the line.
     socket.end(`${current}\n`);
   }
 
   return { ask, news };
 }
 
-module.exports = { agentOf };
+module.exports = { agentOf, saysUp };

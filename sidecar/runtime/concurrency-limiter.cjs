@@ -52,6 +52,8 @@ class ConcurrencyLimiter {
   #abandonedMs;
   #webSocketMs;
   #giveTag;
+  #levels;
+  #hasRendered = false;
 
   /**
    * @param own tells which requests come from this process, and from which render of it
@@ -60,8 +62,9 @@ class ConcurrencyLimiter {
    * @param webSocketMs how long a WebSocket may last
    * @param giveTag gives a response an ETag, or nothing
    * @param classes `{ name, limit }` of each class of requests that are no renders
+   * @param levels notes how many renders there were for how long (loop-levels.cjs), or nothing
    */
-  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [] }) {
+  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [], levels }) {
     this.#metrics = metrics;
     this.#notes = notes;
     this.#own = own;
@@ -69,6 +72,7 @@ class ConcurrencyLimiter {
     this.#abandonedMs = abandonedMs;
     this.#webSocketMs = webSocketMs;
     this.#giveTag = giveTag;
+    this.#levels = levels;
     this.#background = new BackgroundWork(metrics);
     const begin = (request) => this.#note(request);
     this.#classes = new Map(
@@ -81,7 +85,16 @@ class ConcurrencyLimiter {
 
   /** At each beat. */
   beat() {
+    // Nothing begins or ends while all that there is hangs.
+    this.#levels?.note(this.#active);
     this.#background.look();
+  }
+
+  /** Whether there was a render since the last call, where somebody keeps account of them. */
+  takeHasRendered() {
+    const has = this.#hasRendered || this.#active > 0;
+    this.#hasRendered = false;
+    return this.#levels !== undefined && has;
   }
 
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
@@ -241,6 +254,8 @@ class ConcurrencyLimiter {
     const beganAt = performance.now();
     const render = { beganAt, response, parts: new Set(), waiting: [], hasContext: false };
     this.#renders.add(render);
+    this.#levels?.note(this.#active);
+    this.#hasRendered = true;
     this.#active += 1;
     const level = Math.min(this.#active, LEVELS_MAX);
     metrics.requests[0] += 1;
@@ -271,6 +286,7 @@ class ConcurrencyLimiter {
 
   /** A place is free. */
   #leave() {
+    this.#levels?.note(this.#active);
     this.#active -= 1;
     this.#metrics.inFlight[0] = this.#active;
     // Not in the midst of what the program does now.

@@ -87,6 +87,50 @@ function classes(metrics) {
   ];
 }
 
+/** How the event loop spent its time, by renders in progress; none where nobody keeps account. */
+function levels({ levelMs, levelIdleMs }) {
+  const used = [...levelMs.keys()].filter((level) => level > 0 && levelMs[level] > 0);
+  const byLevel = (values) => used.map((concurrency) => [{ concurrency }, values[concurrency] / 1000]);
+  return [
+    metric(
+      'corelane_worker_level_seconds_total',
+      'counter',
+      'Time with so many renders in progress.',
+      byLevel(levelMs),
+    ),
+    metric(
+      'corelane_worker_level_idle_seconds_total',
+      'counter',
+      'Of that, time in which the event loop had nothing to do.',
+      byLevel(levelIdleMs),
+    ),
+  ];
+}
+
+/** What the supervisor knows with `concurrency: Auto`. */
+function autoMetrics({ waitRatio, heldBy, holds, changes }) {
+  return [
+    metric(
+      'corelane_worker_wait_ratio',
+      'gauge',
+      'Time that renders wait, for each second of CPU.',
+      waitRatio === undefined ? [] : [[{}, waitRatio]],
+    ),
+    metric(
+      'corelane_worker_concurrency_held',
+      'gauge',
+      'Whether something keeps the concurrency limit from rising although it would.',
+      holds.map((reason) => [{ reason }, Number(reason === heldBy)]),
+    ),
+    metric(
+      'corelane_worker_concurrency_changes_total',
+      'counter',
+      'Changes of the concurrency limit.',
+      Object.entries(changes).map(([direction, count]) => [{ direction }, count]),
+    ),
+  ];
+}
+
 function heap(metrics, spaces) {
   const kinds = ['used', 'size', 'available'];
   const help = ['Bytes in use, by heap space.', 'Bytes committed, by heap space.', 'Bytes free, by heap space.'];
@@ -135,6 +179,7 @@ function renderMetrics(metrics, spaces, nowMs) {
     one('corelane_worker_dropped_total', 'counter', 'Of those that waited, the ones whose client left.', dropped[0]),
     one('corelane_worker_own_requests_total', 'counter', 'Requests to itself, as parts of renders.', own[0]),
     durations(metrics),
+    ...levels(metrics),
     ...classes(metrics),
     one(
       'corelane_worker_background_seconds_total',
@@ -150,4 +195,4 @@ function renderMetrics(metrics, spaces, nowMs) {
   ].join('');
 }
 
-module.exports = { metric, one, renderMetrics };
+module.exports = { autoMetrics, metric, one, renderMetrics };

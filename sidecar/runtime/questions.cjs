@@ -4,7 +4,8 @@
  */
 'use strict';
 
-const { agentOf } = require('./agent.cjs');
+const { agentOf, saysUp } = require('./agent.cjs');
+const { withLimit } = require('./auto-concurrency.cjs');
 const { ownClasses } = require('./classes.cjs');
 const { nowMs } = require('./clock.cjs');
 const { isReplacing } = require('./lifecycle.cjs');
@@ -21,12 +22,12 @@ const HOLD_GUARD_MS = 9_000;
 const agent = agentOf(
   {
     async answer() {
-      if (await isUp()) return isBlocked() ? BUSY : 'up';
-      return `down #${phase()}`;
+      if (await isUp()) return withLimit(isBlocked() ? BUSY : 'up');
+      return withLimit(`down #${phase()}`);
     },
     onAnswer(answer) {
-      state.busyAcknowledgedSinceMs = answer === BUSY ? (state.busyAcknowledgedSinceMs ?? nowMs()) : undefined;
-      if (answer !== 'up') state.onDownAcknowledged?.();
+      state.busyAcknowledgedSinceMs = answer.endsWith(BUSY) ? (state.busyAcknowledgedSinceMs ?? nowMs()) : undefined;
+      if (!saysUp(answer)) state.onDownAcknowledged?.();
     },
   },
   HOLD_MS,
@@ -63,6 +64,7 @@ news.on('phase', () => {
   for (const one of classes.values()) one.news();
 });
 news.on('blocked', agent.news);
+news.on('limit', agent.news);
 news.on('guard', guard.news);
 
 module.exports = {

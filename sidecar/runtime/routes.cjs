@@ -6,7 +6,7 @@
 
 const { wasBegun } = require('./request-journal.cjs');
 const { howToAsk } = require('./head.cjs');
-const { metric, one } = require('./metrics.cjs');
+const { autoMetrics, metric, one } = require('./metrics.cjs');
 const stallLog = require('./stalls.cjs');
 const { ask, tell } = require('./watchers.cjs');
 
@@ -160,7 +160,7 @@ function routesOf(worker) {
 
   async function metrics() {
     const up = Number(await worker.isUp());
-    const { restarts, limit, lastExitCode, startedAtSeconds, isLooping, backoffSeconds, silentSeconds } =
+    const { restarts, limit, concurrency, lastExitCode, startedAtSeconds, isLooping, backoffSeconds, silentSeconds } =
       worker.status();
     const server = worker.renderer();
     const ofServer = server && (await ask(server.pid, 'metrics', { limitMs: METRICS_MS }));
@@ -183,6 +183,7 @@ function routesOf(worker) {
         'Requests that the worker may have; 0 before HAProxy says.',
         limit,
       ),
+      ...(concurrency ? autoMetrics(concurrency) : []),
       one('corelane_worker_backoff_seconds', 'gauge', 'Wait before the last restart.', backoffSeconds),
       one(
         'corelane_worker_backoff_active',

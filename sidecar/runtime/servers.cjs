@@ -17,6 +17,7 @@ const BUSY = 4;
 const RENDERS = 8;
 const OVERDUE = 16;
 const GUARDED = 32;
+const RENDERED = 0x80;
 
 /** Connections of the processes below: a server, its watchdog thread, something large from there. */
 function take(verb, [given, number, ppid], socket) {
@@ -36,7 +37,10 @@ function attach(pid, ppid, socket) {
   begun.expectJournalOf(supervisor, pid);
   sendLimit(socket);
   socket.unref();
-  socket.on('data', (beats) => onBeat(server, beats[beats.length - 1]));
+  socket.on('data', (beats) => {
+    server.hasRendered ||= beats.some((bits) => (bits & RENDERED) !== 0);
+    onBeat(server, beats[beats.length - 1]);
+  });
   socket.on('close', () => {
     state.servers.delete(socket);
     news.emit('guard');

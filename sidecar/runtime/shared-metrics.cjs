@@ -13,6 +13,8 @@ const ID_BYTES = 128;
 const SPACES_MAX = 16;
 /** Durations are kept by the number of requests that the worker had when one began, itself included. */
 const LEVELS_MAX = 16;
+/** With `concurrency: Auto` time is kept by requests in progress; as many as concurrencyRange.max may be. */
+const AUTO_LEVELS_MAX = 64;
 const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const GC_KINDS = ['minor', 'major', 'incremental', 'weakcb'];
@@ -44,6 +46,9 @@ const FIELDS = {
   classDuration: CLASSES_MAX * (DURATION_BUCKETS.length + 2),
   /** Busy while no request was in progress. */
   backgroundMs: 1,
+  /** How long there were so many renders, and for how much of that the event loop was idle (loop-levels.cjs). */
+  levelMs: AUTO_LEVELS_MAX + 1,
+  levelIdleMs: AUTO_LEVELS_MAX + 1,
   /** 0, or when the request with the id of the same number began. */
   begunAtMs: IDS_MAX,
 };
@@ -103,6 +108,7 @@ function inProgress({ begunAtMs, ids }, nowMs) {
 }
 
 module.exports = {
+  AUTO_LEVELS_MAX,
   DURATION_BUCKETS,
   GC_KINDS,
   LAG_BUCKETS,

@@ -20,7 +20,10 @@ const state = {
   watchedAtMs: 0,
   /** Since when a server that tells none accepts connections. */
   acceptsSinceMs: undefined,
-  /** Requests that one server may have at a time, as HAProxy's last check said; 0 if none has said it. */
+  /**
+   * Requests that one server may have at a time, as HAProxy's last check said or auto-concurrency.cjs does; 0 if none
+   * has said it.
+   */
   limit: 0,
   /** Called when HAProxy has been told that the worker is down. */
   onDownAcknowledged: undefined,
@@ -43,7 +46,7 @@ const state = {
   releaseTurn: undefined,
 };
 
-/** Says `phase`, `blocked` or `guard` when that may have changed. */
+/** Says `phase`, `blocked`, `guard` or `limit` when that may have changed. */
 const news = new EventEmitter();
 
 /** How what lifecycle.cjs wants is done, by name; supervise.cjs fills it. */

@@ -6,6 +6,7 @@
 'use strict';
 
 const { replace } = require('./abandoned.cjs');
+const auto = require('./auto-concurrency.cjs');
 const begun = require('./request-journal.cjs');
 const child = require('./child.cjs');
 const { nowMs } = require('./clock.cjs');
@@ -71,7 +72,8 @@ const pages = routesOf({
   recycle: recycleAsked,
   status: () => ({
     restarts: state.life.restarts,
-    limit: state.limit,
+    limit: auto.concurrency()?.limit ?? state.limit,
+    concurrency: auto.concurrency(),
     lastExitCode: state.life.lastExitCode,
     startedAtSeconds: state.startedAtSeconds,
     isLooping: isLooping(state.life, nowMs()),
@@ -106,7 +108,9 @@ function saveMemory() {
  * @param stepAside called instead when another process holds the port
  */
 function supervise(runtimePort, stepAside) {
-  const { setLimit, take } = servers;
+  const { take } = servers;
+  // What HAProxy says is only where it begins.
+  const setLimit = auto.isOn ? () => {} : servers.setLimit;
   const server = healthServer({ ...questions, setLimit, take, page: pages.page });
   server.once('error', stepAside);
   server.listen({ port: runtimePort, host: '127.0.0.1', backlog: 64 }, () => {
@@ -120,6 +124,7 @@ function supervise(runtimePort, stepAside) {
     saveMemory();
     void startFirst();
     watch();
+    auto.watchConcurrency();
     if (recycling.isConfigured) void watchRecycling();
   });
 }

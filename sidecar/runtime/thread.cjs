@@ -58,6 +58,7 @@ function run(command, id, argument) {
     else if (command === 'resume') endCapture();
     else if (command === 'requests') answer(id, { requests: inProgress(metrics, Date.now()) });
     else if (command === 'counts') answer(id, { requests: metrics.requests[0] });
+    else if (command === 'levels') answer(id, levels());
     else if (command === 'refuse') answer(id, { refused: refuse(metrics.refused, argument, Date.now()) });
     else if (command === 'metrics') answer(id, { text: renderMetrics(metrics, spaces, Date.now()) });
     else if (command === 'profile') profile(id, Number(argument));
@@ -66,6 +67,19 @@ function run(command, id, argument) {
   } catch (error) {
     answer(id, { error: String(error) });
   }
+}
+
+/** For `concurrency: Auto`: all since the process began. */
+function levels() {
+  const { user, system } = process.cpuUsage();
+  return {
+    timeMs: Array.from(metrics.levelMs),
+    idleMs: Array.from(metrics.levelIdleMs),
+    cpuMs: (user + system) / 1000,
+    atMs: performance.now(),
+    residentBytes: process.memoryUsage.rss(),
+    abandoned: metrics.abandoned[0],
+  };
 }
 
 function open() {

@@ -40,6 +40,8 @@ const RENDERS = 8;
 const OVERDUE = 16;
 const GUARDED = 32;
 const BEAT = 0x40;
+/** There was a render since the last beat, however short. */
+const RENDERED = 0x80;
 
 function connect(eventLoop) {
   inspector = loadInspector();
@@ -56,7 +58,7 @@ function connect(eventLoop) {
   timer = setInterval(() => {
     eventLoop.beat();
     limiter?.beat();
-    if (socket.writable) socket.write(String.fromCharCode(beat()));
+    if (socket.writable) socket.write(String.fromCharCode(beat()), 'latin1');
   }, supervisor.intervalMs);
   timer.unref();
 }
@@ -72,6 +74,7 @@ function beat() {
     isBusy +
     overdue +
     (limiter ? RENDERS : 0) +
+    (limiter?.takeHasRendered() ? RENDERED : 0) +
     (isGuarded() ? GUARDED : 0)
   );
 }
@@ -148,7 +151,8 @@ function newLimiter() {
   const { metrics } = require('./event-loop.cjs');
   const own = new OwnRequests(Number(process.env.PORT));
   const giveTag = process.env.CORELANE_ETAG === 'Auto' ? require('./etag.cjs').giveTag : undefined;
-  const options = { renderMs, abandonedMs, webSocketMs, giveTag, classes: ownClasses() };
+  const levels = process.env.CORELANE_CONCURRENCY ? new (require('./loop-levels.cjs').LoopLevels)(metrics) : undefined;
+  const options = { renderMs, abandonedMs, webSocketMs, giveTag, classes: ownClasses(), levels };
   return new ConcurrencyLimiter(metrics, new RequestJournal(supervisor), own, options);
 }
 

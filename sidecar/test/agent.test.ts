@@ -66,6 +66,37 @@ test('it is answered when the worker dies, and again when the next one is up; wi
   expect(await program.next(pid)).not.toBe(pid);
 });
 
+test('with concurrency: Auto each answer has the number of places, before any #, in one line', async () => {
+  const auto = new Program();
+  try {
+    await auto.start(process.execPath, [WORKER], { CORELANE_CONCURRENCY: '2-4' });
+    expect((await ask('corelane-agent 2', auto).answer).text).toBe('up maxconn:2');
+    process.kill(await auto.next(0), 'SIGKILL');
+    const said = await until('it is down', async () => {
+      const { text } = await ask('corelane-agent 2', auto).answer;
+      return text.includes('down') && text;
+    });
+    expect(said).toMatch(/^maxconn:2 down #(starting|waiting)$/);
+    // Other questions are not about places.
+    await until('it is up again', async () => (await ask('corelane-alive', auto).answer).text === 'up');
+  } finally {
+    auto.stop();
+  }
+});
+
+test.each(['0-4', '5-4', '1-65', '1', 'x', '1-'])(
+  'bounds that are none (%s): HAProxy says how many',
+  async (bounds) => {
+    const auto = new Program();
+    try {
+      await auto.start(process.execPath, [WORKER], { CORELANE_CONCURRENCY: bounds });
+      expect((await ask('corelane-agent 1', auto).answer).text).toBe('up');
+    } finally {
+      auto.stop();
+    }
+  },
+);
+
 test('a HAProxy that has just begun does not wait', async () => {
   const waited = await (await askUntilOneWaits()).answer;
   const left = await askUntilOneWaits();

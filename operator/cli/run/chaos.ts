@@ -4,6 +4,7 @@ import { until } from '../../local/http.ts';
 import type { RunFleet } from '../../local/run-fleet.ts';
 import type { RunPod } from '../../local/run-pod.ts';
 import { PORTS } from '../../src/api/names.ts';
+import { concurrencyBounds } from '../../src/api/spec/concurrency.ts';
 import { Exposition } from '../../src/pods/exposition.ts';
 import { costOf } from './cost.ts';
 import type { Requests } from './requests.ts';
@@ -157,7 +158,7 @@ export class Chaos {
     await Promise.all(sent);
     await sleep(SETTLE_MS);
     const failures = this.#requests.failures.filter(({ endedMs }) => endedMs >= beganMs);
-    return { fault: name, backMs, ...costOf(failures, { struckMs, places: pod.spec.concurrency }) };
+    return { fault: name, backMs, ...costOf(failures, { struckMs, places: concurrencyBounds(pod.spec).max }) };
   }
 
   /**

@@ -1,5 +1,7 @@
 /** Rules about classes of requests, between each other and with what the proxies and workers can hold. */
+import { CONCURRENCY_MAX } from './concurrency-rules.ts';
 import { quantityOf, sizeBytes } from './scalars.ts';
+import { concurrencyBounds } from './spec/concurrency.ts';
 import type { RenderServiceSpec } from './spec.ts';
 import type { SpecRule } from './spec-rule.ts';
 
@@ -60,9 +62,11 @@ export const classRules: SpecRule[] = [
   {
     path: ['classes'],
     message: `concurrency of all classes and spec.concurrency together must not be more than ${WORKER_REQUESTS_MAX}: a worker keeps an account of so many requests at a time`,
-    cel: `self.concurrency + self.classes.map(c, c.concurrency).sum() <= ${WORKER_REQUESTS_MAX} || self.classes.size() == 0`,
-    holds: ({ classes, concurrency }) =>
-      classes.length === 0 || classes.reduce((sum, one) => sum + one.concurrency, concurrency) <= WORKER_REQUESTS_MAX,
+    cel: `${CONCURRENCY_MAX} + self.classes.map(c, c.concurrency).sum() <= ${WORKER_REQUESTS_MAX} || self.classes.size() == 0`,
+    holds: (spec) =>
+      spec.classes.length === 0 ||
+      spec.classes.reduce((sum, { concurrency }) => sum + concurrency, concurrencyBounds(spec).max) <=
+        WORKER_REQUESTS_MAX,
   },
   {
     path: ['classes'],

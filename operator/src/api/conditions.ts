@@ -9,6 +9,7 @@ export type ConditionType =
   | 'Stalled'
   | 'WorkersHealthy'
   | 'CapacityAvailable'
+  | 'ConcurrencyTuned'
   | 'ObjectsInSync'
   | 'ScalingActive';
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
@@ -96,6 +97,27 @@ export const capacityAvailable = {
       'FleetFull',
       'every worker of every pod is busy and every queue is nearly full; when they are full requests are answered 503 queue-full. Add pods or workers, or let scaling do it',
     ),
+};
+
+/** What the workers have made of `concurrency: Auto`; only there with it. */
+export const concurrencyTuned = {
+  single: (range: string) =>
+    draft(
+      'ConcurrencyTuned',
+      'True',
+      'SingleFlight',
+      `${range}: renders keep the CPU busy one at a time, or none has come yet`,
+    ),
+  tuned: (range: string) =>
+    draft('ConcurrencyTuned', 'True', 'Tuned', `${range}: with so many no event loop is idle while requests wait`),
+  atMaximum: (range: string, count: number) =>
+    draft(
+      'ConcurrencyTuned',
+      'True',
+      'AtMaximum',
+      `${range}; ${count} of them are at concurrencyRange.max: their renders wait for so long that more would do more, or something that they wait for hangs`,
+    ),
+  unknown: () => draft('ConcurrencyTuned', 'Unknown', 'NotSampled', 'no pod has told about its workers yet'),
 };
 
 /**

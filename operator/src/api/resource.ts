@@ -10,7 +10,9 @@ const condition = z.strictObject({
   type: z
     .string()
     .max(316)
-    .describe('Ready, Reconciling, Stalled, WorkersHealthy, CapacityAvailable, ObjectsInSync or ScalingActive.'),
+    .describe(
+      'Ready, Reconciling, Stalled, WorkersHealthy, CapacityAvailable, ConcurrencyTuned, ObjectsInSync or ScalingActive.',
+    ),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   reason: z.string().max(1024).describe('Reason in one word, for programs.'),
   message: z.string().max(32_768).describe('What is the matter and what to do about it.'),
@@ -46,6 +48,16 @@ export const renderServiceStatus = z
       .strictObject({ length: z.int().describe('Requests that wait for a worker, when the pods were last asked.') })
       .optional()
       .describe('Queues of all pods. Written at most twice a minute, if nothing else changes.'),
+    concurrency: z
+      .strictObject({
+        lowest: z.int().min(0).describe('Of all workers the fewest.'),
+        median: z.int().min(0).describe('Half of the workers have no more.'),
+        highest: z.int().min(0).describe('Of all workers the most.'),
+      })
+      .optional()
+      .describe(
+        'With concurrency: Auto: requests that the workers get at a time, when the pods were last asked. Written at most twice a minute, if nothing else changes.',
+      ),
     scaling: z
       .strictObject({
         utilizationPercent: z
@@ -65,7 +77,7 @@ export const renderServiceStatus = z
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
         description:
-          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable; ObjectsInSync once somebody else has fought for an object; ScalingActive where scaling is set.',
+          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable; ConcurrencyTuned with concurrency: Auto; ObjectsInSync once somebody else has fought for an object; ScalingActive where scaling is set.',
       }),
   })
   .describe('Observed state.');

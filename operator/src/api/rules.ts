@@ -7,6 +7,7 @@ import type { V1Container } from '@kubernetes/client-node';
 import { assetRules } from './asset-rules.ts';
 import { cacheRules } from './cache-rules.ts';
 import { classRules } from './class-rules.ts';
+import { CONCURRENCY_MAX, concurrencyRules } from './concurrency-rules.ts';
 import { BODIES_SHARE } from './disk.ts';
 import { acceptedMsMax } from './drain.ts';
 import {
@@ -23,6 +24,7 @@ import {
 import { durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import { scalingRules } from './scaling-rules.ts';
 import { serviceRules } from './service-rules.ts';
+import { concurrencyBounds } from './spec/concurrency.ts';
 import type { RenderServiceSpec } from './spec.ts';
 import { isDuration, type SpecRule } from './spec-rule.ts';
 import { workerTemplate } from './worker-template.ts';
@@ -183,8 +185,8 @@ export const specRules: SpecRule[] = [
   {
     path: ['webSockets', 'maxPerWorker'],
     message: 'must not be larger than concurrency: a WebSocket takes one of so many places of its worker',
-    cel: '!has(self.webSockets.maxPerWorker) || self.webSockets.maxPerWorker <= self.concurrency',
-    holds: ({ webSockets, concurrency }) => (webSockets.maxPerWorker ?? 0) <= concurrency,
+    cel: `!has(self.webSockets.maxPerWorker) || self.webSockets.maxPerWorker <= ${CONCURRENCY_MAX}`,
+    holds: (spec) => (spec.webSockets.maxPerWorker ?? 0) <= concurrencyBounds(spec).max,
   },
   {
     path: ['webSockets', 'maxAge'],
@@ -238,6 +240,7 @@ export const specRules: SpecRule[] = [
   ...assetRules,
   ...cacheRules,
   ...classRules,
+  ...concurrencyRules,
   ...serviceRules,
   ...scalingRules,
 ];

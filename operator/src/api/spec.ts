@@ -10,6 +10,7 @@ import { assets, framework } from './spec/assets.ts';
 import { cache } from './spec/cache.ts';
 import { classes } from './spec/classes.ts';
 import { compression } from './spec/compression.ts';
+import { concurrency, concurrencyRange } from './spec/concurrency.ts';
 import { deadlines } from './spec/deadlines.ts';
 import { fallback } from './spec/fallback.ts';
 import { podTemplate } from './spec/pod-template.ts';
@@ -30,14 +31,8 @@ export const specShape = z.strictObject({
     .max(WORKERS_PER_POD_MAX)
     .default(2)
     .describe('Worker containers per pod, one CPU each.'),
-  concurrency: z
-    .int()
-    .min(1)
-    .max(1000)
-    .default(1)
-    .describe(
-      'Requests that one worker gets at a time. 1 for CPU-bound renders; more only for workers that mostly wait.',
-    ),
+  concurrency,
+  concurrencyRange,
   replicas: z
     .int()
     .min(0)
@@ -52,7 +47,7 @@ export const specShape = z.strictObject({
     .enum(['first', 'roundrobin', 'leastconn'])
     .default('roundrobin')
     .describe(
-      'Which free worker gets a request: roundrobin spreads evenly; first keeps a few workers warm; leastconn is for concurrency above 1.',
+      'Which free worker gets a request: roundrobin spreads evenly; first keeps a few workers warm; leastconn is for concurrency above 1, and is what Auto has.',
     ),
   queue,
   timeouts,

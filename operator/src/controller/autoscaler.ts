@@ -3,12 +3,14 @@
  * number into spec.replicas through the scale subresource; from there on it goes the way of `kubectl scale`. Only the
  * leader runs it. Docs: docs/scaling.md and docs/adr/0010-who-writes-replicas.md.
  */
+
 import {
   parseRenderService,
   type RenderService,
   type RenderServiceResource,
   type ScalingDecision,
 } from '../api/resource.ts';
+import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import { type Memory, measure, type Sample } from '../autoscale/measure.ts';
 import { type Policy, policyOf } from '../autoscale/policy.ts';
 import { type Recommendation, recommend, type State } from '../autoscale/recommend.ts';
@@ -174,7 +176,8 @@ export class Autoscaler {
   ): void {
     const { caches, sampleOf } = this.#options;
     const { namespace, name } = renderService.metadata;
-    const sources = { metrics, sampleOf, concurrency: renderService.spec.concurrency, wallMs: Date.now() };
+    const concurrency = concurrencyBounds(renderService.spec).min;
+    const sources = { metrics, sampleOf, concurrency, wallMs: Date.now() };
     const readings = caches.podsOf(namespace, name).map((pod) => podReading(pod, sources));
     const { sample, memory } = measure(readings, policy, now, entry.memory);
     const measured = `${policy.signal} ${policy.statistic}`;

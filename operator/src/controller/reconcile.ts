@@ -224,7 +224,7 @@ export class Reconciler {
     const capacity = resource.status?.conditions?.find(({ type }) => type === 'CapacityAvailable');
     const wasFull = capacity?.status === 'False';
     const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined, wasFull);
-    const observed = [fleet?.condition, fleet?.capacity].filter((draft) => draft !== undefined);
+    const observed = [fleet?.condition, fleet?.capacity, fleet?.tuned].filter((draft) => draft !== undefined);
     const scaling = scalingOf(resource.metadata.uid);
     const drafts = [
       ...rollout(fleet),

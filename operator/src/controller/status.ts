@@ -70,7 +70,7 @@ function crashLoopOf(fleet: Fleet | undefined): string | undefined {
 }
 
 /** Conditions that come from the pods' own metrics. */
-const FLEET_CONDITIONS: string[] = ['WorkersHealthy', 'CapacityAvailable'];
+const FLEET_CONDITIONS: string[] = ['WorkersHealthy', 'CapacityAvailable', 'ConcurrencyTuned'];
 
 /**
  * The whole status. `deployment` may be missing when nothing could be applied yet; without a `fleet` what status says
@@ -104,14 +104,18 @@ export function computeStatus(
       busy: metrics ? metrics.busy : fleet ? undefined : before?.workers?.busy,
     },
     queue: metrics ? { length: metrics.queueLength } : fleet ? undefined : before?.queue,
+    concurrency: fleet ? fleet.concurrency : before?.concurrency,
     conditions,
   };
 }
 
 /** Whether two statuses differ in nothing but metrics that change with every request. */
 export function differsInFiguresOnly(status: RenderServiceStatus, before: RenderServiceStatus = {}): boolean {
-  const withoutFigures = ({ workers, queue: _queue, ...rest }: RenderServiceStatus) => ({
+  const withoutFigures = ({ workers, queue: _queue, concurrency, conditions, ...rest }: RenderServiceStatus) => ({
     ...rest,
+    // Its message has the range in it.
+    conditions: conditions?.map((one) => (one.type === 'ConcurrencyTuned' ? { ...one, message: '' } : one)),
+    isTuned: concurrency !== undefined,
     total: workers?.total,
   });
   return (
@@ -122,6 +126,7 @@ export function differsInFiguresOnly(status: RenderServiceStatus, before: Render
 /** Whether the resource has this status. */
 export function isUnchanged(status: RenderServiceStatus, { status: before = {} }: RenderServiceResource): boolean {
   const isGone = (one: unknown, other: unknown) => one === undefined && other !== undefined;
+  if (isGone(status.concurrency, before.concurrency)) return false;
   if (isGone(status.queue, before.queue) || isGone(status.workers?.busy, before.workers?.busy)) return false;
   if ((status.workers?.busy === undefined) !== (before.workers?.busy === undefined)) return false;
   return isSubset(status, before);
@@ -138,7 +143,12 @@ export async function writeStatus(
   const path = `${objectPath(kinds.renderService, namespace, name)}/status`;
   // The uid makes the API server refuse the write if the resource was deleted and made again meanwhile.
   // null removes a figure that is no longer known.
-  const metrics = { queue: status.queue ?? null, workers: { ...status.workers, busy: status.workers?.busy ?? null } };
+  const figures = status.concurrency || resource.status?.concurrency ? { concurrency: status.concurrency ?? null } : {};
+  const metrics = {
+    queue: status.queue ?? null,
+    ...figures,
+    workers: { ...status.workers, busy: status.workers?.busy ?? null },
+  };
   const body = { metadata: { uid }, status: { ...status, ...metrics } };
   const result = await caches.rest.request<KubeObject & RenderServiceResource>('PATCH', path, {
     contentType: MERGE_PATCH,

@@ -5,6 +5,7 @@
 import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
 import { PORTS, RUNTIME_CONTAINER, RUNTIME_MOUNT_PATH, VOLUME_PREFIX } from '../api/names.ts';
 import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
+import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { stallTimeoutMs } from '../api/watchdog.ts';
 import { copiesAssets } from './assets.ts';
@@ -77,6 +78,7 @@ export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: numb
     ...set('CORELANE_RENDER_TIMEOUT_MS', durationMs(spec.timeouts.render)),
     ...set('CORELANE_WEBSOCKET_MAX_AGE_MS', webSocketAgeMs(spec)),
     ...set('CORELANE_ETAG', spec.cache.etag === 'Auto' ? 'Auto' : undefined),
+    ...set('CORELANE_CONCURRENCY', concurrencyEnv(spec)),
     ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),
     ...set('CORELANE_NODE_FLAGS', [...memoryFlags(memoryLimit), ...spec.runtime.nodeFlags].join(' ')),
     ...(own('UV_THREADPOOL_SIZE') ? [] : set('UV_THREADPOOL_SIZE', threadPoolSize)),
@@ -84,6 +86,12 @@ export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: numb
     ...recycleEnv(spec).flatMap(([name, value]) => set(name, value)),
     ...nodeOptions(own('NODE_OPTIONS')),
   ];
+}
+
+/** What the supervisor may choose from; undefined where HAProxy tells it a number. */
+function concurrencyEnv(spec: RenderServiceSpec): string | undefined {
+  const { min, max } = concurrencyBounds(spec);
+  return spec.concurrency === 'Auto' ? `${min}-${max}` : undefined;
 }
 
 function webSocketAgeMs({ webSockets: { enabled, maxAge = WEB_SOCKET_AGE } }: RenderServiceSpec): number | undefined {

@@ -1,5 +1,7 @@
 /** What the samples of its pods say about a RenderService as a whole. */
-import { type ConditionDraft, capacityAvailable, workersHealthy } from '../api/conditions.ts';
+
+import { type ConditionDraft, capacityAvailable, concurrencyTuned, workersHealthy } from '../api/conditions.ts';
+import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { PodSample, WorkerSample } from './sample.ts';
@@ -13,16 +15,27 @@ export interface FleetMetrics {
   down: number;
 }
 
+/** Requests that workers get at a time, where each finds the number by itself. */
+export interface ConcurrencyFound {
+  lowest: number;
+  median: number;
+  highest: number;
+}
+
 export interface Fleet {
   /** Undefined when no pod has told any. */
   metrics?: FleetMetrics;
   condition: ConditionDraft;
+  /** With `concurrency: Auto`, when a pod has told any. */
+  concurrency?: ConcurrencyFound;
+  /** ConcurrencyTuned, with `concurrency: Auto`. */
+  tuned?: ConditionDraft;
   /** CapacityAvailable; undefined when no pod has told anything. */
   capacity?: ConditionDraft;
 }
 
 /** What a pod can take, and whether its workers are meant to have the runtime. */
-export type Capacity = Pick<RenderServiceSpec, 'concurrency' | 'queue'> & {
+export type Capacity = Pick<RenderServiceSpec, 'concurrency' | 'concurrencyRange' | 'queue'> & {
   runtime: Pick<RenderServiceSpec['runtime'], 'instrument'>;
 };
 
@@ -46,7 +59,10 @@ export function observeFleet(
     const sample = sampler.of(pod);
     return sample ? [{ pod, sample }] : [];
   });
-  if (sampled.length === 0) return { condition: workersHealthy.unknown(whyUnknown(pods, sampler)) };
+  if (sampled.length === 0) {
+    const condition = workersHealthy.unknown(whyUnknown(pods, sampler));
+    return { condition, ...(spec?.concurrency === 'Auto' && { tuned: concurrencyTuned.unknown() }) };
+  }
   const workers = sampled.flatMap(({ pod, sample }) => sample.workers.map((worker) => ({ pod, ...worker })));
   const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
   const loops = workers.flatMap(({ pod, name, crashLoop }) =>
@@ -64,6 +80,7 @@ export function observeFleet(
       down: workers.filter(({ up }) => !up).length,
     },
     condition: loops.length > 0 ? workersHealthy.crashLoop(named(loops)) : withoutLoops(workers, spec),
+    ...(spec?.concurrency === 'Auto' && found(workers, spec)),
     ...(spec && {
       capacity: sampled.some(({ sample }) => hasRoom(sample, spec, wasFull))
         ? capacityAvailable.yes()
@@ -72,15 +89,36 @@ export function observeFleet(
   };
 }
 
+/** What workers that are up have found. One that is down counts for nothing: it gets no requests. */
+function found(workers: WorkerSample[], spec: Capacity): Pick<Fleet, 'concurrency' | 'tuned'> {
+  const limits = workers
+    .flatMap(({ up, blocked, places }) => (up && !blocked && places !== undefined ? [places] : []))
+    .sort((one, other) => one - other);
+  const [lowest] = limits;
+  const median = limits[Math.floor((limits.length - 1) / 2)];
+  const highest = limits.at(-1);
+  if (lowest === undefined || median === undefined || highest === undefined)
+    return { tuned: concurrencyTuned.unknown() };
+  const concurrency = { lowest, median, highest };
+  const { max } = concurrencyBounds(spec);
+  const atMaximum = limits.filter((limit) => limit >= max).length;
+  const range = `${limits.length} workers get ${lowest === highest ? lowest : `${lowest} to ${highest} (median ${median})`} at a time`;
+  if (highest === 1) return { concurrency, tuned: concurrencyTuned.single(range) };
+  if (atMaximum > 0) return { concurrency, tuned: concurrencyTuned.atMaximum(range, atMaximum) };
+  return { concurrency, tuned: concurrencyTuned.tuned(range) };
+}
+
 /** Share of a queue's limit at which it counts as full, and below which it counts as empty enough again. */
 const FULL = 0.9;
 const ROOM = 0.5;
 
 /** A free worker, or a worker and a place in the queue; with hysteresis, or a fleet at the limit would flap. */
-function hasRoom({ workers, queue: waiting }: PodSample, { concurrency, queue }: Capacity, wasFull: boolean): boolean {
+function hasRoom({ workers, queue: waiting }: PodSample, spec: Capacity, wasFull: boolean): boolean {
+  const { queue } = spec;
+  const concurrency = concurrencyBounds(spec).min;
   const up = workers.filter((worker) => worker.up);
   return (
-    up.some(({ busy, blocked }) => !blocked && busy < concurrency) ||
+    up.some(({ busy, blocked, places }) => !blocked && busy < (places ?? concurrency)) ||
     (up.length > 0 && waiting < (wasFull ? ROOM : FULL) * queue.maxLength)
   );
 }

@@ -11,7 +11,7 @@ export interface ReadingSources {
   /** Undefined when the Metrics API was not asked or has not answered. */
   metrics: ReadonlyMap<string, PodMetrics> | undefined;
   sampleOf: (pod: KubeObject) => PodSample | undefined;
-  /** Requests that one worker takes at a time. */
+  /** Requests that one worker takes at a time, where its pod does not say how many that is now. */
   concurrency: number;
   /** By the wall clock, as the times in pods are. */
   wallMs: number;
@@ -31,7 +31,7 @@ export function podReading(pod: KubeObject, { metrics, sampleOf, concurrency, wa
     return {
       ageMs: startedAt ? wallMs - Date.parse(startedAt) : Number.POSITIVE_INFINITY,
       cpu: used === undefined || !(cores > 0) ? undefined : used / cores,
-      occupancy: worker && (worker.blocked ? 1 : worker.busy / concurrency),
+      occupancy: worker && (worker.blocked ? 1 : worker.busy / (worker.places ?? concurrency)),
     };
   });
   return {

@@ -36,6 +36,8 @@ export interface WorkerSample {
   up: boolean;
   /** Requests that it has now. */
   busy: number;
+  /** Requests that HAProxy gives it at a time now; undefined where it did not say. */
+  places?: number;
   /** All its places are taken by renders that were given up; HAProxy gives it none. */
   blocked?: true;
   /** How often it has gone down since HAProxy started. */
@@ -60,6 +62,7 @@ const METRICS = [
   'haproxy_server_status',
   'haproxy_server_connection_errors_total',
   'haproxy_server_current_sessions',
+  'haproxy_server_limit_sessions',
   'haproxy_server_check_up_down_total',
   'haproxy_backend_current_queue',
   'haproxy_backend_connection_errors_total',
@@ -117,17 +120,21 @@ async function readStalls(get: (path: string) => Promise<string>, index: number,
 function haproxySample(page: Exposition, known: Set<string>): PodSample {
   const status = byServer(page, 'haproxy_server_status', { state: 'UP' });
   const sessions = byServer(page, 'haproxy_server_current_sessions');
+  const limits = byServer(page, 'haproxy_server_limit_sessions');
   const downs = byServer(page, 'haproxy_server_check_up_down_total');
   const errors = page.sum('haproxy_server_connection_errors_total', { proxy: 'line' });
   const names = [...known].filter((name) => status.has(`workers/${name}`));
   const workers = names.map((name) => {
     const isUp = (proxy: string) => status.get(`${proxy}/${name}`) === 1;
     const blocked = !isUp('workers') && isUp('workers-alive');
+    const places = limits.get(`workers/${name}`);
     return {
       name,
       up: isUp('workers') || blocked,
       ...(blocked && { blocked }),
       busy: sessions.get(`workers/${name}`) ?? 0,
+      // 0 would be: no limit.
+      ...(places !== undefined && places > 0 && { places }),
       downs: downs.get(`workers/${name}`) ?? 0,
     };
   });

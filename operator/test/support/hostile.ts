@@ -129,6 +129,8 @@ function insertPayload(value: string, random: Random): string {
 
 function make(schema: Schema, maker: Maker, depth: number): unknown {
   const { random, hostility } = maker;
+  if (message(schema).endsWith('or Auto'))
+    return random.chance(0.2) ? text({ enum: ['Auto'] }, maker) : number({ minimum: 1, maximum: 1000 }, maker);
   if (schema['x-kubernetes-int-or-string'])
     return random.chance(0.5) ? text(schema, maker) : number({ maximum: 1000 }, maker);
   if (random.chance(hostility / 4)) return random.pick(WRONG_TYPES);
@@ -162,6 +164,8 @@ function object(schema: Schema, maker: Maker, depth: number): Record<string, unk
     for (let count = random.whole(0, 2); count > 0; count -= 1)
       result[text({}, maker)] = make(schema.additionalProperties as Schema, maker, depth + 1);
   }
+  // One of many fields, which would refuse most resources.
+  if (result.concurrency !== 'Auto' && random.chance(0.9)) delete result.concurrencyRange;
   if (random.chance(hostility / 8)) result[`x${random.pick(PAYLOADS)}`] = random.pick(PAYLOADS);
   return result;
 }
@@ -217,7 +221,7 @@ export function harmless<T>(spec: T, word = 'x'): T {
 function calm(value: unknown, schema: Schema | undefined, word: string): unknown {
   if (typeof value === 'string') {
     // The whole site has a location of its own.
-    if (schema?.enum || NUMBER_WITH_UNIT.test(value) || value === '/') return value;
+    if (schema?.enum || NUMBER_WITH_UNIT.test(value) || value === '/' || value === 'Auto') return value;
     return schema?.default ?? word;
   }
   if (Array.isArray(value)) return value.map((item) => calm(item, schema?.items as Schema, word));

@@ -294,6 +294,12 @@ describe('the reading of a pod', () => {
     expect(reading.workers[0]?.occupancy).toBe(1);
   });
 
+  test('occupancy is of the places that the worker has now, where its pod says how many', () => {
+    const moving = { ...sample, workers: [{ name: 'worker-0', up: true, busy: 3, downs: 0, places: 6 }] };
+    const reading = podReading(pod('p'), { metrics, sampleOf: () => moving, concurrency: 1, wallMs });
+    expect(reading.workers[0]?.occupancy).toBe(0.5);
+  });
+
   test.each([
     [[{ type: 'Ready', status: 'False' }], 'starting'],
     [[], 'starting'],

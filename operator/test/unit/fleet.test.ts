@@ -1,5 +1,6 @@
 /** What status says about the workers, out of the pods' samples. */
 import type { RenderServiceResource, RenderServiceStatus } from '../../src/api/resource.ts';
+import { renderServiceSpec } from '../../src/api/validated-spec.ts';
 import { computeStatus, differsInFiguresOnly, isUnchanged } from '../../src/controller/status.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { observeFleet } from '../../src/pods/fleet.ts';
@@ -126,6 +127,68 @@ describe('the condition CapacityAvailable', () => {
 
   test('is not there as long as no pod has told anything', () => {
     expect(observeFleet(pods, sampler({}, { a: 'time-out' }), spec)?.capacity).toBeUndefined();
+  });
+});
+
+describe('concurrency: Auto', () => {
+  const auto = renderServiceSpec.parse({
+    template: { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } },
+    concurrency: 'Auto',
+    concurrencyRange: { max: 8 },
+    queue: { maxLength: 10 },
+  });
+  const withPlaces = (...places: (number | undefined)[]) =>
+    sample({ workers: places.map((one, index) => ({ ...up, name: `worker-${index}`, ...(one && { places: one }) })) });
+  const observed = (samples: Record<string, PodSample>) => observeFleet(pods, sampler(samples), auto);
+
+  test.each([
+    [[1, 1], [1, 1], { lowest: 1, median: 1, highest: 1 }, 'SingleFlight', /^4 workers get 1 at a time/],
+    [[1, 3], [4, 3], { lowest: 1, median: 3, highest: 4 }, 'Tuned', /^4 workers get 1 to 4 \(median 3\) at a time/],
+    [[8, 3], [8, 3], { lowest: 3, median: 3, highest: 8 }, 'AtMaximum', /2 of them are at concurrencyRange\.max/],
+    [[2, undefined], [2], { lowest: 2, median: 2, highest: 2 }, 'Tuned', /^2 workers get 2 at a time/],
+  ])('%j and %j', (a, b, concurrency, reason, message) => {
+    const fleet = observed({ a: withPlaces(...a), b: withPlaces(...b) });
+    expect(fleet).toMatchObject({
+      concurrency,
+      tuned: { type: 'ConcurrencyTuned', status: 'True', reason, message: expect.stringMatching(message) },
+    });
+  });
+
+  test('a worker that is down has found nothing; who has told nothing is not known', () => {
+    const down = sample({ workers: [{ ...up, name: 'worker-0', up: false, places: 7 }] });
+    expect(observed({ a: down, b: withPlaces(2) })?.concurrency).toEqual({ lowest: 2, median: 2, highest: 2 });
+    expect(observed({ a: down })).toMatchObject({ tuned: { status: 'Unknown', reason: 'NotSampled' } });
+    expect(observed({})).toMatchObject({ tuned: { status: 'Unknown', reason: 'NotSampled' } });
+  });
+
+  test('is not there with a number', () => {
+    const { concurrency, tuned } = observeFleet(pods, sampler({ a: withPlaces(2) }), { ...auto, concurrency: 2 }) ?? {};
+    expect([concurrency, tuned]).toEqual([undefined, undefined]);
+  });
+
+  test('room is a place of the moment', () => {
+    const full = (places: number) => sample({ queue: 10, workers: [{ ...up, name: 'worker-0', busy: 3, places }] });
+    expect(observed({ a: full(3) })?.capacity?.status).toBe('False');
+    expect(observed({ a: full(4) })?.capacity?.status).toBe('True');
+  });
+
+  test('another range is no reason to write at once, another reason is; without it, it goes', () => {
+    const statusOf = (before: RenderServiceStatus | undefined, places: number) => {
+      const seen = sampler({ a: withPlaces(places) });
+      const fleet = observeFleet(pods, seen, auto);
+      const drafts = [fleet?.condition, fleet?.tuned].filter((draft) => draft !== undefined);
+      const resource = { metadata, ...(before && { status: before }) } as RenderServiceResource;
+      return computeStatus(resource, undefined, pods, drafts, 'now', fleet);
+    };
+    const before = statusOf(undefined, 3);
+    expect(before.concurrency).toEqual({ lowest: 3, median: 3, highest: 3 });
+    expect(differsInFiguresOnly(statusOf(before, 4), before)).toBe(true);
+    expect(differsInFiguresOnly(statusOf(before, 8), before)).toBe(false);
+    const fixed = computeStatus({ metadata, status: before } as RenderServiceResource, undefined, pods, [], 'now', {
+      condition: { type: 'WorkersHealthy', status: 'True', reason: 'WorkersUp', message: '' },
+    });
+    expect(fixed.concurrency).toBeUndefined();
+    expect(isUnchanged(fixed, { status: before } as RenderServiceResource)).toBe(false);
   });
 });
 

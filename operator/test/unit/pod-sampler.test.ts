@@ -265,3 +265,15 @@ test.each(['NaN', '+Inf', '-1', '1e300', '0.5'])(
     expect(sampler.of(pod(1))).toMatchObject({ queue: 0, workers: [{ busy: 0 }] });
   },
 );
+
+test.each([
+  ['3', 3],
+  ['0', undefined],
+  ['-1', undefined],
+  ['NaN', undefined],
+])('a worker that gets %s requests at a time: %s', async (value, places) => {
+  const limit = `haproxy_server_limit_sessions{proxy="workers",server="worker-0"} ${value}\n`;
+  const { sampler } = world([pod(1)], async () => page(0) + limit);
+  await sampler.round();
+  expect(sampler.of(pod(1))?.workers[0]?.places).toBe(places);
+});

@@ -45,11 +45,14 @@ return function(settings, borrowed)
     if slots:get_cur_sess() >= slots:get_maxconn() or drain.is_draining() then return false end
     local stats = line:get_stats()
     if stats.qcur > 0 or slots_not_taken(stats.scur) <= reserved then return false end
-    local taken, places, workers = 0, 0, 0
+    local taken, places, least = 0, 0, math.huge
     for _, server in ipairs(worker_servers) do
-      taken, places, workers = taken + server:get_cur_sess(), places + server:get_maxconn(), workers + 1
+      local limit = server:get_maxconn()
+      taken, places, least = taken + server:get_cur_sess(), places + limit, math.min(least, limit)
     end
-    return places * core.backends['workers-up']:get_srv_act() // workers - taken > reserved
+    -- Those that are down have the least (moving-limits.lua).
+    local down = #worker_servers - core.backends['workers-up']:get_srv_act()
+    return places - least * down - taken > reserved
   end
 
   return capacity

@@ -3,7 +3,7 @@
 export type MutantFile =
   | 'haproxy.cfg'
   | 'nginx.conf'
-  | `${'classes' | 'drain' | 'first-checks' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
+  | `${'classes' | 'drain' | 'first-checks' | 'moving-limits' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'heartbeats' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'tickets'}.lua`
   | 'cache.lua'
@@ -18,7 +18,9 @@ export type MutantFile =
 /** Of the runtime, those that are broken. */
 export const RUNTIME_MODULES = [
   'abandoned',
+  'auto-concurrency',
   'concurrency-limiter',
+  'concurrency-rule',
   'child',
   'class-places',
   'etag',
@@ -27,6 +29,7 @@ export const RUNTIME_MODULES = [
   'health',
   'length',
   'lifecycle',
+  'loop-levels',
   'own-requests',
   'questions',
   'recycler',
@@ -67,7 +70,8 @@ export interface Mutant {
     | 'deadlines'
     | 'assets'
     | 'cache'
-    | 'classes';
+    | 'classes'
+    | 'concurrency';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];

@@ -5,6 +5,7 @@
 import { assets } from './assets.ts';
 import { cache } from './cache.ts';
 import { classes } from './classes.ts';
+import { concurrency } from './concurrency.ts';
 import { doors } from './doors.ts';
 import { lua } from './drain.ts';
 import { scripts } from './drain-hook.ts';
@@ -33,6 +34,7 @@ export const mutants: Mutant[] = [
   ...fallback,
   ...overload,
   ...classes,
+  ...concurrency,
   ...assets,
   ...cache,
   ...lua,

@@ -59,6 +59,7 @@ export function global(model: DataPlaneModel): Lines {
       ),
     ),
     given(quarantine, (quarantine) => quarantineLua(quarantine, model)),
+    given(model.limitMax, (max) => lua('moving-limits', [`max=${whole(max, 'concurrencyRange.max')}`])),
     '# How Lua asks others: a dead one costs no more than this, once.',
     'httpclient.timeout.connect 200ms',
     'httpclient.retries 0',

@@ -2,8 +2,10 @@
  * What nginx and HAProxy may have at a time, so that the worst that clients can do to each of it fits into the memory
  * limits and into nginx' disk. docs/edge.md has the figures.
  */
+
 import { BODIES_SHARE } from '../../api/disk.ts';
 import { quantityOf, sizeBytes } from '../../api/scalars.ts';
+import { concurrencyBounds } from '../../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import { fetchedMax, hasCache, ROUNDS_MAX } from './cache.ts';
 import { compressionBytes } from './compression.ts';
@@ -158,8 +160,10 @@ export function budget(spec: RenderServiceSpec): Budget {
 }
 
 /** Pages keep half of the places, if there is more than one. */
-function webSockets({ webSockets: { maxPerWorker }, workersPerPod, concurrency }: RenderServiceSpec): number {
-  const places = workersPerPod * concurrency;
+function webSockets(spec: RenderServiceSpec): number {
+  const { maxPerWorker } = spec.webSockets;
+  const { workersPerPod } = spec;
+  const places = workersPerPod * concurrencyBounds(spec).min;
   return maxPerWorker === undefined ? Math.max(1, Math.floor(places / 2)) : maxPerWorker * workersPerPod;
 }
 

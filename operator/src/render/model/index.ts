@@ -2,9 +2,11 @@
  * Every decision about the data plane of one pod, as numbers and yes or no. haproxy/ and nginx/ only write it down.
  * Times are milliseconds, sizes are bytes; the unit is the end of the name.
  */
+
 import { drainAcceptMsMax, drainTimeoutMs } from '../../api/drain.ts';
 import { PORTS, workerName } from '../../api/names.ts';
 import { durationMs, sizeBytes } from '../../api/scalars.ts';
+import { concurrencyBounds } from '../../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import { type Assets, assets } from './assets.ts';
 import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
@@ -30,10 +32,15 @@ export interface WorkerModel {
 
 export interface DataPlaneModel {
   workers: WorkerModel[];
-  /** Requests that one worker gets at a time. */
+  /** Requests that one worker gets at a time; with `limitMax` before its supervisor has said anything. */
   concurrency: number;
-  /** Requests that all workers together get at a time. */
+  /** Requests that all workers together get at a time; with `limitMax` at first. */
   slots: number;
+  /**
+   * The most requests that a supervisor may let its worker have, and all that counts places follows; undefined where
+   * the number is fixed.
+   */
+  limitMax?: number | undefined;
   balance: RenderServiceSpec['balance'];
   /**
    * Tries to connect to a worker, so that the waiting room's turn comes when all have refused and HAProxy knows none
@@ -128,19 +135,22 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const limitsOfTime = timeouts(spec, classes);
   const isSupervised = spec.runtime.instrument;
   const replay = REPLAY[spec.replay];
-  const slots = spec.workersPerPod * spec.concurrency;
-  const pool = pooling(spec, slots, limits);
+  const concurrency = concurrencyBounds(spec);
+  const isAuto = spec.concurrency === 'Auto';
+  const pool = pooling(spec, spec.workersPerPod * concurrency.max, limits);
   const served = assets(spec, pool);
   const kept = cache(spec);
   return {
     workers: workers(spec),
-    concurrency: spec.concurrency,
-    slots,
-    balance: spec.balance,
+    // Where no supervisor speaks it stays at that.
+    concurrency: concurrency.min,
+    slots: spec.workersPerPod * concurrency.min,
+    limitMax: isAuto ? concurrency.max : undefined,
+    balance: isAuto ? 'leastconn' : spec.balance,
     connectRetries: spec.workersPerPod + RETRIES_MORE,
     isSupervised,
     firstRuntimePort: isSupervised ? PORTS.firstWorkerRuntime : 0,
-    rememberedMax: Math.max(REMEMBERED_MIN, 2 * (spec.concurrency + classConcurrency(spec))),
+    rememberedMax: Math.max(REMEMBERED_MIN, 2 * (concurrency.max + classConcurrency(spec))),
     queue: { lengthMax: spec.queue.maxLength, timeoutMs: durationMs(spec.queue.timeout) },
     timeouts: limitsOfTime,
     replay,

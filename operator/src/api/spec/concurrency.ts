@@ -1,0 +1,53 @@
+/** How many requests a worker gets at a time: a number, or what its event loop has time for (`concurrency: Auto`). */
+import { z } from 'zod';
+
+const FIXED_MAX = 1000;
+/** The worker runtime measures so many levels, and HAProxy's rows of them stay readable. */
+const RANGE_MAX = 64;
+export const RANGE_DEFAULT = { min: 1, max: 16 };
+
+const message = `must be a number from 1 to ${FIXED_MAX}, or Auto`;
+
+export const concurrency = z
+  .union([z.int().min(1).max(FIXED_MAX), z.literal('Auto')], message)
+  .default(1)
+  .describe(
+    'Requests that one worker gets at a time. 1 for CPU-bound renders; more only for workers that mostly wait. With Auto each worker finds the number by itself: the smallest at which its event loop has no time left, within concurrencyRange.',
+  )
+  .meta({
+    'x-kubernetes-int-or-string': true,
+    'x-kubernetes-validations': [
+      { rule: `type(self) == int ? self >= 1 && self <= ${FIXED_MAX} : self == 'Auto'`, message },
+    ],
+  });
+
+export const concurrencyRange = z
+  .strictObject({
+    min: z
+      .int()
+      .min(1)
+      .max(RANGE_MAX)
+      .default(RANGE_DEFAULT.min)
+      .describe('What a worker begins with, and never goes below.'),
+    max: z
+      .int()
+      .min(1)
+      .max(RANGE_MAX)
+      .default(RANGE_DEFAULT.max)
+      .describe(
+        'What a worker never goes above: what its memory has room for, and what the services behind it bear from all workers together.',
+      ),
+  })
+  .optional()
+  .describe('Bounds of concurrency: Auto. From 1 to 16 unless given.');
+
+interface Concurrency {
+  concurrency: z.output<typeof concurrency>;
+  concurrencyRange?: z.output<typeof concurrencyRange>;
+}
+
+/** The fewest and the most requests that a worker may ever have at a time; the same where the number is fixed. */
+export function concurrencyBounds({ concurrency, concurrencyRange }: Concurrency): { min: number; max: number } {
+  if (concurrency === 'Auto') return concurrencyRange ?? RANGE_DEFAULT;
+  return { min: concurrency, max: concurrency };
+}

@@ -1,0 +1,32 @@
+/** What the kernel lets this container have. Asked anew each time: it may be resized while it runs. */
+'use strict';
+
+const { readFileSync } = require('node:fs');
+const { totalmem } = require('node:os');
+
+const CPU_V2 = '/sys/fs/cgroup/cpu.max';
+const CPU_V1 = '/sys/fs/cgroup/cpu/cpu.cfs_';
+
+function numbersIn(path) {
+  try {
+    return readFileSync(path, 'latin1').trim().split(/\s+/).map(Number);
+  } catch {
+    return [];
+  }
+}
+
+/** CPUs that the container may use at a time; undefined where nothing limits it. */
+function cpuQuota() {
+  let [quotaUs, periodUs] = numbersIn(CPU_V2); // "max 100000": no number
+  if (quotaUs === undefined)
+    [[quotaUs], [periodUs]] = [numbersIn(`${CPU_V1}quota_us`), numbersIn(`${CPU_V1}period_us`)];
+  return quotaUs > 0 && periodUs > 0 ? quotaUs / periodUs : undefined;
+}
+
+/** Bytes of memory that the container may use; undefined where nothing limits it. */
+function memoryLimitBytes() {
+  const bytes = process.constrainedMemory?.() ?? 0;
+  return bytes > 0 && bytes < totalmem() ? bytes : undefined;
+}
+
+module.exports = { cpuQuota, memoryLimitBytes };

@@ -1,0 +1,287 @@
+/**
+ * `concurrency: Auto`: each worker finds how many requests it gets at a time, and never has more than that (I1 in its
+ * general form).
+ */
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { PORTS } from '../../operator/src/api/names.ts';
+
+let pod: Pod;
+/** Ends the loads of a test that has failed, too. */
+const loads = new Set<() => void>();
+const stop = () => pod?.stop();
+afterEach(() => {
+  for (const end of loads) end();
+  loads.clear();
+});
+
+/** A render that waits six times as long as it keeps the event loop busy: seven or so at a time. */
+const WAITS = '/?block=10&ms=60';
+/** One that waits for nothing. */
+const COMPUTES = '/?block=10';
+/** HAProxy hears of fewer places at most so much later than the worker's supervisor; and some, on a busy machine. */
+const MOMENT_MS = 3_500;
+
+const limitOf = (worker: number) => pod.runtimeMetric(worker, 'corelane_worker_concurrency_limit');
+const overlaps = (worker: number) => pod.runtimeMetric(worker, 'corelane_worker_overlap_total');
+const placesIn = (server: string) => pod.metric(`haproxy_server_limit_sessions{${server}}`);
+const placesOf = (worker: number) => placesIn(`proxy="workers",server="worker-${worker}"`);
+const inLine = () => placesIn('proxy="line",server="slots"');
+
+/** Value of a metric of a worker with labels of its own; undefined if it has none. */
+async function labelled(worker: number, name: string, labels = ''): Promise<number | undefined> {
+  const { body } = await pod.get(`/workers/${worker}/metrics`, { port: PORTS.stats });
+  const line = body.split('\n').find((text) => text.startsWith(`${name}{worker="${worker}"${labels}}`));
+  return line === undefined ? undefined : Number(line.split(' ')[1]);
+}
+
+/** Clients that ask for a page again and again, until told to stop. */
+function load(clients: number, page: string, call: () => Parameters<Pod['get']>[1] = () => ({})) {
+  let isOver = false;
+  loads.add(() => {
+    isOver = true;
+  });
+  const answers: Answer[] = [];
+  const client = async () => {
+    while (!isOver) {
+      const answer = await pod.get(page, call()).catch(() => undefined);
+      if (answer) answers.push(answer);
+    }
+  };
+  const clientsEnd = Promise.all(Array.from({ length: clients }, client));
+  return {
+    async end(): Promise<Answer[]> {
+      isOver = true;
+      await clientsEnd;
+      return answers;
+    },
+  };
+}
+
+/** Most requests that a process of the program had at a time. */
+const mostInFlight = (from = 0) =>
+  Math.max(0, ...pod.events({ event: 'begin' }).flatMap(({ inFlight = 0, at }) => (at >= from ? [inFlight] : [])));
+
+const now = () => performance.timeOrigin + performance.now();
+
+describe('two workers', () => {
+  beforeAll(async () => {
+    pod = await Pod.start({
+      workersPerPod: 2,
+      concurrency: 'Auto',
+      concurrencyRange: { max: 12 },
+      queue: { maxLength: 200, timeout: '60s' },
+    });
+  });
+  afterAll(stop);
+
+  test('renders that compute stay one at a time, and nobody waits in a worker', async () => {
+    const began = now();
+    const clients = load(16, COMPUTES);
+    const busy = async (worker: number) =>
+      Number(await labelled(worker, 'corelane_worker_level_seconds_total', ',concurrency="1"'));
+    await until('both have worked for six seconds', async () => (await busy(0)) > 6 && (await busy(1)) > 6, 60_000);
+    const answers = await clients.end();
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    expect(mostInFlight(began)).toBe(1);
+    for (const worker of [0, 1]) {
+      expect([await limitOf(worker), await placesOf(worker)]).toEqual([1, 1]);
+      expect(await labelled(worker, 'corelane_worker_concurrency_changes_total', ',direction="up"')).toBe(0);
+    }
+    expect([await inLine(), await overlaps(0), await overlaps(1)]).toEqual([2, 0, 0]);
+  });
+
+  test('for renders that wait it opens within seconds, and queue, peers and log say the same number', async () => {
+    const began = now();
+    const clients = load(60, WAITS);
+    await until('both have opened', async () => (await limitOf(0)) >= 4 && (await limitOf(1)) >= 4);
+    await until('HAProxy has heard the same, and its queue lets as many through', async () => {
+      const places = await Promise.all([placesOf(0), placesOf(1)]);
+      const limits = await Promise.all([limitOf(0), limitOf(1)]);
+      return `${places}` === `${limits}` && (await inLine()) === places.reduce((sum, one) => sum + one);
+    });
+    const late = await placesIn('proxy="late",server="slots"');
+    expect(late).toBeGreaterThanOrEqual(8);
+    await until('so many are rendered at a time', () => mostInFlight(began) >= 4);
+    const answers = await clients.end();
+    expect(answers.every(({ status }) => status === 200)).toBe(true);
+    expect(mostInFlight(began)).toBeLessThanOrEqual(12);
+    for (const worker of [0, 1]) {
+      expect(await labelled(worker, 'corelane_worker_wait_ratio')).toBeGreaterThan(1);
+      const [first] = (await pod.supervisorLog(worker)).filter(({ event }) => event === 'concurrency');
+      expect(first).toMatchObject({
+        from: 1,
+        to: 2,
+        because: expect.stringMatching(/^with 1 in progress the event loop is idle for [0-9]+ % of the time$/),
+        waitRatio: expect.any(Number),
+        busy: { 1: expect.any(Number) },
+      });
+    }
+  });
+
+  test('a process that dies loses only what it had begun, and the next one begins where that was', async () => {
+    const limit = await limitOf(0);
+    expect(limit).toBeGreaterThanOrEqual(4);
+    const method = 'POST';
+    const ids = Array.from({ length: 30 }, (_unused, n) => `dies-${n}`);
+    const answers = ids.map((id) => pod.get(`/?hold=1&id=${id}`, { method, body: id }));
+    const places = (await placesOf(0)) + (await placesOf(1));
+    const begun = () => pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith('dies-'));
+    await until('all places are taken', () => begun().length >= Math.min(places, ids.length));
+    const victim = pod.server(0);
+    const lost = new Set(begun().flatMap(({ worker, id }) => (worker === 0 ? [id] : [])));
+    expect(lost.size).toBeGreaterThanOrEqual(4);
+    await pod.kill(0, victim, 'KILL');
+    pod.release(...ids);
+    const statuses = await Promise.all(answers.map(async (answer) => (await answer).status));
+    expect(ids.filter((_id, index) => statuses[index] !== 200).sort()).toEqual([...lost].sort());
+    await until('another one is up', async () => pod.server(0) !== victim && (await pod.isUp(0)));
+    expect(await limitOf(0)).toBeGreaterThanOrEqual(4);
+    await until('HAProxy knows', async () => (await placesOf(0)) === (await limitOf(0)));
+  });
+
+  test('the limit of the moment holds: clients that leave, workers and a HAProxy that die, a limit that falls', async () => {
+    /** When each number was seen. */
+    const seen: { at: number; limits: number[] }[] = [];
+    let isOver = false;
+    loads.add(() => {
+      isOver = true;
+    });
+    const watching = (async () => {
+      while (!isOver) {
+        const limits = await Promise.all([limitOf(0), limitOf(1)]).catch(() => undefined);
+        if (limits) seen.push({ at: now(), limits });
+      }
+    })();
+    const began = now();
+    const impatient = () => ({ signal: AbortSignal.timeout(Math.round(20 + 240 * Math.random())) });
+    const waiting = [load(40, WAITS), load(20, '/?block=5&ms=300', impatient)];
+    await until('it has opened', async () => (await limitOf(0)) >= 4 && (await limitOf(1)) >= 4);
+    await pod.kill(0, pod.server(0), 'KILL');
+    await pod.killProxy(pod.haproxy, 'haproxy');
+    const isOpen = async () =>
+      (await pod.isUp(0)) && (await pod.isUp(1)) && (await placesOf(0)) >= 4 && (await placesOf(1)) >= 4;
+    await until('all are up, with the places of before', () => isOpen().catch(() => false));
+    await Promise.all(waiting.map((one) => one.end()));
+    const computing = [load(40, COMPUTES), load(10, COMPUTES, impatient)];
+    await until('it falls to one', async () => (await limitOf(0)) === 1 && (await limitOf(1)) === 1, 60_000);
+    const fallen = now();
+    await until('all that came before is over', () => now() > fallen + MOMENT_MS);
+    await Promise.all(computing.map((one) => one.end()));
+    isOver = true;
+    await watching;
+    const tooMany = pod.events({ event: 'begin' }).filter(({ at, worker, inFlight = 0 }) => {
+      const moment = seen.filter((one) => Math.abs(one.at - at) < MOMENT_MS);
+      return at > began && inFlight > Math.max(...moment.map(({ limits }) => limits[worker] ?? 0));
+    });
+    expect(tooMany).toEqual([]);
+    expect(mostInFlight(fallen + MOMENT_MS)).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('what hangs, and what is not to be learnt from', () => {
+  beforeAll(async () => {
+    pod = await Pod.start({
+      workersPerPod: 1,
+      concurrency: 'Auto',
+      concurrencyRange: { max: 3 },
+      warmup: { requests: 5, path: '/?ms=500' },
+      queue: { timeout: '60s' },
+      timeouts: { render: '60s' },
+    });
+  });
+  afterAll(stop);
+
+  test('renders of the warm-up', async () => {
+    const warmed = await labelled(0, 'corelane_worker_level_idle_seconds_total', ',concurrency="1"');
+    expect(warmed).toBeGreaterThan(2);
+    // The first look after it, and another one.
+    const computing = load(4, COMPUTES);
+    const level = () => labelled(0, 'corelane_worker_level_seconds_total', ',concurrency="1"');
+    const before = Number(await level());
+    await until('it has worked for four seconds', async () => Number(await level()) > before + 4);
+    await computing.end();
+    expect([
+      await limitOf(0),
+      await labelled(0, 'corelane_worker_concurrency_changes_total', ',direction="up"'),
+    ]).toEqual([1, 0]);
+  });
+
+  test('a dependency that hangs opens no more than max; when it answers again all are answered', async () => {
+    const ids = Array.from({ length: 20 }, (_unused, n) => `hang-${n}`);
+    const answers = ids.map((id) => pod.get(`/?until=dependency&id=${id}`));
+    await until('it has opened', async () => (await limitOf(0)) === 3);
+    await until('all places are taken', () => mostInFlight() === 3);
+    expect([await placesOf(0), await inLine()]).toEqual([3, 3]);
+    pod.release('dependency');
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(ids.map(() => 200));
+    expect(mostInFlight()).toBe(3);
+  });
+
+  test('an open debugger: it falls, and does not rise', async () => {
+    const computing = load(8, COMPUTES);
+    await until('it is one again', async () => (await limitOf(0)) === 1, 60_000);
+    await computing.end();
+    await pod.kill(0, pod.server(0), 'USR1');
+    const clients = load(8, WAITS);
+    const held = () => labelled(0, 'corelane_worker_concurrency_held', ',reason="inspector"');
+    await until('it says why', async () => (await held()) === 1);
+    expect(await limitOf(0)).toBe(1);
+    await clients.end();
+  });
+});
+
+test('the worker itself holds back what is above the limit, whoever sends it', async () => {
+  pod = await Pod.start({ workersPerPod: 1, concurrency: 'Auto' });
+  try {
+    const send = `const send = () => require('node:http').get({ host: '127.0.0.1', port: process.env.PORT, path: '/?ms=100', agent: false }, (response) => response.resume());`;
+    const script = `${send} for (let n = 0; n < 5; n += 1) send();`;
+    await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[0] ?? '', 'node', '-e', script);
+    expect([mostInFlight(), await overlaps(0)]).toEqual([1, 4]);
+  } finally {
+    await pod.stop();
+  }
+});
+
+test('without a supervisor it is min, whatever clients do', async () => {
+  const begin = { workersPerPod: 1, concurrency: 'Auto' as const, queue: { timeout: '60s' } };
+  pod = await Pod.start(begin, { command: ['env', '--unset=NODE_OPTIONS', 'node', '/app/worker.mjs'] });
+  try {
+    const clients = load(20, WAITS);
+    await until('it has rendered', () => pod.events({ event: 'end' }).length > 60);
+    expect([mostInFlight(), await placesOf(0), await inLine()]).toEqual([1, 1, 1]);
+    await clients.end();
+  } finally {
+    await pod.stop();
+  }
+});
+
+test('with several processes behind the port it is min', async () => {
+  const begin = { workersPerPod: 1, concurrency: 'Auto' as const, queue: { timeout: '60s' } };
+  pod = await Pod.start(begin, { command: ['node', '/app/cluster.cjs'], env: { FORKS: '2' } });
+  try {
+    const clients = load(20, WAITS);
+    const held = () => labelled(0, 'corelane_worker_concurrency_held', ',reason="processes"');
+    await until('it says why', async () => (await held()) === 1);
+    await until('it has rendered', () => pod.events({ event: 'end' }).length > 60);
+    expect([await limitOf(0), await placesOf(0)]).toEqual([1, 1]);
+    await clients.end();
+  } finally {
+    await pod.stop();
+  }
+});
+
+test('a number that no supervisor says is none: not 0, which HAProxy takes for no limit', async () => {
+  pod = await Pod.start({ concurrency: 'Auto', concurrencyRange: { max: 5 } }, { workers: false });
+  try {
+    const say = (limit: number) => pod.runtimeApi(`set maxconn server workers/worker-0 ${limit}`);
+    await say(5);
+    await until('it counts', async () => (await inLine()) === 6);
+    for (const nonsense of [0, 6, 4_000_000_000]) {
+      await say(nonsense);
+      await until('it is one', async () => (await placesOf(0)) === 1 && (await inLine()) === 2);
+    }
+  } finally {
+    await pod.stop();
+  }
+});
