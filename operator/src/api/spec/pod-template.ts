@@ -6,13 +6,17 @@ import { z } from 'zod';
 export const POD_TEMPLATE_MARK = 'x-corelane-pod-template';
 
 const named = z.looseObject({ name: z.string() });
-const container = named.extend({ ports: z.array(z.looseObject({})).nullish() });
+const container = named.extend({
+  env: z.array(named).nullish(),
+  ports: z.array(z.looseObject({})).nullish(),
+  volumeMounts: z.array(z.looseObject({})).nullish(),
+});
 /** What the rules read of a pod template. The API server knows all of it; a rule must not fail where it does not. */
 const podTemplateParts = z.looseObject({
   metadata: z.looseObject({ labels: z.record(z.string(), z.string()).nullish() }).nullish(),
   spec: z.looseObject({
     containers: z.array(container).min(1),
-    initContainers: z.array(named).nullish(),
+    initContainers: z.array(container).nullish(),
     volumes: z.array(named).nullish(),
   }),
 });
