@@ -42,7 +42,7 @@ export function haproxyDirectives(text: string): string[][] {
 }
 
 /** What a line break, as it is written in a word, and the signs of a regular expression part. */
-const partsOf = (word: string) => word.split(/\\n|[|()?:^'"!]/);
+const partsOf = (word: string) => word.split(/\\n|[|()?:^='"!]/);
 
 /**
  * How two files differ in more than values: the first directive that one has and the other has not, or undefined.

@@ -7,7 +7,6 @@ export const POD_TEMPLATE_MARK = 'x-corelane-pod-template';
 
 const named = z.looseObject({ name: z.string() });
 const container = named.extend({
-  env: z.array(named).nullish(),
   ports: z.array(z.looseObject({})).nullish(),
   volumeMounts: z.array(z.looseObject({})).nullish(),
 });
