@@ -180,6 +180,8 @@ test('what gets workers stuck is found out all the same', async () => {
   // Half of the watchdog's time, and enough to begin on a machine that is busy.
   const stuck = within(1_500, { headers: { 'x-loop': '1', 'x-forwarded-for': '192.0.2.1' } });
   for (const times of [1, 2]) {
+    // What HAProxy says of a worker may be of a moment ago: one that serves is there.
+    expect((await pod.get(`/?id=before-stuck-${times}`)).status).toBe(200);
     const server = pod.server(0);
     expect(error(await pod.get('/?id=stuck', stuck))).toEqual(DEADLINE);
     expect(begun('stuck')).toHaveLength(times);
