@@ -41,13 +41,9 @@ export function haproxyDirectives(text: string): string[][] {
     .filter((words) => words.length > 0);
 }
 
-/** What a line break, as it is written in a word, and the signs of a regular expression part. */
-const partsOf = (word: string) => word.split(/\\n|[|()?:^='"!]/);
-
 /**
  * How two files differ in more than values: the first directive that one has and the other has not, or undefined.
- * A word may differ only where it is one of `values` as a whole, perhaps in quotes, or where all of its parts are equal
- * or such: a key of the cache, or an expression, is made of several.
+ * A word may differ only where it is one of `values` as a whole, perhaps in quotes.
  */
 export function structuralDifference(
   actual: string[][],
@@ -57,12 +53,7 @@ export function structuralDifference(
   for (let index = 0; index < Math.max(actual.length, expected.length); index += 1) {
     const [one, other] = [actual[index] ?? [], expected[index] ?? []];
     const isValue = (word: string) => values.has(word) || values.has(word.replace(/^"([^"\\]*)"$/, '$1'));
-    const isMadeOfValues = (word: string, others: string[]) =>
-      partsOf(word).length === others.length &&
-      partsOf(word).every((part, at) => part === others[at] || values.has(part));
-    const same =
-      one.length === other.length &&
-      one.every((word, at) => word === other[at] || isValue(word) || isMadeOfValues(word, partsOf(other[at] ?? '')));
+    const same = one.length === other.length && one.every((word, at) => word === other[at] || isValue(word));
     if (!same) return `${JSON.stringify(one.join(' '))} stands where ${JSON.stringify(other.join(' '))} was expected`;
   }
   return undefined;

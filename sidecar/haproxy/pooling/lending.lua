@@ -41,8 +41,8 @@ return function(peers, capacity)
   function lending.issue_page_ticket(asker) return issue(asker, { is_for_page = true }) end
 
   -- A request comes from a peer, with the ticket that it has got for it. Sets txn.proof, and txn.slot_kept if it finds
-  -- the slot that was kept for it, or txn.for_asset or
-  -- txn.for_page if it is for a file or a page; nothing for somebody who has no reservation.
+  -- the slot that was kept for it, or txn.for_asset or txn.for_page if it is for a file or a page; nothing for somebody
+  -- who has no reservation.
   core.register_action('admit_hand_over', { 'http-req' }, function(txn)
     local ticket = txn:get_var('txn.ticket')
     local entry = ticket and tickets:take(ticket, now_ms())

@@ -1,8 +1,8 @@
 /**
  * `make test-hostile`: all hostile cases and floods against the real image, with honest clients beside, in turns with
  * pauses in which nobody attacks. Writes docs/benchmarks/hostile.{json,md,svg}. The last line says what has gone wrong;
- * the exit code is 1 when something has. `HOSTILE=floods,ping` tries those of that group, or
- * with that in their name.
+ * the exit code is 1 when something has. `HOSTILE=floods,ping` tries those of that group, or with that in
+ * their name.
  */
 import { execFile } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /** concurrency: Auto: which number comes out for which renders, and what changes it and what does not. */
 import { createRequire } from 'node:module';
-import { type Phases, type Random, randomOf, render, SimulatedWorker } from './simulated-worker.ts';
+import { Random } from '../../../operator/simulate/random.ts';
+import { type Phases, render, SimulatedWorker } from './simulated-worker.ts';
 
 interface State {
   limit: number;
@@ -34,14 +35,14 @@ const BOUNDS = { min: 1, max: 16 };
 const MIXES: Record<string, (random: Random) => Phases> = {
   cpu: (random) => render(random, { cpuMs: 40 }),
   'cpu, one in ten takes ten times as long': (random) =>
-    render(random, { cpuMs: random() < 0.9 ? 20 : 220, variation: 0.3 }),
+    render(random, { cpuMs: random.fraction() < 0.9 ? 20 : 220, variation: 0.3 }),
   '70/30': (random) => render(random, { cpuMs: 40, waitMs: 17.1, waits: 2 }),
   '57/43, all alike': (random) => render(random, { cpuMs: 40, variation: 0, waitMs: 30, waitVariation: 0 }),
   '50/50': (random) => render(random, { cpuMs: 40, waitMs: 40, waits: 2 }),
   '30/70': (random) => render(random, { cpuMs: 40, waitMs: 93.3, waits: 3 }),
   '23/77, all alike': (random) => render(random, { cpuMs: 30, variation: 0, waitMs: 100, waitVariation: 0 }),
   'two sorts of pages': (random) =>
-    random() < 0.7
+    random.fraction() < 0.7
       ? render(random, { cpuMs: 40, variation: 0.5 })
       : render(random, { cpuMs: 40, variation: 0.5, waitMs: 300, waits: 2 }),
   '5/95': (random) => render(random, { cpuMs: 10, waitMs: 190, waits: 3 }),
@@ -89,7 +90,7 @@ class Tuned {
 }
 
 function tuned(mix: string, options: ConstructorParameters<typeof Tuned>[1] = {}, seed = 1): Tuned {
-  const random = randomOf(seed);
+  const random = new Random(seed);
   return new Tuned(() => MIXES[mix]?.(random) ?? [], options);
 }
 
@@ -125,8 +126,8 @@ test.each(['cpu', 'cpu, one in ten takes ten times as long'])(
   '%s: never more than one at a time, at any load',
   (mix) => {
     for (const meanMs of [45, 60, 100, 1000]) {
-      const random = randomOf(meanMs);
-      const gapMs = () => -meanMs * Math.log(1 - random());
+      const random = new Random(meanMs);
+      const gapMs = () => random.exponential(meanMs);
       expect(tuned(mix, { gapMs }).seconds(300).worker.activeMax).toBe(1);
     }
   },
@@ -141,7 +142,7 @@ test.each([
 ])('%s: within %d of what the best number for it renders', (mix, share) => {
   const seconds = 60;
   const fixed = Array.from({ length: BOUNDS.max }, (_unused, index) => {
-    const random = randomOf(5);
+    const random = new Random(5);
     const worker = new SimulatedWorker(BOUNDS.max, () => MIXES[mix]?.(random) ?? []);
     worker.limit = index + 1;
     worker.run(1000 * seconds);
@@ -158,14 +159,14 @@ test('it rises within seconds of work, at most to the double at a time', () => {
 
 test('a steady load changes it at most twice a minute', () => {
   for (const mix of ['70/30', '23/77, all alike', '57/43, all alike']) {
-    const random = randomOf(3);
-    const gapMs = () => -80 * Math.log(1 - random());
+    const random = new Random(3);
+    const gapMs = () => random.exponential(80);
     expect(tuned(mix, { gapMs }).seconds(360).last(300).changes).toBeLessThanOrEqual(10);
   }
 });
 
 test('a dependency that is ten times slower opens more, one that hangs no more than max, and after it all is as before', () => {
-  const random = randomOf(2);
+  const random = new Random(2);
   let slower = 1;
   const fleet = new Tuned(() => {
     const phases = render(random, { cpuMs: 40, waitMs: 17.1, waits: 2 });

@@ -3,27 +3,10 @@
  * end. A render is CPU, wait, CPU, wait ... CPU. It counts time and idle time by requests in progress, as the
  * concurrency limiter does.
  */
+import { lognormal, type Random } from '../../../operator/simulate/random.ts';
 
 /** Milliseconds of CPU and of waiting in turn; begins and ends with CPU. */
 export type Phases = number[];
-export type Random = () => number;
-
-/** The same numbers for the same seed. */
-export function randomOf(seed: number): Random {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-function lognormal(random: Random, mean: number, variation: number): number {
-  const variance = Math.log(1 + variation ** 2);
-  const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  return Math.exp(Math.log(mean) - variance / 2 + Math.sqrt(variance) * normal);
-}
 
 interface Render {
   cpuMs: number;
@@ -36,18 +19,24 @@ interface Render {
 /** Reading the request and sending the response: so long idles every render. */
 const IO_MS = 0.3;
 
+/** One of the values of that mean and variation. */
+function varied(random: Random, mean: number, variation: number): number {
+  const { mu, sigma } = lognormal(mean, variation);
+  return Math.exp(mu + sigma * random.normal());
+}
+
 /** A render whose CPU and waits vary as those of real pages do. */
 export function render(
   random: Random,
   { cpuMs, variation = 0.7, waitMs = 0, waits = 1, waitVariation = 1 }: Render,
 ): Phases {
-  const cpu = lognormal(random, cpuMs, variation);
+  const cpu = varied(random, cpuMs, variation);
   if (waitMs === 0) return [cpu / 2, IO_MS, cpu / 2];
-  const parts = Array.from({ length: waits + 1 }, () => 0.2 + random());
+  const parts = Array.from({ length: waits + 1 }, () => 0.2 + random.fraction());
   const sum = parts.reduce((one, other) => one + other, 0);
   return parts.flatMap((part, index) => {
     const own = (cpu * part) / sum;
-    return index < waits ? [own, lognormal(random, waitMs / waits, waitVariation)] : [own];
+    return index < waits ? [own, varied(random, waitMs / waits, waitVariation)] : [own];
   });
 }
 

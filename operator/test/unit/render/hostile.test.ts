@@ -30,10 +30,21 @@ function derived(value: string): string[] {
   ];
 }
 
+const PLAIN_NAME = /^[\w.-]+$/;
+
+/**
+ * The cache's key is one word made of all its names, so these stay: exactly that word is expected. Where one is more
+ * than letters it is harmless like all others, and would be noticed.
+ */
+function withKeyOf({ cache: { key } }: RenderServiceSpec, other: RenderServiceSpec): RenderServiceSpec {
+  const isPlain = [...key.headers, ...key.cookies, ...key.query.names].every((name) => PLAIN_NAME.test(name));
+  return isPlain ? { ...other, cache: { ...other.cache, key } } : other;
+}
+
 /** What a value has added to the configuration, or undefined. */
 function injected(spec: RenderServiceSpec, config: DataPlaneConfig): string | undefined {
   const values = new Set(strings(spec).flatMap(derived));
-  const expected = renderConfig(harmless(spec));
+  const expected = renderConfig(withKeyOf(spec, harmless(spec)));
   return (
     structuralDifference(nginxDirectives(config['nginx.conf']), nginxDirectives(expected['nginx.conf']), values) ??
     structuralDifference(haproxyDirectives(config['haproxy.cfg']), haproxyDirectives(expected['haproxy.cfg']), values)
