@@ -37,9 +37,9 @@ end)
 -- more than one, nobody knows whose fault it was: one that would be given to another worker is, once.
 local function ask_why_it_died(txn)
   local worker, url = txn:get_var('txn.died'), txn:get_var('txn.url')
-  local place, count = supervisors.why_it_died(worker, txn:get_var('txn.id'))
+  local place, count, at = supervisors.why_it_died(worker, txn:get_var('txn.id'))
   if not place then return end
-  if url then kills.tell(url, tostring(txn:get_var('txn.client')), worker, count) end
+  if url then kills.tell(url, tostring(txn:get_var('txn.client')), worker, count, at) end
   if count == 1 or txn:get_var('txn.only_once') or txn:get_var('txn.is_second_try') then txn:set_var('txn.stuck', place) end
 end
 core.register_action('ask_why_it_died', { 'http-res' }, ask_why_it_died)
