@@ -362,3 +362,13 @@ test('nor does who does not read them', async () => {
   expect(await Promise.all(unread.map(({ ended }) => ended))).toEqual(unread.map(() => true));
   expect(unread.map((stream) => stream.bytes())).toEqual(unread.map(() => 1_000_000));
 });
+
+test('a page is good for as long as it says, although HAProxy has stood still', async () => {
+  // Its clock of Lua does not know that time has passed (nor does it know that the machine's clock was put right).
+  await docker('pause', pod.haproxy);
+  await seconds(5);
+  await docker('unpause', pod.haproxy);
+  await pod.get(page('stood-still', 'max-age=4'));
+  expect(statusOf(await pod.get(page('stood-still', 'max-age=4')))).toBe(HIT);
+  expect(renders(pod, 'stood-still')).toBe(1);
+});

@@ -188,6 +188,11 @@ const shared: [Mutant['file'], Breakage[]][] = [
         caughtBy: 'cache-shared: two pods that take each other',
       },
       {
+        name: 'a page ends by the time that HAProxy has seen',
+        edits: [[exactly('wall_ms(txn) // 1000'), 'now // 1000']],
+        caughtBy: 'cache: a page is good for as long as it says',
+      },
+      {
         name: 'a home that has no page is asked again and again',
         edits: [[exactly(' or herd.has_no_home then'), ' then']],
         caughtBy: 'cache-shared: a render that fails there',
