@@ -215,6 +215,21 @@ test('a page that was changed is rendered anew', async () => {
   expect(statusOf(await pod.get(page('changed')))).toBe(MISS);
 });
 
+test.each([
+  '/named',
+  '/named?back=https://other.example/',
+  '//shop.example/named',
+  'https://shop.example/named#/x://y/',
+])('what Location names was changed, too: %s', async (location) => {
+  const call = { headers: { host: 'shop.example' } };
+  const path = `/named${page(`named-${location.length}`).slice(1)}`;
+  await pod.get(path, call);
+  expect(statusOf(await pod.get(path, call))).toBe(HIT);
+  const header = encodeURIComponent(`Location:${location}`);
+  await pod.get(`/changes?id=changes&status=303&header=${header}`, { ...call, method: 'POST' });
+  expect(statusOf(await pod.get(path, call))).toBe(MISS);
+});
+
 test('conditions are answered of what is kept', async () => {
   const path = page('etag', 'max-age=60', '&header=ETag:%22a%22');
   await pod.get(path);

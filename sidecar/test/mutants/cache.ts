@@ -298,6 +298,11 @@ const shared: [Mutant['file'], Breakage[]][] = [
     'cache.c',
     [
       {
+        name: 'a URL within a URL is where it leads',
+        edits: [[exactly("*to != ':' && *to != '/' && *to != '?' && *to != '#'"), "*to != ':'"]],
+        caughtBy: 'cache: what Location names',
+      },
+      {
         name: 'what was changed comes back from its home',
         edits: [[exactly('(uint64_t) ms > changed_ms(i)'), '0']],
         caughtBy: 'cache-shared: a page that was changed here',
