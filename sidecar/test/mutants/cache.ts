@@ -125,6 +125,16 @@ const herds: Breakage[] = [
     caughtBy: 'lua: cache-herds.lua',
   },
   {
+    name: 'whoever asks for pages that fail has all places',
+    edits: [[exactly('herd.failures > 0 and is_empty(herd)'), 'false']],
+    caughtBy: 'lua: cache-herds.lua',
+  },
+  {
+    name: 'who still stands in a herd that fails loses its place',
+    edits: [[exactly('herd.failures > 0 and is_empty(herd)'), 'herd.failures > 0']],
+    caughtBy: 'lua: cache-herds.lua',
+  },
+  {
     name: 'who comes while a page is written begins anew',
     edits: [[exactly('if not self.is_idle(herd.place) then return true end'), REMOVED]],
     caughtBy: 'lua: cache-herds.lua',
