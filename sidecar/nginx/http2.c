@@ -203,12 +203,18 @@ void corelane_reset_stream(ngx_http_request_t *r) {
   ngx_post_event(c->read, &ngx_posted_events);
 }
 
-#define IS(name, text) ((name).len == sizeof(text) - 1 && ngx_strncasecmp((name).data, (u_char *) text, (name).len) == 0)
+static ngx_uint_t is(ngx_str_t *word, char *other) {
+  return word->len == ngx_strlen(other) && ngx_strncasecmp(word->data, (u_char *) other, word->len) == 0;
+}
 
 ngx_uint_t corelane_is_of_connection(ngx_table_elt_t *header) {
-  return IS(header->key, "Connection") || IS(header->key, "Proxy-Connection") || IS(header->key, "Keep-Alive")
-         || IS(header->key, "Transfer-Encoding") || IS(header->key, "Upgrade")
-         || (IS(header->key, "TE") && !IS(header->value, "trailers"));
+  static char *names[] = {"Connection", "Proxy-Connection", "Keep-Alive", "Transfer-Encoding", "Upgrade", NULL};
+  char **name;
+
+  for (name = names; *name != NULL; name++) {
+    if (is(&header->key, *name)) return 1;
+  }
+  return is(&header->key, "TE") && !is(&header->value, "trailers");
 }
 
 void corelane_mind_stream(ngx_http_request_t *r) {
@@ -221,7 +227,7 @@ void corelane_mind_stream(ngx_http_request_t *r) {
     headers = part->elts;
     for (i = 0; i < part->nelts; i++) {
       if (headers[i].hash == 0 || !corelane_is_of_connection(&headers[i])) continue;
-      closes |= IS(headers[i].key, "Connection") && IS(headers[i].value, "close");
+      closes |= is(&headers[i].key, "Connection") && is(&headers[i].value, "close");
       headers[i].hash = 0;
     }
   }

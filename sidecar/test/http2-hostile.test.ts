@@ -264,19 +264,20 @@ test('more connections than memory is for, each as large as it can be', async ()
   expect(Number(await connected())).toBeLessThan(http2Connections + 50);
 });
 
-test('clients that do not read what answers their pings are closed', async () => {
+/** In the kernel there is room for some 12,000 answers; all of the others would be more than the memory limit. */
+test('what answers pings is not kept for those who do not read it', async () => {
   await attack(`
-    const write = (c) => { while (c.socket.writable && c.socket.write(Buffer.concat(Array.from({ length: 500 }, () => h.ping())))); };
-    const open = () => {
-      const c = h.open({ ...at, first: [h.settings(), h.headers(1, h.request('/?until=nobody&id=unanswered'))] });
-      c.socket.pause().on('connect', () => write(c)).on('drain', () => write(c)).on('close', () => { closed += 1; open(); });
-    };
-    let closed = 0;
-    for (let n = 0; n < 60; n += 1) open();
-    setInterval(() => { if (closed > 200) h.open(at).send(h.headers(1, h.request('/?id=all-closed'))); }, 500);`);
-  await until('they are closed', () => pod.events({ event: 'end', id: 'all-closed' }).length > 0, 60_000).catch(
-    () => {},
-  );
+    let open = 100;
+    const pings = Buffer.concat(Array.from({ length: 250 }, () => h.ping()));
+    for (let n = 0; n < 100; n += 1) {
+      const c = h.open(at);
+      c.socket.pause();
+      let left = 80;
+      const write = () => { if (left-- > 0 && c.socket.writable) c.socket.write(pings, () => setTimeout(write, 20)); else done(); };
+      const done = () => { if ((open -= 1) === 0) h.open(at).send(h.headers(1, h.request('/?id=all-written'))); };
+      write();
+    }`);
+  await until('all is written', () => pod.events({ id: 'all-written' }).length > 0, 60_000);
   await expectUnharmed();
 });
 
