@@ -20,6 +20,8 @@
 typedef struct {
   ngx_queue_t queue;
   ngx_connection_t *connection;
+  /* It is told to go. */
+  ngx_event_t leave;
 } client_t;
 
 /* Who has begun no request for the longest time comes first. */
@@ -36,6 +38,7 @@ static ngx_uint_t is_http2(ngx_connection_t *c) {
 static void forget(void *data) {
   client_t *client = data;
 
+  if (client->leave.posted) ngx_delete_posted_event(&client->leave);
   ngx_queue_remove(&client->queue);
   count--;
 }
@@ -81,6 +84,16 @@ static ngx_uint_t is_room(ngx_int_t max) {
   return count < max;
 }
 
+/* As nginx does when it stops. */
+static void tell_to_leave(ngx_event_t *ev) {
+  ngx_connection_t *c = ev->data;
+  ngx_http_v2_connection_t *h2c = c->data;
+
+  if (h2c->goaway) return;
+  c->close = 1;
+  c->read->handler(c->read);
+}
+
 static ngx_int_t get_to_know(ngx_connection_t *c, ngx_http_v2_connection_t *h2c) {
   corelane_conf_t *conf = ngx_http_get_module_main_conf(h2c->http_connection->conf_ctx, ngx_http_corelane_module);
   ngx_pool_cleanup_t *cleanup;
@@ -93,6 +106,10 @@ static ngx_int_t get_to_know(ngx_connection_t *c, ngx_http_v2_connection_t *h2c)
   cleanup->handler = forget;
   client = cleanup->data;
   client->connection = c;
+  ngx_memzero(&client->leave, sizeof(ngx_event_t));
+  client->leave.handler = tell_to_leave;
+  client->leave.data = c;
+  client->leave.log = c->log;
   ngx_queue_insert_tail(&clients, &client->queue);
   count++;
   return NGX_OK;
@@ -158,10 +175,14 @@ ngx_int_t corelane_begin_stream(ngx_http_request_t *r) {
 }
 
 void corelane_close_gently(ngx_http_request_t *r) {
-  ngx_connection_t *c = r->stream->connection->connection;
+  ngx_http_v2_connection_t *h2c = r->stream->connection;
+  client_t *client;
 
-  c->close = 1;
-  ngx_post_event(c->read, &ngx_posted_events);
+  /* Nobody, if there is no room: it will be closed. */
+  if (get_to_know(h2c->connection, h2c) != NGX_OK) return;
+  client = client_of(h2c->connection->pool);
+  /* Later: the streams that begin with this one would take it for theirs. */
+  ngx_post_event(&client->leave, &ngx_posted_events);
 }
 
 /* Whether nginx keeps it for now: what has begun of it must be through. */
