@@ -38,7 +38,10 @@ static ngx_uint_t is_http2(ngx_connection_t *c) {
 static void forget(void *data) {
   client_t *client = data;
 
-  if (client->leave.posted) ngx_delete_posted_event(&client->leave);
+  if (client->leave.posted) {
+    /* It is two statements. */
+    ngx_delete_posted_event(&client->leave);
+  }
   ngx_queue_remove(&client->queue);
   count--;
 }
