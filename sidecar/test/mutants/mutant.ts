@@ -12,7 +12,7 @@ export type MutantFile =
   | 'second-tries/requests.lua'
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
-  | `${'answers' | 'cache' | 'heads' | 'kept' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'streaming' | 'target' | 'transform'}.c`
+  | `${'answers' | 'cache' | 'heads' | 'http2' | 'kept' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'streaming' | 'target' | 'transform'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */
@@ -62,6 +62,7 @@ export interface Mutant {
     | 'forwarded'
     | 'doors'
     | 'streaming'
+    | 'http2'
     | 'heads'
     | 'compression'
     | 'etag'
