@@ -7,7 +7,7 @@
 local settings = require('settings')(
   'pooling.lua',
   { ... },
-  { 'asks-max', 'hand-over', 'port', 'queue-length-max', 'revision', 'shed' },
+  { 'hand-over', 'port', 'revision' },
   -- Looks for files of other revisions with own-revision, for pages of the same one with pages-of.
   { revision = true, ['own-revision'] = true, ['pages-of'] = true }
 )
@@ -23,7 +23,7 @@ local lending = require('pooling.lending')(peers, capacity)
 local offering = require('pooling.offering')(peers, capacity, lending)
 local borrowing = require('pooling.borrowing')(settings, peers, capacity, borrowed)
 local send_heartbeats = require('pooling.heartbeats')(peers, borrowed, homes and homes.slots or {})
-local look_at_queue = require('pooling.readiness')(settings, peers, capacity)
+local look_at_queue = require('pooling.readiness')(peers, capacity)
 require('pooling.answering')(settings, peers, capacity, lending, offering, borrowing)
 if settings['own-revision'] then require('pooling.other-revision')(peers) end
 if homes then homes.start(peers) end
@@ -44,4 +44,4 @@ core.register_task(function()
   forever(offering.offer_slots)
   forever(watch_borrowed)
 end)
-if settings['shed'] == 1 then forever(look_at_queue) end
+forever(look_at_queue)

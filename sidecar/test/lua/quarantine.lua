@@ -107,7 +107,7 @@ test('there are only so many entries', function()
 end)
 
 test('whoever has most places makes room, and one that has as many does not', function()
-  local places = new_places(3)
+  local places = new_places(function() return 3 end)
   for n = 1, 3 do equal(places:take('greedy' .. n, 'greedy', 0), true) end
   equal(places:take('one', 'other', 0), true)
   equal(places.count, 3)

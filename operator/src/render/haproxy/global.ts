@@ -1,5 +1,5 @@
 /** Section `global`: limits of the process, and the Lua that it loads. */
-import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, RUN_MOUNT_PATH } from '../../api/names.ts';
+import { LIVE_FILE, LIVE_MOUNT_PATH, PEERS_KEY, PEERS_KEY_MOUNT_PATH, RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
@@ -17,7 +17,7 @@ const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
 export function global(model: DataPlaneModel): Lines {
-  const { cache, deadlines, doors, drain, isSupervised, limits, pooling, quarantine, queue } = model;
+  const { cache, deadlines, doors, drain, isSupervised, limits, pooling, quarantine, queue, timeouts } = model;
   return section(
     'global',
     '# One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.',
@@ -35,11 +35,17 @@ export function global(model: DataPlaneModel): Lines {
     given(deadlines, () => TIMED_ENTRANCE),
     given(cache, () => CACHE_ENTRANCES),
     'lua-prepend-path /usr/share/corelane/haproxy/?.lua',
+    lua('live-settings', [
+      `file=${LIVE_MOUNT_PATH}/${LIVE_FILE}`,
+      // What nginx and kubelet of this pod wait for, whatever newer ones do.
+      `worker-ms-max=${whole(timeouts.workerMs, 'timeouts.render')}`,
+      `worker-after-waiting-ms-max=${whole(timeouts.workerAfterWaitingMs, 'timeouts.render')}`,
+      `drain-timeout-ms-max=${whole(drain.timeoutMs, 'drain.timeout')}`,
+    ]),
     lua('corelane', [
       `workers=${whole(model.workers.length, 'workersPerPod')}`,
       `first-port=${whole(model.firstRuntimePort, 'runtime port')}`,
       `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
-      `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,
       `queue-timeout-ms=${whole(queue.timeoutMs, 'queue.timeout')}`,
       `waiters-max=${whole(doors.waitersMax, 'waiters')}`,
       `stranger-waiters-max=${whole(doors.strangerWaitersMax, 'waiters')}`,
@@ -59,7 +65,7 @@ export function global(model: DataPlaneModel): Lines {
       ),
     ),
     given(quarantine, (quarantine) => quarantineLua(quarantine, model)),
-    given(model.limitMax, (max) => lua('moving-limits', [`max=${whole(max, 'concurrencyRange.max')}`])),
+    lua('moving-limits'),
     '# How Lua asks others: a dead one costs no more than this, once.',
     'httpclient.timeout.connect 200ms',
     'httpclient.retries 0',
@@ -71,7 +77,7 @@ function lua(file: string, settings: string[] = []): string {
   return [`lua-load /usr/share/corelane/haproxy/${file}.lua`, ...settings].join(' ');
 }
 
-function asksPeers(pooling: Pooling, { assets, cache, ports, queue }: DataPlaneModel): Lines {
+function asksPeers(pooling: Pooling, { assets, cache, ports }: DataPlaneModel): Lines {
   const [looksForAssets, sharesPages] = [assets?.asksOtherRevisions, cache?.isShared];
   const tellsRevision = looksForAssets || sharesPages;
   return [
@@ -89,9 +95,6 @@ function asksPeers(pooling: Pooling, { assets, cache, ports, queue }: DataPlaneM
     when(!pooling.acrossRevisions && !tellsRevision, 'presetenv CORELANE_REVISION none'),
     lua('peer-key', [`file=${PEERS_KEY_FILE}`, `overlap-ms=${whole(pooling.keyOverlapMs, 'overlap of keys')}`]),
     lua('pooling', [
-      `asks-max=${whole(pooling.asksMax, 'pooling.maxAsks')}`,
-      `queue-length-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
-      `shed=${pooling.shed ? 1 : 0}`,
       `port=${whole(ports.peers, 'port')}`,
       `hand-over=${pooling.handsOver ? 1 : 0}`,
       `revision="\${CORELANE_REVISION}"`,
@@ -107,7 +110,6 @@ function quarantineLua(quarantine: Quarantine, { queue }: DataPlaneModel): strin
     `window-ms=${whole(quarantine.windowMs, 'watchdog.quarantine.window')}`,
     `duration-ms=${whole(quarantine.durationMs, 'watchdog.quarantine.duration')}`,
     `stall-ms=${whole(quarantine.stallMs, 'watchdog.stallTimeout')}`,
-    `held-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
     `held-ms-max=${whole(queue.timeoutMs, 'queue.timeout')}`,
   ]);
 }
