@@ -1,6 +1,7 @@
 /** Makes docs/reference.md out of the CRD's schema: one table row per field. */
-import { API_VERSION, KIND } from '../src/api/names.ts';
+
 import { type Reach, reachOf } from '../src/api/live.ts';
+import { API_VERSION, KIND } from '../src/api/names.ts';
 import { resourceSchema, type Schema } from './crd.ts';
 
 interface Row {
@@ -53,7 +54,9 @@ function rows(node: Schema, path: string): Row[] {
       description: `${child.description ?? ''}${boundsOf(child)}`,
       reach: child.properties || (child.items as Schema | undefined)?.properties ? '' : reachText(here),
     };
-    return here === 'spec.template' ? [{ ...own, type: 'PodTemplateSpec', reach: reachText(here) }] : [own, ...rows(child, here)];
+    return here === 'spec.template'
+      ? [{ ...own, type: 'PodTemplateSpec', reach: reachText(here) }]
+      : [own, ...rows(child, here)];
   });
 }
 

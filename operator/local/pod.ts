@@ -6,6 +6,7 @@ import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs
 import { dirname, join } from 'node:path';
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import { assetsOf } from '../src/api/assets.ts';
+import { withoutLive } from '../src/api/live.ts';
 import {
   ASSETS_MOUNT_PATH,
   CACHE_MOUNT_PATH,
@@ -23,7 +24,6 @@ import type { RenderServiceSpec } from '../src/api/spec.ts';
 import { assetContainer } from '../src/plan/assets.ts';
 import { runtimeContainers } from '../src/plan/runtime.ts';
 import { workerContainers } from '../src/plan/workers.ts';
-import { withoutLive } from '../src/api/live.ts';
 import { renderConfig } from '../src/render/index.ts';
 import { type LiveConfig, renderLive } from '../src/render/live.ts';
 import { hasCache } from '../src/render/model/cache.ts';
@@ -277,7 +277,10 @@ export class LocalPod {
 
   #replace(folder: string, name: string, text: string | undefined): void {
     const file = join(this.open(folder), name);
-    if (text === undefined) return rmSync(file, { force: true });
+    if (text === undefined) {
+      rmSync(file, { force: true });
+      return;
+    }
     writeFileSync(`${file}.new`, text);
     renameSync(`${file}.new`, file); // in one step, as kubelet does it
   }

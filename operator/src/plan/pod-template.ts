@@ -1,7 +1,7 @@
 /** The pod template: the user's, with workers and proxies. docs/pod-template.md has the same rules in words. */
 import type { V1Container, V1PodTemplateSpec, V1TopologySpreadConstraint } from '@kubernetes/client-node';
-import { withoutLive } from '../api/live.ts';
 import { drainAcceptMsMax, drainTimeoutMs } from '../api/drain.ts';
+import { withoutLive } from '../api/live.ts';
 import { ANNOTATION_CONFIG, LABEL_INSTANCE, LABEL_MANAGED_BY, LABEL_NAME, MANAGER } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';

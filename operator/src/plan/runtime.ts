@@ -3,7 +3,14 @@
  * NODE_OPTIONS loads it into every Node.js process. docs/runtime.md tells what it does there.
  */
 import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
-import { LIVE_FILE, PORTS, RUNTIME_CONTAINER, RUNTIME_MOUNT_PATH, VOLUME_PREFIX, WORKER_LIVE_MOUNT_PATH } from '../api/names.ts';
+import {
+  LIVE_FILE,
+  PORTS,
+  RUNTIME_CONTAINER,
+  RUNTIME_MOUNT_PATH,
+  VOLUME_PREFIX,
+  WORKER_LIVE_MOUNT_PATH,
+} from '../api/names.ts';
 import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';

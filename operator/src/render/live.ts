@@ -61,7 +61,9 @@ export function liveSettings(spec: RenderServiceSpec): Record<string, number> {
  */
 export function renderLive(spec: RenderServiceSpec): LiveConfig {
   const html = spec.fallback?.html;
-  const lines = Object.entries(liveSettings(spec)).map(([name, value]) => `${word(name, 'name')}=${whole(value, name)}`);
+  const lines = Object.entries(liveSettings(spec)).map(
+    ([name, value]) => `${word(name, 'name')}=${whole(value, name)}`,
+  );
   const serial = serialOf([...lines, html ?? '']);
   return {
     [LIVE_FILE]: text([MADE_BY_CORELANE, `version=${LIVE_VERSION}`, `serial=${serial}`, lines]),

@@ -36,7 +36,9 @@ export const fallback = z
   .strictObject({
     html: matching(TEXT, HTML_LENGTH_MAX, 'must be text: no control characters but tabs and ends of lines')
       .optional()
-      .describe('The page itself, up to 32 KiB of text. A change of it reaches the pods within seconds and replaces none.'),
+      .describe(
+        'The page itself, up to 32 KiB of text. A change of it reaches the pods within seconds and replaces none.',
+      ),
     configMap: configMap.optional(),
     status: status()
       .default(503)

@@ -118,14 +118,7 @@ function secondTries({ isSupervised, replay }: DataPlaneModel): Lines {
 /**
  * Without a free slot: the queue has room, or a peer has a slot. A URL in quarantine is answered, and does not wait.
  */
-function fullQueue({
-  classes,
-  pooling,
-  priority,
-  quarantine,
-  retryAfterSeconds,
-  webSockets,
-}: DataPlaneModel): Lines {
+function fullQueue({ classes, pooling, priority, quarantine, retryAfterSeconds, webSockets }: DataPlaneModel): Lines {
   const waiting = 'queue(line),add(txn.waiting),add(txn.in_waiting_room)';
   const render = classes && IS_RENDER;
   const notPoison = quarantine && '!poison';

@@ -41,10 +41,7 @@ export function refusedBackends(classes: PriorityClass[]): Lines {
       ...classes.map((one) =>
         section(
           `backend ${backendOf(one)}`,
-          words(
-            `http-request return ${errorReply(503, 'queue-full')}`,
-            `hdr Retry-After %[${liveOfClass('retry-s')}]`,
-          ),
+          words(`http-request return ${errorReply(503, 'queue-full')}`, `hdr Retry-After %[${liveOfClass('retry-s')}]`),
         ),
       ),
     ),

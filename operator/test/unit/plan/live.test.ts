@@ -8,7 +8,12 @@ const CACHE = { enabled: true, ttl: [{ pathPrefix: '/a', value: '5s' }] };
 const class1 = { name: 'one', match: [{ visitor: 'Crawler' as const }] };
 const class2 = { name: 'two', match: [{ visitor: 'Prefetch' as const }] };
 const classes = (first: object, second: object) => ({
-  priority: { classes: [{ ...class1, delay: '9s', ...first }, { ...class2, delay: '3s', ...second }] },
+  priority: {
+    classes: [
+      { ...class1, delay: '9s', ...first },
+      { ...class2, delay: '3s', ...second },
+    ],
+  },
 });
 
 function planned(input: object) {
@@ -75,7 +80,7 @@ test.each<[string, object, object]>([
 
 test.each<[string, object]>([
   ['replicas', { replicas: 9 }],
-  ['scaling', { scaling: {} }],
+  ['scaling', { scaling: { maxReplicas: 9 } }],
   ['service', { service: { port: 81 } }],
   ['rollout', { rollout: { rolling: { minReadySeconds: 9 } } }],
   ['disruptionBudget', { disruptionBudget: { maxUnavailable: 2 } }],

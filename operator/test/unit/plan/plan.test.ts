@@ -97,7 +97,11 @@ test.each<[string, object, string[]]>([
     ['NetworkPolicy/shop'],
   ],
   // The pods must be replaced to get the configuration, so the template names it.
-  ['the wait changes configuration and pods', { queue: { timeout: '1s' } }, ['ConfigMap', 'Deployment/shop']],
+  [
+    'the wait changes configuration and pods',
+    { queue: { timeout: '1s' } },
+    ['ConfigMap', 'ConfigMap/shop-live', 'Deployment/shop'],
+  ],
   ['a live setting changes the live settings', { queue: { maxLength: 1 } }, ['ConfigMap/shop-live']],
   ['a default written out changes nothing', { queue: { maxLength: 100 }, balance: 'roundrobin' }, []],
 ])('%s, and nothing else', (_what, spec, expected) => {
