@@ -9,7 +9,7 @@
 const { cpuQuota, memoryLimitBytes } = require('./cgroup.cjs');
 const { nowMs } = require('./clock.cjs');
 const { decide, firstState, learn, measuredShares, withBounds } = require('./concurrency-rule.cjs');
-const live = require('./live.cjs');
+const { watchLive } = require('./live.cjs');
 const { log } = require('./log.cjs');
 const { ANSWER_MS, all, setLimit, setRenderMs } = require('./servers.cjs');
 const { AUTO_LEVELS_MAX } = require('./shared-metrics.cjs');
@@ -41,7 +41,7 @@ function boundsOf(text = '') {
 /** Those of the environment leave room for all that live settings may say. */
 const room = boundsOf(process.env.CORELANE_CONCURRENCY);
 const isOn = room !== undefined;
-let bounds = liveBounds(live.current()) ?? room;
+let bounds = liveBounds(state.live) ?? room;
 let rule = isOn ? firstState(bounds) : undefined;
 const changes = { up: 0, down: 0 };
 /** What the process had done when it was looked at last; undefined: what it has done until now teaches nothing. */
@@ -62,9 +62,9 @@ function watchConcurrency() {
   if (isOn) {
     setLimit(rule.limit);
     setInterval(() => void look(), LOOK_MS);
-  } else setFixed(live.current()?.concurrency);
-  setRenderMs(live.current()?.renderMs);
-  live.watchLive((settings) => {
+  } else setFixed(state.live?.concurrency);
+  setRenderMs(state.live?.renderMs);
+  watchLive((settings) => {
     setRenderMs(settings.renderMs);
     if (isOn) setBounds(settings);
     else setFixed(settings.concurrency);

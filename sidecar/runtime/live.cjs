@@ -5,6 +5,7 @@
 'use strict';
 
 const { readFileSync, watchFile } = require('node:fs');
+const { state } = require('./state.cjs');
 
 /** A change is seen at most this much later. */
 const LOOK_MS = 250;
@@ -21,7 +22,6 @@ function parseLive(text) {
 }
 
 const path = process.env.CORELANE_LIVE;
-let current = read();
 
 function read() {
   try {
@@ -37,10 +37,12 @@ function watchLive(onChange) {
   // The kernel is asked outside of JavaScript, which hears of changes only.
   watchFile(path, { interval: LOOK_MS }, () => {
     const next = read();
-    if (next === undefined || JSON.stringify(next) === JSON.stringify(current)) return;
-    current = next;
+    if (next === undefined || JSON.stringify(next) === JSON.stringify(state.live)) return;
+    state.live = next;
     onChange(next);
   });
 }
 
-module.exports = { current: () => current, parseLive, watchLive };
+state.live = read();
+
+module.exports = { parseLive, watchLive };

@@ -25,6 +25,8 @@ const state = {
    * said it.
    */
   limit: 0,
+  /** What live.cjs has read last; undefined if there is nothing. */
+  live: undefined,
   /** timeouts.render in milliseconds, as the live settings say; 0 if they do not. */
   renderMs: 0,
   /** Called when HAProxy has been told that the worker is down. */

@@ -5,12 +5,12 @@
 'use strict';
 
 const net = require('node:net');
-const live = require('./live.cjs');
+const { state } = require('./state.cjs');
 
 const REQUESTS = Number(process.env.CORELANE_WARMUP_REQUESTS) || 0;
 const PATH = process.env.CORELANE_WARMUP_PATH || '/';
 /** A render may take as long as any other. */
-const limitMs = () => live.current()?.renderMs ?? (Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || 30_000);
+const limitMs = () => state.live?.renderMs ?? (Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || 30_000);
 
 /** Status of one render, 0 without an answer. */
 function render(port) {

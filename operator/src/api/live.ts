@@ -1,7 +1,7 @@
 /**
- * Which fields reach pods that run, and what the rest of a pod is made from: a spec in which all of these have one value
- * whatever the user has chosen, or one that leaves room for what he may choose next. So no change of a live field can
- * change the pod template.
+ * Which fields reach pods that run, and what the rest of a pod is made from: a spec in which all of these have one
+ * value whatever the user has chosen, or one that leaves room for what he may choose next. So no change of a live field
+ * can change the pod template.
  */
 import { durationMs } from './scalars.ts';
 import { RANGE_MAX } from './spec/concurrency.ts';
@@ -99,7 +99,7 @@ function stepped(render: string): string {
 type PriorityClass = NonNullable<RenderServiceSpec['priority']>['classes'][number];
 
 /** Of several classes that a request is in one counts, by the order of these: the one that waits the longest. */
-export function inOrder(classes: PriorityClass[]): PriorityClass[] {
+function inOrder(classes: PriorityClass[]): PriorityClass[] {
   return byDelay(classes).map((one, index) => ({
     ...one,
     delay: `${classes.length - index}s`,

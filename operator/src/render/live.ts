@@ -16,7 +16,7 @@ import { timeouts } from './model/timeouts.ts';
 import { whole, word } from './safe.ts';
 
 /** A pod refuses what is of a later version, and ignores names that it does not know. */
-export const LIVE_VERSION = 1;
+const LIVE_VERSION = 1;
 
 /** The files of the ConfigMap at /etc/corelane-live. */
 export interface LiveConfig {
@@ -26,7 +26,7 @@ export interface LiveConfig {
 }
 
 /** The live settings of a defaulted spec. */
-export function liveSettings(spec: RenderServiceSpec): Record<string, number> {
+function liveSettings(spec: RenderServiceSpec): Record<string, number> {
   const { concurrency, pooling, queue, readiness } = spec;
   const bounds = concurrencyBounds(spec);
   const { workerMs, workerAfterWaitingMs } = timeouts(spec, requestClasses(spec));

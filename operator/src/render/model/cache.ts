@@ -25,8 +25,8 @@ export interface Cache {
   /** Prefixes of paths without a slash at the end; an empty one is all paths. */
   paths: string[];
   /**
-   * The longest first. `rule` is by which nginx tells Lua which of them it is: of its path, so that pods of two revisions
-   * mean the same by it.
+   * The longest first. By `rule` nginx tells Lua which of them it is: it is of its path, so that pods of two revisions
+   * mean the same.
    */
   ttl: { path: string; rule: string; seconds: number }[];
   key: { headers: string[]; cookies: string[]; query: { mode: 'all' | 'only' | 'except'; names: string[] } };
