@@ -27,11 +27,9 @@ core.register_init(function()
   end
 end)
 
--- A supervisor says a number within the bounds, of which it may know a moment later. Its container is the user's,
--- though, and 0 would be no limit.
+-- Of the bounds a supervisor may know a moment later. Its container is the user's, though, and 0 would be no limit.
 local function wanted(limit)
   if fixed then return fixed end
-  if limit < 1 or limit > 1000 then return 1 end
   return math.min(math.max(limit, live['concurrency-min']), live['concurrency-max'])
 end
 

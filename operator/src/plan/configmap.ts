@@ -1,7 +1,7 @@
 /**
- * The proxies' configuration, in two ConfigMaps: what changes while pods run, and all the rest. The name of the rest has
- * the hash of its content and it is immutable: a pod that restarts a proxy long after a change, or a rollback, still
- * finds the configuration that its template was made for.
+ * The proxies' configuration, in two ConfigMaps: what changes while pods run, and all the rest. The name of the rest
+ * has the hash of its content and it is immutable: a pod that restarts a proxy long after a change, or a rollback,
+ * still finds the configuration that its template was made for.
  */
 import type { RenderService } from '../api/resource.ts';
 import { renderConfig } from '../render/index.ts';
