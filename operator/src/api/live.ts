@@ -26,7 +26,7 @@ export const REACH: Record<string, [reach: Reach, but?: string]> = {
   disruptionBudget: ['operator'],
   networkPolicy: ['operator'],
   concurrency: ['live', 'from a number to Auto or back, past 16, 64 or 256, or with webSockets.enabled it is rolling'],
-  concurrencyRange: ['live', 'rolling with webSockets.enabled'],
+  concurrencyRange: ['live'],
   'queue.maxLength': ['live'],
   'timeouts.render': ['live', 'past 10s, 1m or 10m, and below 10s, it is rolling'],
   'pooling.maxAsks': ['live'],

@@ -58,8 +58,12 @@ beforeEach(() => {
   live = new LiveSettings({
     rest,
     podsOf: () => pods,
-    onChange: () => void (changes += 1),
-    onFailed: () => void (failures += 1),
+    onChange() {
+      changes += 1;
+    },
+    onFailed() {
+      failures += 1;
+    },
     async get(address, path) {
       asked.push(address);
       expect(path).toBe('/live');
