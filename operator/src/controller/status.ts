@@ -86,9 +86,9 @@ function crashLoopOf(fleet: Fleet | undefined): string | undefined {
   return fleet?.condition.status === 'False' ? fleet.condition.message : undefined;
 }
 
-/** LiveSettingsApplied; nothing before pods were asked. */
+/** LiveSettingsApplied; nothing where there is nobody to ask. */
 export function liveCondition(view: LiveView | undefined): ConditionDraft[] {
-  if (!view) return [];
+  if (!view || view.pods === 0) return [];
   const { have, others, pods, problem } = view;
   if (have === pods) return [liveSettingsApplied.yes(pods)];
   return [
