@@ -66,7 +66,9 @@ test('a change of a live field: the ConfigMap, a nudge for each pod, and status 
   await world.makePodsReady('shop');
   for (const [index, { metadata }] of (await pods()).entries()) {
     const podIP = ADDRESSES[index];
-    await world.admin.patch(`${world.path('Pod', metadata.name)}/status`, { status: { podIP, podIPs: [{ ip: podIP }] } });
+    await world.admin.patch(`${world.path('Pod', metadata.name)}/status`, {
+      status: { podIP, podIPs: [{ ip: podIP }] },
+    });
   }
   await untilLive('True', 'AllPods', true, 2);
   // They had them from the start.
@@ -79,7 +81,8 @@ test('a change of a live field: the ConfigMap, a nudge for each pod, and status 
   expect(second.text).toContain('queue-length-max=7\n');
   expect(second.serial).not.toBe(first.serial);
   await eventually('both are nudged', async () => {
-    for (const { metadata } of await pods()) expect(metadata.annotations?.['corelane.dev/live']).toContain(second.serial);
+    for (const { metadata } of await pods())
+      expect(metadata.annotations?.['corelane.dev/live']).toContain(second.serial);
   });
   expect(await world.condition('shop', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'Progressing' });
 
@@ -88,13 +91,17 @@ test('a change of a live field: the ConfigMap, a nudge for each pod, and status 
   expect((await world.condition('shop', 'LiveSettingsApplied')).message).toContain('it still has those of before');
   has[ADDRESSES[1] as string] = second.serial;
   await untilLive('True', 'AllPods', true, 2);
-  await eventually('Ready', async () => expect(await world.condition('shop', 'Ready')).toMatchObject({ status: 'True' }));
+  await eventually('Ready', async () =>
+    expect(await world.condition('shop', 'Ready')).toMatchObject({ status: 'True' }),
+  );
   expect(await template()).toEqual(before);
 });
 
 test('what somebody writes into the ConfigMap goes again', async () => {
   const { text } = await settings();
-  await world.admin.patch(world.path('ConfigMap', 'shop-live'), { data: { settings: 'queue-length-max=0\n', more: 'x' } });
+  await world.admin.patch(world.path('ConfigMap', 'shop-live'), {
+    data: { settings: 'queue-length-max=0\n', more: 'x' },
+  });
   await eventually('it is as it was', async () => {
     expect((await world.get('ConfigMap', 'shop-live')).data).toEqual({ settings: text });
   });
