@@ -15,6 +15,7 @@ import { fallback } from './fallback.ts';
 import { front } from './front.ts';
 import { guarded } from './guarded.ts';
 import { haproxy } from './haproxy.ts';
+import { live } from './live.ts';
 import type { Mutant } from './mutant.ts';
 import { nginx } from './nginx.ts';
 import { overload } from './overload.ts';
@@ -35,6 +36,7 @@ export const mutants: Mutant[] = [
   ...overload,
   ...classes,
   ...concurrency,
+  ...live,
   ...assets,
   ...cache,
   ...lua,
