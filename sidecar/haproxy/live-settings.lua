@@ -4,7 +4,7 @@
 local document = require('live.document')
 local values = require('live.values')
 
-local MAP = 'virt@live'
+local MAP = '/usr/share/corelane/haproxy/live.map'
 -- A change is seen at most this much later.
 local LOOK_MS = 250
 

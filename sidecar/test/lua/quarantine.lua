@@ -119,7 +119,7 @@ test('whoever has most places makes room, and one that has as many does not', fu
 end)
 
 test('places of requests that are seen no more are given back', function()
-  local places = new_places(2)
+  local places = new_places(function() return 2 end)
   places:take('gone', 'a', 0)
   places:take('there', 'b', 0)
   places:is_out('there', 900)

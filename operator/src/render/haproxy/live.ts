@@ -1,7 +1,7 @@
-/** Numbers that change while HAProxy runs: Lua keeps them in a map (sidecar/haproxy/live). */
+/** Numbers that change while HAProxy runs: Lua keeps them in a map (sidecar/haproxy/live-settings.lua). */
 import { word } from '../safe.ts';
 
-const MAP = 'map_str_int(virt@live)';
+const MAP = 'map_str_int(/usr/share/corelane/haproxy/live.map)';
 
 /** A live setting as a sample, for a rule. */
 export function live(name: string): string {
