@@ -44,9 +44,9 @@ test('every right is used, and no other one is asked for', async () => {
       expect((await world.get('NetworkPolicy', 'shop')).spec.egress).toBeUndefined();
     });
     // What the plan no longer has goes; a ConfigMap and the account when no ReplicaSet has them any more.
-    for (const maxLength of [11, 12, 13, 14]) {
+    for (const seconds of [11, 12, 13, 14]) {
       await world.patchSpec('shop', {
-        queue: { maxLength },
+        queue: { timeout: `${seconds}s` },
         template: podTemplate({}, { serviceAccountName: 'own' }),
         disruptionBudget: { enabled: false },
         networkPolicy: { enabled: false },
