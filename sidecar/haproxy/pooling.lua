@@ -4,13 +4,19 @@
 -- no remembers who asked, and offers the next slot that becomes free and that it has no use for.
 -- docs/pooling.md tells why it is done like this; pooling/ has the parts. Arguments (haproxy.cfg, lua-load): key=value.
 
+local live = require('live.values')
 local settings = require('settings')(
   'pooling.lua',
   { ... },
-  { 'hand-over', 'port', 'revision' },
+  { 'any-revision', 'hand-over', 'port', 'revision' },
   -- Looks for files of other revisions with own-revision, for pages of the same one with pages-of.
-  { revision = true, ['own-revision'] = true, ['pages-of'] = true }
+  { revision = true, ['any-revision'] = true, ['own-revision'] = true, ['pages-of'] = true }
 )
+
+-- Pods that say the same share their work.
+function settings.group()
+  return live['across-revisions'] == 1 and settings['any-revision'] or settings['revision']
+end
 
 math.randomseed(core.now().usec, core.now().sec)
 

@@ -274,6 +274,27 @@ test('readiness.shedWhenFull and pooling.maxAsks: a fleet', async () => {
   }
 });
 
+test('pooling.acrossRevisions: old and new pods share, or not', async () => {
+  const input = (acrossRevisions: boolean): Input => ({
+    ...{ workersPerPod: 1, queue: { maxLength: 10, timeout: '60s' }, pooling: { acrossRevisions } },
+  });
+  const fleet = await Fleet.start(1, input(false), { revision: 'old' });
+  try {
+    const home = fleet.pods[0] as Pod;
+    const other = await fleet.add(input(false), { revision: 'new' });
+    await fleet.untilAllKnown();
+    const busy = await hold(['revision-busy'], home);
+    const waits = home.get('/?id=waits');
+    await home.queued(1);
+    for (const one of [home, other]) await change(input(true), one);
+    expect((await waits).status).toBe(200);
+    expect(other.events({ event: 'begin', id: 'waits' })).toHaveLength(1);
+    await busy.release();
+  } finally {
+    await fleet.stop();
+  }
+});
+
 test('under load every change loses no request', async () => {
   const input: Input = { workersPerPod: 2, queue: { maxLength: 200, timeout: '60s' } };
   pod = await Pod.start(input);

@@ -29,6 +29,7 @@ export const REACH: Record<string, [reach: Reach, but?: string]> = {
   concurrencyRange: ['live'],
   'queue.maxLength': ['live'],
   'timeouts.render': ['live', 'past 10s, 1m or 10m, and below 10s, it is rolling'],
+  'pooling.acrossRevisions': ['live'],
   'pooling.maxAsks': ['live'],
   'readiness.shedWhenFull': ['live', 'rolling with pooling.enabled: false'],
   'priority.classes[].delay': ['live', 'rolling where the order of the classes changes'],
@@ -65,7 +66,7 @@ export function withoutLive(spec: RenderServiceSpec): RenderServiceSpec {
     ...concurrencyWithRoom(spec),
     queue: { ...queue, maxLength: QUEUE_LENGTH_MAX },
     timeouts: { ...timeouts, render: stepped(timeouts.render) },
-    pooling: { ...pooling, maxAsks: ANY.asks },
+    pooling: { ...pooling, maxAsks: ANY.asks, acrossRevisions: false },
     // The others are looked at in any case where pods share their work.
     readiness: { shedWhenFull: readiness.shedWhenFull || pooling.enabled },
     priority: priority && { classes: inOrder(priority.classes) },

@@ -33,6 +33,7 @@ function liveSettings(spec: RenderServiceSpec): Record<string, number> {
   return {
     'queue-length-max': queue.maxLength,
     'asks-max': pooling.maxAsks,
+    'across-revisions': pooling.acrossRevisions ? 1 : 0,
     shed: readiness.shedWhenFull ? 1 : 0,
     // 0: each worker's supervisor finds it within the bounds.
     concurrency: concurrency === 'Auto' ? 0 : concurrency,

@@ -12,6 +12,7 @@ local DAY_MS = 86400000
 local ALWAYS = {
   ['queue-length-max'] = { 0, 10000, 100 },
   ['asks-max'] = { 1, 16, 4 },
+  ['across-revisions'] = { 0, 1, 0 },
   ['shed'] = { 0, 1, 1 },
   -- 0: each worker's supervisor says, within the bounds.
   ['concurrency'] = { 0, 1000, 1 },

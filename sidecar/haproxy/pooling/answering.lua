@@ -18,7 +18,7 @@ return function(settings, peers, capacity, lending, offering, borrowing)
 
   -- The answer to a question of `asker`, and with "yes" the token of the reservation.
   local function answer_to(asker, what, fetches, header)
-    local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == settings['revision']
+    local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == settings.group()
     if is_peer and what == 'offer' then
       return borrowing.take_offer(peer_of(fetches), header('x-corelane-reservation'), asker)
     end

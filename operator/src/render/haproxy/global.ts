@@ -79,27 +79,22 @@ function lua(file: string, settings: string[] = []): string {
 
 function asksPeers(pooling: Pooling, { assets, cache, ports }: DataPlaneModel): Lines {
   const [looksForAssets, sharesPages] = [assets?.asksOtherRevisions, cache?.isShared];
-  const tellsRevision = looksForAssets || sharesPages;
+  const revision = `"\${CORELANE_REVISION}"`;
   return [
     '# The entry point and the pod set these; the defaults let the file be checked elsewhere.',
     'presetenv CORELANE_NAMESERVER 127.0.0.1',
     'presetenv CORELANE_PEERS peers.invalid',
-    when(
-      tellsRevision,
-      'presetenv CORELANE_REVISION none',
-      '# Of this pod, whatever is handed over across revisions.',
-      `setenv CORELANE_OWN_REVISION "\${CORELANE_REVISION}"`,
-    ),
-    // The same for old and new pods of this RenderService.
-    when(pooling.acrossRevisions, `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`),
-    when(!pooling.acrossRevisions && !tellsRevision, 'presetenv CORELANE_REVISION none'),
+    'presetenv CORELANE_REVISION none',
     lua('peer-key', [`file=${PEERS_KEY_FILE}`, `overlap-ms=${whole(pooling.keyOverlapMs, 'overlap of keys')}`]),
     lua('pooling', [
       `port=${whole(ports.peers, 'port')}`,
       `hand-over=${pooling.handsOver ? 1 : 0}`,
-      `revision="\${CORELANE_REVISION}"`,
-      ...(looksForAssets ? [`own-revision="\${CORELANE_OWN_REVISION}"`] : []),
-      ...(sharesPages ? [`pages-of="\${CORELANE_OWN_REVISION}"`] : []),
+      `revision=${revision}`,
+      // The same for old and new pods of this RenderService.
+      `any-revision="any-\${CORELANE_PEERS}"`,
+      // Of this pod, whatever is handed over across revisions.
+      ...(looksForAssets ? [`own-revision=${revision}`] : []),
+      ...(sharesPages ? [`pages-of=${revision}`] : []),
     ]),
   ];
 }

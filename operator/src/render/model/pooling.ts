@@ -11,8 +11,6 @@ export interface Pooling {
   handsOver: boolean;
   /** Requests that peers may have of this pod at a time; 0 if none is handed over. */
   borrowedMax: number;
-  /** Whether a pod of another revision may be asked. */
-  acrossRevisions: boolean;
   /** How long the key of before counts when there is another one. */
   keyOverlapMs: number;
   /** Connections to the peers' entrance, and of one address among those. */
@@ -55,7 +53,6 @@ export function pooling(spec: RenderServiceSpec, slots: number, { haproxyFiles }
     peersMax: pooling.maxPeers,
     handsOver: pooling.enabled,
     borrowedMax: pooling.enabled ? BORROWED_MAX : 0,
-    acrossRevisions: pooling.acrossRevisions,
     keyOverlapMs: KEY_OVERLAP_MS,
     connectionsMax: Math.min(wanted, CONNECTIONS_MAX, Math.floor((haproxyFiles / 2) * CONNECTIONS_SHARE)),
     perSourceMax: QUESTION_CONNECTIONS_MAX + BORROWED_MAX + slots + fetchedMax(spec),

@@ -38,6 +38,7 @@ const LIVE: [field: string, one: object, other: object][] = [
   ['queue.maxLength', { queue: { maxLength: 0 } }, { queue: { maxLength: 10_000 } }],
   ['timeouts.render', { timeouts: { render: '10s' } }, { timeouts: { render: '1m' } }],
   ['timeouts.render', { timeouts: { render: '61s' } }, { timeouts: { render: '10m' } }],
+  ['pooling.acrossRevisions', {}, { pooling: { acrossRevisions: true } }],
   ['pooling.maxAsks', { pooling: { maxAsks: 1 } }, { pooling: { maxAsks: 16 } }],
   ['readiness.shedWhenFull', { readiness: { shedWhenFull: true } }, { readiness: { shedWhenFull: false } }],
   ['priority.classes[].delay', classes({}, {}), classes({ delay: '10s' }, { delay: '9s' })],
