@@ -79,6 +79,13 @@ export const live: Mutant[] = [
     caughtBy: 'live: readiness.shedWhenFull',
   },
   {
+    name: 'pods of all revisions stay strangers',
+    breaks: 'live',
+    file: 'pooling.lua',
+    edits: [[/live\['across-revisions'\] == 1 and /g, 'false and ']],
+    caughtBy: 'live: pooling.acrossRevisions',
+  },
+  {
     name: 'anybody may send something to the port that tells',
     breaks: 'doors',
     file: 'haproxy.cfg',
