@@ -237,8 +237,8 @@ describe('the templates', () => {
       (await manifests(...values)).filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy'));
     const bindings = (all: Manifest[]) => all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicyBinding');
     const everywhere = await of();
-    expect(everywhere).toHaveLength(4);
-    expect(bindings(everywhere).map(({ spec }) => spec.matchResources)).toEqual([undefined, undefined]);
+    expect(everywhere).toHaveLength(6);
+    expect(bindings(everywhere).map(({ spec }) => spec.matchResources)).toEqual(Array(3).fill(undefined));
     const selectorOf = (...values: string[]) => ({
       namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }] },
     });

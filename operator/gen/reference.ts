@@ -1,4 +1,6 @@
 /** Makes docs/reference.md out of the CRD's schema: one table row per field. */
+
+import { type Reach, reachOf } from '../src/api/live.ts';
 import { API_VERSION, KIND } from '../src/api/names.ts';
 import { resourceSchema, type Schema } from './crd.ts';
 
@@ -7,6 +9,15 @@ interface Row {
   type: string;
   default: string;
   description: string;
+  /** How a change gets to where it counts; what has fields has none of its own. */
+  reach?: string;
+}
+
+const REACH: Record<Reach, string> = { live: 'live', rolling: 'rolls', operator: 'at once' };
+
+function reachText(path: string): string {
+  const [reach, but] = reachOf(path.replace(/^spec[.]/, ''));
+  return REACH[reach] + (but ? `; ${but}` : '');
 }
 
 function typeOf(node: Schema): string {
@@ -41,14 +52,21 @@ function rows(node: Schema, path: string): Row[] {
       type: typeOf(child),
       default: defaultOf(child),
       description: `${child.description ?? ''}${boundsOf(child)}`,
+      reach: child.properties || (child.items as Schema | undefined)?.properties ? '' : reachText(here),
     };
-    return here === 'spec.template' ? [{ ...own, type: 'PodTemplateSpec' }] : [own, ...rows(child, here)];
+    return here === 'spec.template'
+      ? [{ ...own, type: 'PodTemplateSpec', reach: reachText(here) }]
+      : [own, ...rows(child, here)];
   });
 }
 
-function table(lines: Row[]): string {
-  const body = lines.map((row) => `| \`${row.path}\` | ${row.type} | ${row.default} | ${row.description} |`);
-  return ['| field | type | default | meaning |', '|---|---|---|---|', ...body].join('\n');
+function table(lines: Row[], withReach = false): string {
+  const body = lines.map((row) => {
+    const cells = [`\`${row.path}\``, row.type, row.default, ...(withReach ? [row.reach] : []), row.description];
+    return `| ${cells.join(' | ')} |`;
+  });
+  const head = ['field', 'type', 'default', ...(withReach ? ['a change'] : []), 'meaning'];
+  return [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`, ...body].join('\n');
 }
 
 /** The whole page as Markdown. */
@@ -68,7 +86,10 @@ export function referencePage(): string {
 
 ## Spec
 
-${table(rows(spec, 'spec'))}
+A change is **live** (in pods that run, within seconds: [live settings](live-settings.md)), **rolls** (other pods take the place of those that run), or counts **at once**,
+because it is not about the inside of pods.
+
+${table(rows(spec, 'spec'), true)}
 
 ## Rules between fields
 

@@ -6,21 +6,26 @@ import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs
 import { dirname, join } from 'node:path';
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import { assetsOf } from '../src/api/assets.ts';
+import { withoutLive } from '../src/api/live.ts';
 import {
   ASSETS_MOUNT_PATH,
   CACHE_MOUNT_PATH,
+  LIVE_FILE,
+  LIVE_MOUNT_PATH,
   PEERS_KEY,
   PEERS_KEY_MOUNT_PATH,
   PORTS,
   RUNTIME_MOUNT_PATH,
   SHELL_FILE,
   SHELL_MOUNT_PATH,
+  WORKER_LIVE_MOUNT_PATH,
 } from '../src/api/names.ts';
 import type { RenderServiceSpec } from '../src/api/spec.ts';
 import { assetContainer } from '../src/plan/assets.ts';
 import { runtimeContainers } from '../src/plan/runtime.ts';
 import { workerContainers } from '../src/plan/workers.ts';
 import { renderConfig } from '../src/render/index.ts';
+import { type LiveConfig, renderLive } from '../src/render/live.ts';
 import { hasCache } from '../src/render/model/cache.ts';
 import { containerArguments, environmentFile, memoryOptions } from './container.ts';
 import { type Engine, RESTRICTED, together } from './engine.ts';
@@ -105,7 +110,7 @@ export class LocalPod {
   async startWorkerContainers(template: V1Container, mounts: string[] = [], further: string[] = []): Promise<void> {
     this.#assets = { template, mounts };
     await this.copyAssets();
-    const starts = workerContainers(this.spec, template).map(async (container, index) => {
+    const starts = workerContainers(withoutLive(this.spec), template).map(async (container, index) => {
       const { file, env } = this.#environment(container, index);
       const shared = ['--network', this.network, ...this.#runtime, ...mounts, ...further, ...file];
       this.workers[index] = await this.engine.start(...shared, ...containerArguments({ ...container, env }));
@@ -145,7 +150,9 @@ export class LocalPod {
     if (!init) return;
     const folder = this.open('runtime');
     await this.engine.runSidecar(image, ['--volume', `${folder}:/corelane`], ...(init.args ?? []));
-    if (this.spec.runtime.instrument) this.#runtime = ['--volume', `${folder}:/corelane:ro`];
+    const live = join(this.#folder, 'live');
+    if (this.spec.runtime.instrument)
+      this.#runtime = ['--volume', `${folder}:/corelane:ro`, '--volume', `${live}:${WORKER_LIVE_MOUNT_PATH}:ro`];
   }
 
   /**
@@ -259,10 +266,21 @@ export class LocalPod {
     this.#replace('key', PEERS_KEY, key ?? undefined);
   }
 
+  /**
+   * Puts other live settings in place of those that the pod has. (kubelet replaces all files in one step; the page goes
+   * first here.)
+   */
+  writeLive({ [SHELL_FILE]: shell, [LIVE_FILE]: settings }: LiveConfig): void {
+    this.#replace('live', SHELL_FILE, shell);
+    this.#replace('live', LIVE_FILE, settings);
+  }
+
   #replace(folder: string, name: string, text: string | undefined): void {
     const file = join(this.open(folder), name);
-    rmSync(file, { force: true });
-    if (text === undefined) return;
+    if (text === undefined) {
+      rmSync(file, { force: true });
+      return;
+    }
     writeFileSync(`${file}.new`, text);
     renameSync(`${file}.new`, file); // in one step, as kubelet does it
   }
@@ -300,8 +318,10 @@ export class LocalPod {
     const { revision = 'r1', key, shell, sidecarImage } = this.#options;
     this.writeKey(key);
     this.writeShell(shell);
+    this.writeLive(renderLive(this.spec));
     const addresses = await this.#startHolder();
-    const shared = ['--volume', `${config}:/etc/corelane:ro`, '--volume', `${this.run}:/run/corelane`];
+    const live = ['--volume', `${join(this.#folder, 'live')}:${LIVE_MOUNT_PATH}:ro`];
+    const shared = ['--volume', `${config}:/etc/corelane:ro`, ...live, '--volume', `${this.run}:/run/corelane`];
     const options = ['--network', this.network, ...RESTRICTED, ...shared];
     const keyMount = ['--volume', `${join(this.#folder, 'key')}:${PEERS_KEY_MOUNT_PATH}:ro`];
     const env = { CORELANE_PEERS: PEERS_HOST, CORELANE_REVISION: revision, CORELANE_POD_IPS: addresses.join(',') };

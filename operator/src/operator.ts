@@ -2,6 +2,7 @@
 import type { Logger } from 'pino';
 import { Autoscaler } from './controller/autoscaler.ts';
 import { Caches } from './controller/caches.ts';
+import { LiveSettings } from './controller/live-settings.ts';
 import { PeersKeys } from './controller/peers-keys.ts';
 import { type Outcome, WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
@@ -36,6 +37,7 @@ export class Operator {
   readonly #autoscaler: Autoscaler;
   readonly #peersKeys: PeersKeys;
   readonly #shells: Shells;
+  readonly #live: LiveSettings;
   readonly #reconciler: Reconciler;
   readonly #queue: WorkQueue;
   #synced = false;
@@ -108,8 +110,16 @@ export class Operator {
       },
     });
     this.#shells = new Shells(this.#caches.rest);
+    this.#live = new LiveSettings({
+      rest: this.#caches.rest,
+      podsOf: (namespace, name) => this.#caches.podsOf(namespace, name),
+      onChange: (key) => this.#queue.add(key),
+      onFailed: (key, error) =>
+        log.warn({ key, err: error }, 'pods cannot be told of their live settings, which take up to two minutes so'),
+    });
     this.#reconciler = new Reconciler({
       caches: this.#caches,
+      live: this.#live,
       peersKeys: this.#peersKeys,
       shells: this.#shells,
       sampler: this.#sampler,
@@ -154,6 +164,7 @@ export class Operator {
     }
     const result = this.#stop.signal.aborted ? 'stopped' : 'lost';
     this.#sampler.stop();
+    this.#live.stop();
     await this.#autoscaler.stop();
     await this.#queue.stop();
     // Only now: nobody else may write before the last reconcile here is done.
@@ -184,6 +195,7 @@ export class Operator {
       const uids = new Set(keys().map(({ metadata }) => metadata.uid));
       this.#peersKeys.keepOnly(uids);
       this.#shells.keepOnly(uids);
+      this.#live.keepOnly(uids);
       for (const { metadata } of keys()) this.#queue.add(`${metadata.namespace}/${metadata.name}`);
     };
     this.#queue.start();

@@ -3,6 +3,7 @@
 local fields = require('cache.fields')
 local homes = require('cache.homes')
 local judge = require('cache.judge')
+local live = require('live.values')
 local new_herds = require('cache.herds')
 local now_ms = require('clock')
 local verdict_of = require('cache.verdict')
@@ -13,9 +14,11 @@ local SWEEP_MS = 5000
 local WINDOW_S_MAX = 3600
 
 local settings = require('settings')('cache.lua', { ... }, {
-  'herds', 'tries', 'pass-ms', 'kept-bytes', 'stale-while-revalidate-s', 'stale-if-error-s', 'transforms',
+  'herds', 'tries', 'pass-ms', 'kept-bytes', 'transforms',
 })
 settings['places'] = settings['herds']
+-- How long pages are given out after their end.
+setmetatable(settings, { __index = live })
 
 local places = {}
 local herds = new_herds(settings, function(place)
@@ -92,7 +95,9 @@ core.register_action('herd_turn', { 'http-req' }, function(txn)
   txn:set_var('txn.token', token)
   local page = key_of(txn)
   note(txn, 'txn.key', page and herd_key(txn, page))
-  note(txn, 'txn.ttl', header(txn, 'X-Corelane-Ttl'))
+  -- nginx tells which rule of cache.ttl the path is in.
+  local rule = header(txn, 'X-Corelane-Ttl')
+  note(txn, 'txn.ttl', rule and live['ttl-' .. rule .. '-s'])
   note(txn, 'txn.personal', header(txn, 'X-Corelane-Personal'))
   local id = tonumber(header(txn, 'X-Corelane-Herd'))
   local herd, goes_on = herds:turn(id, token, now_ms())

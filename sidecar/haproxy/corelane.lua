@@ -1,9 +1,9 @@
 -- What HAProxy 3.0 cannot do by itself: begin with all workers down, wait for a worker, wait for the end of a drain,
--- ask a supervisor. Loaded first. Arguments (haproxy.cfg, lua-load): key=number, times in milliseconds; first-port is 0
+-- ask a supervisor. Arguments (haproxy.cfg, lua-load): key=number, times in milliseconds; first-port is 0
 -- where workers have no supervisor.
 
 local settings = require('settings')('corelane.lua', { ... }, {
-  'workers', 'first-port', 'drain-delay-ms', 'drain-timeout-ms', 'queue-timeout-ms', 'waiters-max', 'stranger-waiters-max',
+  'workers', 'first-port', 'drain-delay-ms', 'queue-timeout-ms', 'waiters-max', 'stranger-waiters-max',
 })
 
 require('supervisors').start(settings)

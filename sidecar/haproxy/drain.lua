@@ -1,5 +1,6 @@
 -- The pod is to end: from the mark of a preStop hook until nobody has a request any more. sidecar/README.md has the
 -- order.
+local live = require('live.values')
 local now_ms = require('clock')
 
 local DRAINING_MARK = '/run/corelane/draining'
@@ -39,7 +40,7 @@ end
 
 local function drained()
   if not forgotten_since_ms then return false end
-  if now_ms() - forgotten_since_ms >= settings['drain-timeout-ms'] then return true end
+  if now_ms() - forgotten_since_ms >= live['drain-timeout-ms'] then return true end
   -- A request whose body is still arriving is in nginx only; and while nginx accepts there may be a next one.
   if not exists(NGINX_STOPPED_MARK) or in_progress() > 0 then return false end
   -- The entry point need not wait for a graceful stop: one waits up to a second for the connection to DNS (HAProxy
@@ -97,7 +98,7 @@ core.register_action('wait_for_drain', { 'http-req' }, function(txn)
     txn:set_var('txn.crowded', true)
     return
   end
-  local patience_ms = settings['drain-delay-ms'] + settings['drain-timeout-ms'] + 5000
+  local patience_ms = settings['drain-delay-ms'] + live['drain-timeout-ms'] + 5000
   local hook = { news = core.queue(), limit_ms = now_ms() + patience_ms, is_stranger = is_stranger }
   hooks[hook] = true
   if is_stranger then

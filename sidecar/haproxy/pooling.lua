@@ -4,13 +4,19 @@
 -- no remembers who asked, and offers the next slot that becomes free and that it has no use for.
 -- docs/pooling.md tells why it is done like this; pooling/ has the parts. Arguments (haproxy.cfg, lua-load): key=value.
 
+local live = require('live.values')
 local settings = require('settings')(
   'pooling.lua',
   { ... },
-  { 'asks-max', 'hand-over', 'port', 'queue-length-max', 'revision', 'shed' },
+  { 'any-revision', 'hand-over', 'port', 'revision' },
   -- Looks for files of other revisions with own-revision, for pages of the same one with pages-of.
-  { revision = true, ['own-revision'] = true, ['pages-of'] = true }
+  { revision = true, ['any-revision'] = true, ['own-revision'] = true, ['pages-of'] = true }
 )
+
+-- Pods that say the same share their work.
+function settings.group()
+  return live['across-revisions'] == 1 and settings['any-revision'] or settings['revision']
+end
 
 math.randomseed(core.now().usec, core.now().sec)
 
@@ -23,7 +29,7 @@ local lending = require('pooling.lending')(peers, capacity)
 local offering = require('pooling.offering')(peers, capacity, lending)
 local borrowing = require('pooling.borrowing')(settings, peers, capacity, borrowed)
 local send_heartbeats = require('pooling.heartbeats')(peers, borrowed, homes and homes.slots or {})
-local look_at_queue = require('pooling.readiness')(settings, peers, capacity)
+local look_at_queue = require('pooling.readiness')(peers, capacity)
 require('pooling.answering')(settings, peers, capacity, lending, offering, borrowing)
 if settings['own-revision'] then require('pooling.other-revision')(peers) end
 if homes then homes.start(peers) end
@@ -44,4 +50,4 @@ core.register_task(function()
   forever(offering.offer_slots)
   forever(watch_borrowed)
 end)
-if settings['shed'] == 1 then forever(look_at_queue) end
+forever(look_at_queue)

@@ -4,6 +4,7 @@
 -- quarantine/ counts kills, of which there are few. docs/adr/0023 has the reasons. Arguments (haproxy.cfg, lua-load):
 -- key=number.
 local kills = require('kills')
+local live = require('live.values')
 local new_places = require('quarantine.places')
 local new_suspects = require('quarantine.suspects')
 local now_ms = require('clock')
@@ -19,7 +20,7 @@ local LOOK_MS = 50
 local LOOKS = 2
 
 local settings = require('settings')('quarantine.lua', { ... }, {
-  'kills', 'window-ms', 'duration-ms', 'held-max', 'held-ms-max',
+  'kills', 'window-ms', 'duration-ms', 'held-ms-max',
 })
 
 local function counted(name, url)
@@ -36,7 +37,7 @@ local function change_acl(what, key, is_in)
 end
 
 local suspects = new_suspects(settings, answered, change_acl)
-local places = new_places(settings['held-max'])
+local places = new_places(function() return live['queue-length-max'] end)
 
 local function note_kill(url, client, worker, requests, at)
   suspects:note_kill(url, client, worker .. ' ' .. at, requests, now_ms())

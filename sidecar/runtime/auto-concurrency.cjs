@@ -1,5 +1,6 @@
 /**
- * `concurrency: Auto`: the supervisor asks the watchdog thread once a second what the event loop had to do, lets
+ * How many requests the worker gets at a time, if the live settings say so or have it found. With `concurrency: Auto`
+ * the supervisor asks the watchdog thread once a second what the event loop had to do, lets
  * concurrency-rule.cjs decide how many requests the worker gets, and tells HAProxy and the worker. It outlives the
  * process: the next one begins with the number of the one before.
  */
@@ -7,9 +8,10 @@
 
 const { cpuQuota, memoryLimitBytes } = require('./cgroup.cjs');
 const { nowMs } = require('./clock.cjs');
-const { decide, firstState, learn, measuredShares } = require('./concurrency-rule.cjs');
+const { decide, firstState, learn, measuredShares, withBounds } = require('./concurrency-rule.cjs');
+const { watchLive } = require('./live.cjs');
 const { log } = require('./log.cjs');
-const { ANSWER_MS, all, setLimit } = require('./servers.cjs');
+const { ANSWER_MS, all, setLimit, setRenderMs } = require('./servers.cjs');
 const { AUTO_LEVELS_MAX } = require('./shared-metrics.cjs');
 const { news, phase, state } = require('./state.cjs');
 const { ask } = require('./watchers.cjs');
@@ -30,14 +32,16 @@ const HOLDS = ['memory', 'cpu', 'inspector', 'abandoned', 'processes', 'unmeasur
 
 const RECYCLE_BYTES = Number(process.env.CORELANE_RECYCLE_MEMORY_BYTES) || Number.POSITIVE_INFINITY;
 
-/** `MIN-MAX`, as the operator writes it; undefined for anything else: then HAProxy says how many. */
+/** `MIN-MAX`, as the operator writes it; undefined for anything else: then the number is fixed. */
 function boundsOf(text = '') {
   const [, min, max] = (/^([0-9]+)-([0-9]+)$/.exec(text) ?? []).map(Number);
   return min >= 1 && min <= max && max <= AUTO_LEVELS_MAX ? { min, max } : undefined;
 }
 
-const bounds = boundsOf(process.env.CORELANE_CONCURRENCY);
-const isOn = bounds !== undefined;
+/** Those of the environment leave room for all that live settings may say. */
+const room = boundsOf(process.env.CORELANE_CONCURRENCY);
+const isOn = room !== undefined;
+let bounds = liveBounds(state.live) ?? room;
 let rule = isOn ? firstState(bounds) : undefined;
 const changes = { up: 0, down: 0 };
 /** What the process had done when it was looked at last; undefined: what it has done until now teaches nothing. */
@@ -47,11 +51,46 @@ let unanswered = 0;
 let lowered = [];
 let logged = { limit: bounds?.min, atMs: Number.NEGATIVE_INFINITY };
 
-/** Begins to look, where the number is not fixed. */
+function liveBounds(settings) {
+  if (!settings || !room) return undefined;
+  const within = (n) => Math.min(Math.max(n, room.min), room.max);
+  return { min: within(settings.min), max: within(settings.max) };
+}
+
+/** Begins to look, where the number is not fixed, and follows the live settings. */
 function watchConcurrency() {
-  if (!isOn) return;
-  setLimit(rule.limit);
-  setInterval(() => void look(), LOOK_MS);
+  if (isOn) {
+    setLimit(rule.limit);
+    setInterval(() => void look(), LOOK_MS);
+  } else setFixed(state.live?.concurrency);
+  setRenderMs(state.live?.renderMs);
+  watchLive((settings) => {
+    setRenderMs(settings.renderMs);
+    if (isOn) setBounds(settings);
+    else setFixed(settings.concurrency);
+  });
+}
+
+function setBounds(settings) {
+  bounds = liveBounds(settings);
+  // With other levels there is nothing to compare with.
+  before = undefined;
+  turnTo(withBounds(rule, bounds));
+}
+
+/** The number that HAProxy takes from the same file, at another moment. */
+let fixed;
+function setFixed(limit) {
+  if (!(limit >= 1)) return;
+  if (fixed > limit) lower(fixed);
+  fixed = limit;
+  tellWorker();
+}
+
+/** HAProxy may go by this number for a moment more. */
+function lower(limit) {
+  lowered.push({ limit, untilMs: nowMs() + LOWERED_MS });
+  setTimeout(tellWorker, LOWERED_MS + 1);
 }
 
 async function look() {
@@ -117,8 +156,7 @@ function turnTo(next) {
   if (next.limit > limit) changes.up += 1;
   if (next.limit < limit) {
     changes.down += 1;
-    lowered.push({ limit, untilMs: nowMs() + LOWERED_MS });
-    setTimeout(tellWorker, LOWERED_MS + 1);
+    lower(limit);
   }
   if (next.limit !== limit) {
     // The worker first: HAProxy sends at once what it has places for.
@@ -131,7 +169,7 @@ function turnTo(next) {
 /** The worker itself lets as many through as HAProxy may believe that it has places. */
 function tellWorker() {
   lowered = lowered.filter(({ untilMs }) => untilMs > nowMs());
-  setLimit(Math.max(rule.limit, ...lowered.map(({ limit }) => limit)));
+  setLimit(Math.max(isOn ? rule.limit : fixed, ...lowered.map(({ limit }) => limit)));
 }
 
 function logChange() {

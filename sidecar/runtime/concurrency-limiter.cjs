@@ -119,8 +119,8 @@ class ConcurrencyLimiter {
     if (this.#abandoned.size === 0) return 0;
     const now = performance.now();
     let count = 0;
-    for (const [{ beganAt, response }, goneAt] of this.#abandoned) {
-      const isOver = now - beganAt >= this.#renderMs + PROXY_MS + OVERDUE_MS && now - goneAt >= OVERDUE_MS;
+    for (const [{ beganAt, response, renderMs }, goneAt] of this.#abandoned) {
+      const isOver = now - beganAt >= renderMs + PROXY_MS + OVERDUE_MS && now - goneAt >= OVERDUE_MS;
       if (isOver && !response.headersSent) count += 1;
     }
     return count;
@@ -131,9 +131,16 @@ class ConcurrencyLimiter {
    * millisecond, and wait behind that render until its own time is over.
    */
   #isLate() {
-    const before = performance.now() - this.#renderMs;
-    for (const { beganAt, response } of this.#renders) if (beganAt <= before && !response.headersSent) return true;
+    const now = performance.now();
+    for (const { beganAt, renderMs, response } of this.#renders)
+      if (now - beganAt >= renderMs && !response.headersSent) return true;
     return false;
+  }
+
+  /** For renders that begin from now on. */
+  setRenderMs(renderMs, abandonedMs) {
+    this.#renderMs = renderMs;
+    this.#abandonedMs = abandonedMs;
   }
 
   setLimit(limit) {
@@ -205,7 +212,7 @@ class ConcurrencyLimiter {
   }
 
   #beginPart(sender, { run, request, response }) {
-    const part = { beganAt: performance.now(), response };
+    const part = { beganAt: performance.now(), renderMs: this.#renderMs, response };
     part.end = () => {
       if (!sender.parts.delete(part)) return;
       const next = sender.waiting.shift();
@@ -252,7 +259,7 @@ class ConcurrencyLimiter {
     const noteEnd = this.#note(request);
     if (noteEnd === undefined) return true;
     const beganAt = performance.now();
-    const render = { beganAt, response, parts: new Set(), waiting: [], hasContext: false };
+    const render = { beganAt, renderMs: this.#renderMs, response, parts: new Set(), waiting: [], hasContext: false };
     this.#renders.add(render);
     this.#levels?.note(this.#active);
     this.#hasRendered = true;

@@ -46,6 +46,14 @@ function firstState({ min, max }) {
   };
 }
 
+/** The same state for other bounds. */
+function withBounds(state, { min, max }) {
+  const levels = (known) => Array.from({ length: max + 1 }, (_unused, n) => known[n] ?? 0);
+  const limit = Math.min(Math.max(state.limit, min), max);
+  const because = limit === state.limit ? state.because : `the bounds are ${min} and ${max} now`;
+  return { ...state, limit, because, fewerLooks: 0, timeMs: levels(state.timeMs), idleMs: levels(state.idleMs) };
+}
+
 /** What was measured since the last look, by number of requests in progress, is added to what is known. */
 function learn(state, { timeMs, idleMs }) {
   const freshMs = timeMs.reduce((sum, ms, n) => sum + (n > 0 ? ms : 0), 0);
@@ -106,4 +114,4 @@ function measuredShares({ timeMs, idleMs }) {
   return Object.fromEntries(entries.map((n) => [n, Math.round(100 * (1 - idleMs[n] / timeMs[n])) / 100]));
 }
 
-module.exports = { decide, firstState, learn, measuredShares };
+module.exports = { decide, firstState, learn, measuredShares, withBounds };

@@ -79,8 +79,17 @@ function setLimit(given) {
   for (const socket of state.servers.keys()) sendLimit(socket);
 }
 
+/** How long a render may take. */
+function setRenderMs(given) {
+  if (!(given > 0) || given === state.renderMs) return;
+  state.renderMs = given;
+  for (const socket of state.servers.keys()) sendLimit(socket);
+}
+
 function sendLimit(socket) {
-  if (state.limit > 0) socket.write(`limit ${state.limit}\n`);
+  const lines = [state.renderMs > 0 && `render ${state.renderMs}\n`, state.limit > 0 && `limit ${state.limit}\n`];
+  const text = lines.filter(Boolean).join('');
+  if (text) socket.write(text);
 }
 
 function all() {
@@ -120,4 +129,4 @@ async function refuse(pid, token) {
   return answer?.refused === true;
 }
 
-module.exports = { ANSWER_MS, all, isBlocked, isGuarded, refuse, renderer, setLimit, silentMs, take };
+module.exports = { ANSWER_MS, all, isBlocked, isGuarded, refuse, renderer, setLimit, setRenderMs, silentMs, take };

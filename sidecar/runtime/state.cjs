@@ -21,10 +21,14 @@ const state = {
   /** Since when a server that tells none accepts connections. */
   acceptsSinceMs: undefined,
   /**
-   * Requests that one server may have at a time, as HAProxy's last check said or auto-concurrency.cjs does; 0 if none
-   * has said it.
+   * Requests that one server may have at a time, as auto-concurrency.cjs or HAProxy's last check said; 0 if none has
+   * said it.
    */
   limit: 0,
+  /** What live.cjs has read last; undefined if there is nothing. */
+  live: undefined,
+  /** timeouts.render in milliseconds, as the live settings say; 0 if they do not. */
+  renderMs: 0,
   /** Called when HAProxy has been told that the worker is down. */
   onDownAcknowledged: undefined,
   /** Since when HAProxy knows that all places are taken; undefined when it does not. */

@@ -5,11 +5,12 @@
 'use strict';
 
 const net = require('node:net');
+const { state } = require('./state.cjs');
 
 const REQUESTS = Number(process.env.CORELANE_WARMUP_REQUESTS) || 0;
 const PATH = process.env.CORELANE_WARMUP_PATH || '/';
 /** A render may take as long as any other. */
-const LIMIT_MS = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || 30_000;
+const limitMs = () => state.live?.renderMs ?? (Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || 30_000);
 
 /** Status of one render, 0 without an answer. */
 function render(port) {
@@ -20,7 +21,7 @@ function render(port) {
       socket.destroy();
       resolve(Number(/^HTTP\/1\.[01] ([0-9]{3})/.exec(head)?.[1] ?? 0));
     };
-    socket.setTimeout(LIMIT_MS, done);
+    socket.setTimeout(limitMs(), done);
     socket.on('connect', () => {
       const headers = ['Host: localhost', 'Connection: close', 'User-Agent: corelane-warmup', 'Accept: */*'];
       socket.write(`GET ${PATH} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n`);

@@ -50,8 +50,11 @@ function connect(eventLoop) {
   connection.unref();
   connection.on('error', () => {}); // the supervisor has gone: the worker goes on without it
   connection.on('data', (chunk) => {
-    const [, limit] = /limit ([0-9]+)\n$/.exec(chunk.toString('latin1')) ?? [];
-    if (Number(limit) > 0) limiter?.setLimit(Number(limit));
+    for (const [, what, number] of chunk.toString('latin1').matchAll(/(limit|render) ([0-9]+)\n/g)) {
+      if (!(Number(number) > 0)) continue;
+      if (what === 'limit') limiter?.setLimit(Number(number));
+      else limiter?.setRenderMs(Number(number), abandonedMsOf(Number(number)));
+    }
   });
   connection.write(`corelane-worker ${supervisor.token} ${process.pid} ${process.ppid}\n`);
   const socket = connection;
@@ -132,6 +135,10 @@ function speaksHttp1(server) {
   return typeof server.setTimeout === 'function' && typeof server.requestTimeout === 'number';
 }
 
+function abandonedMsOf(renderMs) {
+  return Math.max(ABANDONED_MIN_MS, Number.isFinite(renderMs) ? renderMs : 0);
+}
+
 /** The limiter of this process: one for all its servers on PORT. */
 function guard(server) {
   if (!speaksHttp1(server) || guarded.has(server)) return; // node:net alone: no requests
@@ -146,7 +153,7 @@ function newLimiter() {
   const { OwnRequests } = require('./own-requests.cjs');
   const { RequestJournal } = require('./request-journal.cjs');
   const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
-  const abandonedMs = Math.max(ABANDONED_MIN_MS, Number.isFinite(renderMs) ? renderMs : 0);
+  const abandonedMs = abandonedMsOf(renderMs);
   const webSocketMs = Number(process.env.CORELANE_WEBSOCKET_MAX_AGE_MS) || 0;
   const { metrics } = require('./event-loop.cjs');
   const own = new OwnRequests(Number(process.env.PORT));

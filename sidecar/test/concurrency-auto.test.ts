@@ -272,15 +272,20 @@ test('with several processes behind the port it is min', async () => {
   }
 });
 
-test('a number that no supervisor says is none: not 0, which HAProxy takes for no limit', async () => {
+test('a number beyond the bounds is none: not 0, which HAProxy takes for no limit', async () => {
   pod = await Pod.start({ concurrency: 'Auto', concurrencyRange: { max: 5 } }, { workers: false });
   try {
     const say = (limit: number) => pod.runtimeApi(`set maxconn server workers/worker-0 ${limit}`);
     await say(5);
     await until('it counts', async () => (await inLine()) === 6);
-    for (const nonsense of [0, 6, 4_000_000_000]) {
+    for (const [nonsense, bound] of [
+      [0, 1],
+      [6, 5],
+      [0, 1],
+      [4_000_000_000, 5],
+    ] as const) {
       await say(nonsense);
-      await until('it is one', async () => (await placesOf(0)) === 1 && (await inLine()) === 2);
+      await until('it is the bound', async () => (await placesOf(0)) === bound && (await inLine()) === bound + 1);
     }
   } finally {
     await pod.stop();

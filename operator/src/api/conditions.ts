@@ -10,6 +10,7 @@ export type ConditionType =
   | 'WorkersHealthy'
   | 'CapacityAvailable'
   | 'ConcurrencyTuned'
+  | 'LiveSettingsApplied'
   | 'ObjectsInSync'
   | 'ScalingActive';
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
@@ -119,6 +120,25 @@ export const concurrencyTuned = {
     ),
   unknown: () => draft('ConcurrencyTuned', 'Unknown', 'NotSampled', 'no pod has told about its workers yet'),
 };
+
+/** Whether the pods that are ready have the live settings of the spec. */
+export const liveSettingsApplied = {
+  yes: (pods: number) =>
+    draft('LiveSettingsApplied', 'True', 'AllPods', `${pods} of ${pods} pods that are ready have the live settings`),
+  waiting: (have: number, pods: number, problem: string | undefined) =>
+    draft('LiveSettingsApplied', 'False', 'Waiting', `${lacking(have, pods)}${problem ? `; ${problem}` : ''}`),
+  unreachable: (have: number, pods: number, problem: string | undefined) =>
+    draft(
+      'LiveSettingsApplied',
+      'Unknown',
+      'PodsUnreachable',
+      `${lacking(have, pods)}; others do not tell: ${problem}; does a NetworkPolicy forbid it? They get them within two minutes all the same`,
+    ),
+};
+
+function lacking(have: number, pods: number): string {
+  return `${have} of ${pods} pods that are ready are known to have the live settings`;
+}
 
 /**
  * Whether what was applied stays as it is. There only since somebody has fought for an object, as long as the operator

@@ -22,6 +22,8 @@ export const LABEL_RENDER_SERVICE = `${GROUP}/renderservice`;
 export const ANNOTATION_APPLIED_HASH = `${GROUP}/applied-hash`;
 /** ConfigMap that a pod template was rendered for; tells which ConfigMaps are still needed. */
 export const ANNOTATION_CONFIG = `${GROUP}/config`;
+/** On a pod: which live settings it is meant to have. A change of it makes kubelet look at the pod's files at once. */
+export const ANNOTATION_LIVE = `${GROUP}/live`;
 
 /** Set by users on a RenderService: "true", "up" or "down". */
 export const ANNOTATION_SCALING_PAUSED = `${GROUP}/scaling-paused`;
@@ -48,6 +50,10 @@ export const SHELL_FILE = 'shell.html';
 export const SHELL_MOUNT_PATH = '/etc/corelane-shell';
 /** Where nginx keeps pages. */
 export const CACHE_MOUNT_PATH = '/var/cache/corelane';
+/** Where the proxies find the settings that change while they run, and the file; and where the workers find it. */
+export const LIVE_MOUNT_PATH = '/etc/corelane-live';
+export const LIVE_FILE = 'settings';
+export const WORKER_LIVE_MOUNT_PATH = '/corelane-live';
 /** What the proxies of a pod share: their sockets, and the mark of a drain. */
 export const RUN_MOUNT_PATH = '/run/corelane';
 /** Prefix of the volumes that Corelane adds to a pod. */

@@ -11,7 +11,7 @@ const condition = z.strictObject({
     .string()
     .max(316)
     .describe(
-      'Ready, Reconciling, Stalled, WorkersHealthy, CapacityAvailable, ConcurrencyTuned, ObjectsInSync or ScalingActive.',
+      'Ready, Reconciling, Stalled, WorkersHealthy, CapacityAvailable, ConcurrencyTuned, LiveSettingsApplied, ObjectsInSync or ScalingActive.',
     ),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   reason: z.string().max(1024).describe('Reason in one word, for programs.'),
@@ -58,6 +58,15 @@ export const renderServiceStatus = z
       .describe(
         'With concurrency: Auto: requests that the workers get at a time, when the pods were last asked. Written at most twice a minute, if nothing else changes.',
       ),
+    liveSettings: z
+      .strictObject({
+        observedGeneration: z
+          .int()
+          .describe('Generation of the spec whose live settings all pods that are ready have had.'),
+        pods: z.int().min(0).describe('Pods that are ready and have the live settings of the spec.'),
+      })
+      .optional()
+      .describe('How far the live settings have come (docs/live-settings.md).'),
     scaling: z
       .strictObject({
         utilizationPercent: z
@@ -77,7 +86,7 @@ export const renderServiceStatus = z
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
         description:
-          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable; ConcurrencyTuned with concurrency: Auto; ObjectsInSync once somebody else has fought for an object; ScalingActive where scaling is set.',
+          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable, LiveSettingsApplied; ConcurrencyTuned with concurrency: Auto; ObjectsInSync once somebody else has fought for an object; ScalingActive where scaling is set.',
       }),
   })
   .describe('Observed state.');

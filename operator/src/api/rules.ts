@@ -21,6 +21,7 @@ import {
   RUNTIME_MOUNT_PATH,
   VOLUME_PREFIX,
   WORKER_CONTAINER,
+  WORKER_LIVE_MOUNT_PATH,
 } from './names.ts';
 import { durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import { scalingRules } from './scaling-rules.ts';
@@ -31,6 +32,7 @@ import { isDuration, type SpecRule } from './spec-rule.ts';
 import { workerTemplate } from './worker-template.ts';
 
 const CONTAINERS = 'self.template.spec.containers';
+const OWN_MOUNTS = [RUNTIME_MOUNT_PATH, WORKER_LIVE_MOUNT_PATH];
 const INIT_CONTAINERS = 'self.template.spec.initContainers';
 const containersPath = ['template', 'spec', 'containers'];
 /** `w` is the container that becomes the workers. */
@@ -132,11 +134,11 @@ export const specRules: SpecRule[] = [
   },
   {
     path: containersPath,
-    message: `the worker container must not mount anything at ${RUNTIME_MOUNT_PATH}: Corelane does; choose another mountPath`,
-    cel: `${CONTAINERS}.all(w, !${IS_WORKER} || !has(w.volumeMounts) || w.volumeMounts.all(m, m.mountPath != '${RUNTIME_MOUNT_PATH}'))`,
+    message: `the worker container must not mount anything at ${OWN_MOUNTS.join(' or ')}: Corelane does; choose another mountPath`,
+    cel: `${CONTAINERS}.all(w, !${IS_WORKER} || !has(w.volumeMounts) || w.volumeMounts.all(m, !(m.mountPath in ${JSON.stringify(OWN_MOUNTS)})))`,
     holds: (spec) =>
       workers(spec).every(({ volumeMounts }) =>
-        (volumeMounts ?? []).every(({ mountPath }) => mountPath !== RUNTIME_MOUNT_PATH),
+        (volumeMounts ?? []).every(({ mountPath }) => !OWN_MOUNTS.includes(mountPath)),
       ),
   },
   {

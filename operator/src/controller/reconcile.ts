@@ -17,9 +17,11 @@ import { desiredObjects, type OperatorAccess, type PlannedObject, type SidecarIm
 import { type Fleet, observeFleet } from '../pods/fleet.ts';
 import { CREATING_MS, isCreating } from '../pods/problems.ts';
 import type { PodSampler } from '../pods/sampler.ts';
+import { liveSerial, renderLive } from '../render/live.ts';
 import { hasPeers } from '../render/model/pooling.ts';
 import type { Caches } from './caches.ts';
 import { Contention } from './contention.ts';
+import type { LiveSettings } from './live-settings.ts';
 import type { PeersKeys } from './peers-keys.ts';
 import { prune, superfluous } from './prune.ts';
 import type { Outcome } from './queue.ts';
@@ -30,6 +32,7 @@ import {
   computeStatus,
   differsInFiguresOnly,
   isUnchanged,
+  liveCondition,
   rolloutConditions,
   writeStatus,
 } from './status.ts';
@@ -52,6 +55,7 @@ export interface ReconcilerOptions {
   sampler: PodSampler;
   peersKeys: PeersKeys;
   shells: Shells;
+  live: LiveSettings;
   /** What scaling has to say about a RenderService, by its uid. */
   scalingOf: (uid: string) => ScalingView | undefined;
   events: EventRecorder;
@@ -99,10 +103,13 @@ export class Reconciler {
       const budget = caches.owned('PodDisruptionBudget').get(namespace, name);
       const shell = await this.#options.shells.problem(applied.renderService);
       const now = this.#options.now();
+      const view = this.#options.live.of(resource.metadata.uid);
+      const live = view && { view, forMs: performance.now() - view.sinceMs };
       const outcome = await this.#finish(resource, applied.deployment, (fleet) =>
         rolloutConditions(applied.renderService, applied.deployment, pods, {
           budget,
           fleet,
+          live,
           now,
           remark: shell?.problem,
         }),
@@ -158,6 +165,7 @@ export class Reconciler {
       const result = await this.#applyOne(`${namespace}/${name}`, desired, live[index], failures);
       if (desired.kind === 'Deployment') deployment = result;
     }
+    this.#options.live.want(renderService, liveSerial(renderLive(renderService.spec)));
     await prune(caches, superfluous(caches, renderService, planned));
     return { renderService, deployment: deployment as KubeObject, keyAfterMs };
   }
@@ -226,9 +234,11 @@ export class Reconciler {
     const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined, wasFull);
     const observed = [fleet?.condition, fleet?.capacity, fleet?.tuned].filter((draft) => draft !== undefined);
     const scaling = scalingOf(resource.metadata.uid);
+    const live = this.#options.live.of(resource.metadata.uid);
     const drafts = [
       ...rollout(fleet),
       ...observed,
+      ...liveCondition(live),
       ...this.#syncCondition(resource, key),
       ...scalingCondition(resource, scaling),
     ];
@@ -236,7 +246,7 @@ export class Reconciler {
       .toISOString()
       .replace(/\.\d+Z$/, 'Z');
     const status = {
-      ...computeStatus(resource, deployment, pods, drafts, time, fleet),
+      ...computeStatus(resource, deployment, pods, drafts, time, fleet, live),
       scaling: scalingStatus(resource, scaling),
     } as RenderServiceStatus;
     if (!isUnchanged(status, resource) && differsInFiguresOnly(status, resource.status)) {

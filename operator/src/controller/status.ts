@@ -1,5 +1,12 @@
 /** The status of a RenderService, computed from what the caches show. */
-import { type ConditionDraft, mergeConditions, progressing, ready, stalled } from '../api/conditions.ts';
+import {
+  type ConditionDraft,
+  liveSettingsApplied,
+  mergeConditions,
+  progressing,
+  ready,
+  stalled,
+} from '../api/conditions.ts';
 import type { RenderService, RenderServiceResource, RenderServiceStatus } from '../api/resource.ts';
 import { kinds, objectPath } from '../kube/kinds.ts';
 import { MERGE_PATCH } from '../kube/rest.ts';
@@ -10,6 +17,7 @@ import type { Fleet } from '../pods/fleet.ts';
 import { evictionProblem, podProblem, refusalOf } from '../pods/problems.ts';
 import { countWorkers } from '../pods/status.ts';
 import type { Caches } from './caches.ts';
+import type { LiveView } from './live-settings.ts';
 
 interface DeploymentStatus {
   observedGeneration?: number;
@@ -25,7 +33,12 @@ interface Circumstances {
   fleet?: Fleet | undefined;
   now: Date;
   remark?: string | undefined;
+  /** How far the live settings have come, and for how long they have been on their way. */
+  live?: { view: LiveView; forMs: number } | undefined;
 }
+
+/** kubelet looks at all files of a pod within this time, without a nudge. */
+const LIVE_MS_MAX = 120_000;
 
 /** Pods that are available, of whatever template. */
 export function availablePods(deployment: KubeObject | undefined): number {
@@ -40,7 +53,7 @@ export function rolloutConditions(
   renderService: RenderService,
   deployment: KubeObject,
   pods: KubeObject[],
-  { budget, fleet, now, remark }: Circumstances,
+  { budget, fleet, live, now, remark }: Circumstances,
 ): ConditionDraft[] {
   const wanted = renderService.spec.replicas;
   const status = (deployment.status ?? {}) as DeploymentStatus;
@@ -57,8 +70,12 @@ export function rolloutConditions(
     const message = `${failed.message ?? 'the rollout makes no progress'}; ${problem ?? "see the pods' events"}`;
     return stalled('ProgressDeadlineExceeded', message, availableReplicas);
   }
-  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted)
+  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) {
+    // Ready speaks of the whole spec. Pods that cannot be asked are not waited for.
+    if (live && live.view.others > 0 && live.forMs < LIVE_MS_MAX)
+      return progressing(`${live.view.have} of ${live.view.pods} pods have the live settings`, true);
     return ready(wanted, remarks.join('; '));
+  }
   const counts = `${availableReplicas} of ${wanted} pods are available, ${updatedReplicas} run the current template, ${replicas} exist`;
   const message = [counts, problem, ...remarks].filter(Boolean).join('; ');
   return progressing(message, wanted > 0 && availableReplicas >= wanted, problem !== undefined);
@@ -67,6 +84,18 @@ export function rolloutConditions(
 /** kubelet sees nothing of a worker that ends: its supervisor starts it again inside the container. */
 function crashLoopOf(fleet: Fleet | undefined): string | undefined {
   return fleet?.condition.status === 'False' ? fleet.condition.message : undefined;
+}
+
+/** LiveSettingsApplied; nothing where there is nobody to ask. */
+export function liveCondition(view: LiveView | undefined): ConditionDraft[] {
+  if (!view || view.pods === 0) return [];
+  const { have, others, pods, problem } = view;
+  if (have === pods) return [liveSettingsApplied.yes(pods)];
+  return [
+    others > 0
+      ? liveSettingsApplied.waiting(have, pods, problem)
+      : liveSettingsApplied.unreachable(have, pods, problem),
+  ];
 }
 
 /** Conditions that come from the pods' own metrics. */
@@ -83,6 +112,7 @@ export function computeStatus(
   drafts: ConditionDraft[],
   now: string,
   fleet?: Fleet,
+  live?: LiveView,
 ): RenderServiceStatus {
   const { generation } = resource.metadata;
   const before = resource.status;
@@ -105,8 +135,20 @@ export function computeStatus(
     },
     queue: metrics ? { length: metrics.queueLength } : fleet ? undefined : before?.queue,
     concurrency: fleet ? fleet.concurrency : before?.concurrency,
+    ...liveStatus(live, before, generation),
     conditions,
   };
+}
+
+function liveStatus(
+  live: LiveView | undefined,
+  before: RenderServiceStatus | undefined,
+  generation: number,
+): Pick<RenderServiceStatus, 'liveSettings'> {
+  if (!live) return before?.liveSettings ? { liveSettings: before.liveSettings } : {};
+  const isDone = live.have === live.pods;
+  const observedGeneration = isDone ? generation : (before?.liveSettings?.observedGeneration ?? 0);
+  return { liveSettings: { observedGeneration, pods: live.have } };
 }
 
 /** Whether two statuses differ in nothing but metrics that change with every request. */

@@ -1,6 +1,6 @@
 /** The plan: all objects that a RenderService asks for, in the order in which they are applied. */
 import type { RenderService } from '../api/resource.ts';
-import { configMap } from './configmap.ts';
+import { configMap, liveConfigMap } from './configmap.ts';
 import { deployment } from './deployment.ts';
 import { disruptionBudget } from './disruption-budget.ts';
 import { networkPolicy, type OperatorAccess } from './network-policy.ts';
@@ -24,6 +24,7 @@ export function desiredObjects(
   return [
     ...serviceAccount(renderService),
     config,
+    liveConfigMap(renderService),
     service(renderService),
     peersService(renderService),
     ...disruptionBudget(renderService),

@@ -1,12 +1,14 @@
 /** The pod template: the user's, with workers and proxies. docs/pod-template.md has the same rules in words. */
 import type { V1Container, V1PodTemplateSpec, V1TopologySpreadConstraint } from '@kubernetes/client-node';
 import { drainAcceptMsMax, drainTimeoutMs } from '../api/drain.ts';
+import { withoutLive } from '../api/live.ts';
 import { ANNOTATION_CONFIG, LABEL_INSTANCE, LABEL_MANAGED_BY, LABEL_NAME, MANAGER } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { workerTemplate } from '../api/worker-template.ts';
 import { hasPeers } from '../render/model/pooling.ts';
 import { assetContainers, assetMounts, assetVolumes } from './assets.ts';
+import { liveName } from './configmap.ts';
 import { peersHost, peersName, selectorLabels } from './objects.ts';
 import { proxyContainers, proxyVolumes, type SidecarImage } from './proxies.ts';
 import { runtimeContainers, runtimeVolumes } from './runtime.ts';
@@ -17,7 +19,7 @@ import { workerContainers } from './workers.ts';
 const STOP_SLACK_SECONDS = 10;
 
 /**
- * Pod template of a Deployment.
+ * Pod template of a Deployment: the same whatever the live settings are.
  * User wins: labels except Corelane's own, annotations, spread, service account, a longer grace period.
  * Corelane wins: the selector label, its own volumes and containers.
  * @param configMapName ConfigMap that the proxies mount
@@ -27,7 +29,8 @@ export function podTemplate(
   configMapName: string,
   sidecar: SidecarImage,
 ): V1PodTemplateSpec {
-  const { spec, metadata } = renderService;
+  const { metadata } = renderService;
+  const spec = withoutLive(renderService.spec);
   const { template } = spec;
   const { serviceAccount: _oldName, ...user } = template.spec ?? { containers: [] };
   const keySecret = hasPeers(spec) ? peersName(renderService) : undefined;
@@ -63,7 +66,7 @@ export function podTemplate(
         ...(user.volumes ?? []),
         ...runtimeVolumes(spec),
         ...assetVolumes(spec),
-        ...proxyVolumes(spec, configMapName, keySecret),
+        ...proxyVolumes(spec, { config: configMapName, live: liveName(renderService), peersKey: keySecret }),
       ],
     },
   };

@@ -5,6 +5,7 @@ import {
   CACHE_MOUNT_PATH,
   CONFIG_MOUNT_PATH,
   HAPROXY_CONTAINER,
+  LIVE_MOUNT_PATH,
   NGINX_CONTAINER,
   PEERS_KEY_MOUNT_PATH,
   PORTS,
@@ -25,6 +26,8 @@ export interface SidecarImage {
 }
 
 const CONFIG_VOLUME = `${VOLUME_PREFIX}config`;
+/** Of the workers, too. */
+export const LIVE_VOLUME = `${VOLUME_PREFIX}live`;
 const RUN_VOLUME = `${VOLUME_PREFIX}run`;
 const TEMP_VOLUME = `${VOLUME_PREFIX}tmp`;
 const PEERS_KEY_VOLUME = `${VOLUME_PREFIX}peers-key`;
@@ -86,21 +89,21 @@ function kibibytes(bytes: number): string {
 }
 
 /**
- * Volumes of the proxies: configuration, sockets and drain mark, nginx' temporary files and pages, the key of the
- * peers, the page of `fallback`, no token.
- * @param peersKeySecretName undefined where pods do not ask each other anything
+ * Volumes of the proxies: configuration, live settings, sockets and drain mark, nginx' temporary files and pages, the
+ * key of the peers, the page of `fallback`, no token.
+ * @param names of both ConfigMaps, and of the Secret, where pods ask each other anything
  */
 export function proxyVolumes(
   spec: RenderServiceSpec,
-  configMapName: string,
-  peersKeySecretName: string | undefined,
+  names: { config: string; live: string; peersKey: string | undefined },
 ): V1Volume[] {
   return [
-    { name: CONFIG_VOLUME, configMap: { name: configMapName } },
+    { name: CONFIG_VOLUME, configMap: { name: names.config } },
+    { name: LIVE_VOLUME, configMap: { name: names.live } },
     { name: RUN_VOLUME, emptyDir: {} },
     { name: TEMP_VOLUME, emptyDir: {} },
     ...cacheVolumes(spec),
-    ...(peersKeySecretName === undefined ? [] : [peersKeyVolume(peersKeySecretName)]),
+    ...(names.peersKey === undefined ? [] : [peersKeyVolume(names.peersKey)]),
     ...shellVolumes(spec),
     // Nobody can write there.
     { name: NO_TOKEN_VOLUME, emptyDir: { sizeLimit: '1Mi' } },
@@ -189,6 +192,7 @@ function common(
     securityContext: SECURITY_CONTEXT,
     volumeMounts: [
       { name: CONFIG_VOLUME, mountPath: CONFIG_MOUNT_PATH, readOnly: true },
+      { name: LIVE_VOLUME, mountPath: LIVE_MOUNT_PATH, readOnly: true },
       { name: RUN_VOLUME, mountPath: RUN_MOUNT_PATH },
       ...(name === NGINX_CONTAINER ? [{ name: TEMP_VOLUME, mountPath: '/tmp' }] : []),
       ...mounts,

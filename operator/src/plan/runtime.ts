@@ -3,13 +3,20 @@
  * NODE_OPTIONS loads it into every Node.js process. docs/runtime.md tells what it does there.
  */
 import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
-import { PORTS, RUNTIME_CONTAINER, RUNTIME_MOUNT_PATH, VOLUME_PREFIX } from '../api/names.ts';
+import {
+  LIVE_FILE,
+  PORTS,
+  RUNTIME_CONTAINER,
+  RUNTIME_MOUNT_PATH,
+  VOLUME_PREFIX,
+  WORKER_LIVE_MOUNT_PATH,
+} from '../api/names.ts';
 import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { stallTimeoutMs } from '../api/watchdog.ts';
 import { copiesAssets } from './assets.ts';
-import { NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
+import { LIVE_VOLUME, NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
 
 const VOLUME = `${VOLUME_PREFIX}runtime`;
 const ENTRY = `--require=${RUNTIME_MOUNT_PATH}/supervisor.cjs`;
@@ -55,8 +62,11 @@ export function runtimeContainers(spec: RenderServiceSpec, { image, pullPolicy }
 /** Field `volumeMounts` of a worker, if it has any. */
 export function runtimeMounts(spec: RenderServiceSpec, template: V1Container): Pick<V1Container, 'volumeMounts'> {
   if (!spec.runtime.instrument) return {};
-  const mount = { name: VOLUME, mountPath: RUNTIME_MOUNT_PATH, readOnly: true };
-  return { volumeMounts: [...(template.volumeMounts ?? []), mount] };
+  const mounts = [
+    { name: VOLUME, mountPath: RUNTIME_MOUNT_PATH, readOnly: true },
+    { name: LIVE_VOLUME, mountPath: WORKER_LIVE_MOUNT_PATH, readOnly: true },
+  ];
+  return { volumeMounts: [...(template.volumeMounts ?? []), ...mounts] };
 }
 
 /**
@@ -79,6 +89,7 @@ export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: numb
     ...set('CORELANE_WEBSOCKET_MAX_AGE_MS', webSocketAgeMs(spec)),
     ...set('CORELANE_ETAG', spec.cache.etag === 'Auto' ? 'Auto' : undefined),
     ...set('CORELANE_CONCURRENCY', concurrencyEnv(spec)),
+    ...set('CORELANE_LIVE', `${WORKER_LIVE_MOUNT_PATH}/${LIVE_FILE}`),
     ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),
     ...set('CORELANE_NODE_FLAGS', [...memoryFlags(memoryLimit), ...spec.runtime.nodeFlags].join(' ')),
     ...(own('UV_THREADPOOL_SIZE') ? [] : set('UV_THREADPOOL_SIZE', threadPoolSize)),

@@ -1,6 +1,6 @@
 /** Configuration of the data plane, rendered from a spec. Pure: no I/O, no clock, no environment. */
 
-import { SHELL_FILE } from '../api/names.ts';
+import { withoutLive } from '../api/live.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { renderHaproxy } from './haproxy/index.ts';
 import { dataPlaneModel } from './model/index.ts';
@@ -14,22 +14,18 @@ export interface DataPlaneConfig {
   'listen-ipv6.conf': string;
   'haproxy.cfg': string;
   'pod.env': string;
-  /** The page of `fallback`, if the spec has it itself. */
-  [SHELL_FILE]?: string;
 }
 
 /**
- * All configuration files of a pod.
+ * All configuration files of a pod: what does not change while it runs.
  * @throws RangeError when a value cannot stand in a configuration file (I7; admission has refused it before).
  */
 export function renderConfig(spec: RenderServiceSpec): DataPlaneConfig {
-  const model = dataPlaneModel(spec);
-  const html = spec.fallback?.html;
+  const model = dataPlaneModel(withoutLive(spec));
   return {
     'nginx.conf': renderNginx(model),
     'listen-ipv6.conf': renderListenIpv6(model),
     'haproxy.cfg': renderHaproxy(model),
     'pod.env': renderPodEnv(model),
-    ...(html !== undefined && { [SHELL_FILE]: html }),
   };
 }

@@ -109,6 +109,24 @@ function misdeeds({
   ] as [string, () => Promise<Json>][];
 }
 
+/** Labels of pods: of a RenderService, and of nobody's. */
+const PODS = { own: { 'corelane.dev/renderservice': 'shop' }, alien: { app: 'alien' } };
+const NUDGE = { metadata: { annotations: { 'corelane.dev/live': '1' } } };
+
+/** What the operator's account may not do with pods. */
+const POD_MISDEEDS: [what: string, name: keyof typeof PODS, patch: object][] = [
+  ['another image', 'own', { spec: { containers: [{ name: 'worker', image: 'corelane.test/evil:1' }] } }],
+  ['another label', 'own', { metadata: { labels: { app: 'other' } } }],
+  ['no label', 'own', { metadata: { labels: { 'corelane.dev/renderservice': null } } }],
+  ['another annotation', 'own', { metadata: { annotations: { a: 'c' } } }],
+  ['one annotation more', 'own', { metadata: { annotations: { ...NUDGE.metadata.annotations, more: '1' } } }],
+  ['one annotation less', 'own', { metadata: { annotations: { a: null } } }],
+  ['a finalizer', 'own', { metadata: { finalizers: ['example.com/stay'] } }],
+  ['the annotation of a pod of nobody', 'alien', NUDGE],
+];
+const change = (name: keyof typeof PODS, patch: object) =>
+  operator.patch(`${world.path('Pod', name)}?dryRun=All`, patch);
+
 beforeAll(async () => {
   server = await ApiServer.start('policies', { controllers: CONTROLLERS });
   world = await World.create(server, NAMESPACE);
@@ -118,6 +136,11 @@ beforeAll(async () => {
   clients = Object.fromEntries(TENANTS.map(client)) as typeof clients;
   for (const { kind, content } of FOREIGN)
     await world.admin.post(world.path(kind), { metadata: { name: 'foreign' }, ...content });
+  for (const [name, labels] of Object.entries(PODS))
+    await world.admin.post(world.path('Pod'), {
+      metadata: { name, labels, annotations: { a: 'b' } },
+      ...podTemplate(),
+    });
 });
 
 afterAll(async () => {
@@ -135,6 +158,10 @@ describe('without the policies', () => {
   });
 });
 
+test.each(POD_MISDEEDS)('without the policies the operator gives a pod %s', (_what, name, patch) =>
+  change(name, patch),
+);
+
 describe('with the policies', () => {
   beforeAll(async () => {
     // Somebody who may has made this one; what tenants do with it is below.
@@ -145,7 +172,7 @@ describe('with the policies', () => {
   test('they have no error that the API server knows of', async () => {
     const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
     const { items } = await world.admin.get(path);
-    expect(items).toHaveLength(2);
+    expect(items).toHaveLength(3);
     for (const { status } of items) expect(status?.typeChecking?.expressionWarnings ?? []).toEqual([]);
   });
 
@@ -210,6 +237,14 @@ describe('with the policies', () => {
     }
     const own = { metadata: { name: 'made', ownerReferences: [CONTROLLER] }, ...foreign.content };
     await operator.post(`${world.path(foreign.kind)}?dryRun=All`, own);
+  });
+
+  test.each(POD_MISDEEDS)("the operator's account gives a pod not %s", async (_what, name, patch) => {
+    await expect(change(name, patch)).rejects.toThrow('may only change the annotation corelane.dev/live of pods');
+  });
+
+  test('but the annotation it does', async () => {
+    await change('own', NUDGE);
   });
 
   test('others write what they like', async () => {

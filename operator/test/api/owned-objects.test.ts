@@ -19,12 +19,13 @@ async function currentConfigMap(name: string): Promise<string> {
   return spec.template.metadata.annotations['corelane.dev/config'];
 }
 
-/** ConfigMaps of one RenderService. */
+/** ConfigMaps of one RenderService, but for that of the live settings, which is one for all templates. */
 async function configMaps(name: string): Promise<string[]> {
   const all = await world.list('ConfigMap');
   return all
     .filter(({ metadata }) => metadata.labels?.['corelane.dev/renderservice'] === name)
-    .map(({ metadata }) => metadata.name);
+    .map(({ metadata }) => metadata.name)
+    .filter((one) => one !== `${name}-live`);
 }
 
 function envOf(deployment: Json, container: string): Json[] {
@@ -392,16 +393,16 @@ describe('a change of the spec', () => {
     // A template that the Deployment controller has never seen has no ReplicaSet, and its ConfigMap may go at once.
     await eventually('the first ReplicaSet exists', replicaSetExists);
     const seen: string[] = [];
-    for (const maxLength of [11, 12, 13]) {
+    for (const seconds of [11, 12, 13]) {
       const before = await currentConfigMap('pruned');
       seen.push(before);
-      await world.patchSpec('pruned', { queue: { maxLength } });
+      await world.patchSpec('pruned', { queue: { timeout: `${seconds}s` } });
       await eventually('the Deployment mounts another ConfigMap, and a ReplicaSet for it exists', async () => {
         const now = await currentConfigMap('pruned');
         expect(now).not.toBe(before);
         await replicaSetExists();
       });
-      if (maxLength < 13) expect(await configMaps('pruned')).toEqual(expect.arrayContaining(seen));
+      if (seconds < 13) expect(await configMaps('pruned')).toEqual(expect.arrayContaining(seen));
     }
     seen.push(await currentConfigMap('pruned'));
     // The Deployment keeps two old ReplicaSets; the first is gone, and with it what only it mounted.
@@ -416,9 +417,9 @@ describe('a change of the spec', () => {
     await world.createRenderService('back', { replicas: 0 });
     await world.untilApplied('back');
     const first = await currentConfigMap('back');
-    await world.patchSpec('back', { queue: { maxLength: 11 } });
+    await world.patchSpec('back', { queue: { timeout: '11s' } });
     await eventually('another ConfigMap', async () => expect(await currentConfigMap('back')).not.toBe(first));
-    await world.patchSpec('back', { queue: { maxLength: 100 } });
+    await world.patchSpec('back', { queue: { timeout: '10s' } });
     await eventually('the first ConfigMap', async () => expect(await currentConfigMap('back')).toBe(first));
     expect(await configMaps('back')).toContain(first);
   });

@@ -118,7 +118,7 @@ describe('an object of somebody else that has a name of ours', () => {
     await Promise.all(cases.map(({ kind, taken }) => world.admin.delete(world.path(kind, taken))));
     // Nothing tells the operator of objects without its label: it looks again every 15 s.
     await Promise.all(cases.map(({ name }) => world.untilApplied(name)));
-    for (const { name } of cases) expect(await owned(name)).toHaveLength(7);
+    for (const { name } of cases) expect(await owned(name)).toHaveLength(8);
   });
 });
 

@@ -37,16 +37,18 @@ test('every right is used, and no other one is asked for', async () => {
     await add('Deployment', { paused: true });
     await add('PodDisruptionBudget', { maxUnavailable: null, minAvailable: 1 });
     await add('NetworkPolicy', { egress: [{}] });
+    await world.admin.patch(`${world.path('ConfigMap', 'shop-live')}?fieldManager=somebody`, { data: { more: 'x' } });
     await eventually('they are gone', async () => {
       expect((await world.get('Service', 'shop')).spec.externalIPs).toBeUndefined();
       expect((await world.get('Deployment', 'shop')).spec.paused).toBeUndefined();
       expect((await world.get('PodDisruptionBudget', 'shop')).spec.minAvailable).toBeUndefined();
       expect((await world.get('NetworkPolicy', 'shop')).spec.egress).toBeUndefined();
+      expect((await world.get('ConfigMap', 'shop-live')).data.more).toBeUndefined();
     });
     // What the plan no longer has goes; a ConfigMap and the account when no ReplicaSet has them any more.
-    for (const maxLength of [11, 12, 13, 14]) {
+    for (const seconds of [11, 12, 13, 14]) {
       await world.patchSpec('shop', {
-        queue: { maxLength },
+        queue: { timeout: `${seconds}s` },
         template: podTemplate({}, { serviceAccountName: 'own' }),
         disruptionBudget: { enabled: false },
         networkPolicy: { enabled: false },
@@ -61,6 +63,13 @@ test('every right is used, and no other one is asked for', async () => {
     await eventually('the scaled one has grown, and the account has gone', async () => {
       expect((await world.get('RenderService', 'scaled')).spec.replicas).toBe(2);
       expect(await world.find('ServiceAccount', 'shop')).toBeUndefined();
+    });
+    // A pod that is ready and does not tell what it has: nobody listens at its address.
+    await world.makePodsReady('scaled');
+    const [pod] = await world.list('Pod');
+    const podIP = '127.55.0.1';
+    await world.admin.patch(`${world.path('Pod', pod?.metadata.name)}/status`, {
+      status: { podIP, podIPs: [{ ip: podIP }] },
     });
     const wanted = [...allowed(rules.namespaced), ...allowed(rules.ownNamespace)];
     await eventually('all rights have been used', async () => {

@@ -193,9 +193,9 @@ test('everything that an API server changes about an object is applied once', as
   await Promise.all(NAMES.map((name) => world.untilApplied(name)));
   await settled('all objects', () => world.resourceVersions());
   atRest = await ownedVersions();
-  // Per RenderService: ConfigMap, two Services, budget, NetworkPolicy, Deployment; an account unless the template names
-  // one.
-  expect(Object.keys(atRest)).toHaveLength(NAMES.length * 7 - 2);
+  // Per RenderService: two ConfigMaps, two Services, budget, NetworkPolicy, Deployment; an account unless the template
+  // names one.
+  expect(Object.keys(atRest)).toHaveLength(NAMES.length * 8 - 2);
   const deployment = await world.get('Deployment', 'account-by-its-old-name');
   expect(deployment.spec.template.spec.serviceAccountName).toBe('mine');
   const rewritten = (await operator.metrics()).filter(

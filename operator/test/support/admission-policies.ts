@@ -20,14 +20,17 @@ async function policies(): Promise<Json[]> {
   return parseAllDocuments(stdout.replaceAll(account, 'operator')).map((document) => document.toJS());
 }
 
-/** Installs them, and resolves when both are enforced: the API server takes a moment to compile a new one. */
+/** Installs them, and resolves when all are enforced: the API server takes a moment to compile a new one. */
 export async function installAdmissionPolicies(server: ApiServer): Promise<void> {
   const admin = server.admin();
   const namespace = 'admission-policies';
   await admin.post('/api/v1/namespaces', { metadata: { name: namespace } });
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
-  const rights = { apiGroups: ['', 'corelane.dev'], resources: ['configmaps', 'renderservices'], verbs: ['create'] };
-  await admin.post(`${rbac}/clusterroles`, { metadata: { name: namespace }, rules: [rights] });
+  const rights = [
+    { apiGroups: ['', 'corelane.dev'], resources: ['configmaps', 'renderservices'], verbs: ['create'] },
+    { apiGroups: [''], resources: ['pods'], verbs: ['patch'] },
+  ];
+  await admin.post(`${rbac}/clusterroles`, { metadata: { name: namespace }, rules: rights });
   await admin.post(`${rbac}/namespaces/${namespace}/rolebindings`, {
     metadata: { name: namespace },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: namespace },
@@ -44,15 +47,27 @@ export async function installAdmissionPolicies(server: ApiServer): Promise<void>
   ];
   for (const { user, path, object } of forbidden) {
     const client = new ApiClient(server.adminKubeconfig, user);
-    await eventually(`the policy about ${user} is enforced`, async () => {
-      const metadata = { name: 'forbidden' };
-      const outcome = await client.post(`${path}?dryRun=All`, { ...kindOf(path), metadata, ...object }).then(
-        () => 'it was accepted',
-        (error: Error) => error.message,
-      );
-      if (!outcome.includes('ValidatingAdmissionPolicy')) throw new Error(outcome);
-    });
+    const metadata = { name: 'forbidden' };
+    await untilEnforced(user, () => client.post(`${path}?dryRun=All`, { ...kindOf(path), metadata, ...object }));
   }
+  await admin.post(pathOf('Pod', namespace), {
+    metadata: { name: 'a' },
+    spec: { containers: [{ name: 'a', image: 'a:1' }] },
+  });
+  const client = new ApiClient(server.adminKubeconfig, 'operator');
+  const labels = { a: 'b' };
+  const path = `${pathOf('Pod', namespace, 'a')}?dryRun=All`;
+  await untilEnforced("the operator's pods", () => client.patch(path, { metadata: { labels } }));
+}
+
+async function untilEnforced(whom: string, tried: () => Promise<unknown>): Promise<void> {
+  await eventually(`the policy about ${whom} is enforced`, async () => {
+    const outcome = await tried().then(
+      () => 'it was accepted',
+      (error: Error) => error.message,
+    );
+    if (!outcome.includes('ValidatingAdmissionPolicy')) throw new Error(outcome);
+  });
 }
 
 function kindOf(path: string): object {

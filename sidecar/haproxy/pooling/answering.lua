@@ -1,6 +1,7 @@
 -- Answers questions of peers: for a slot, to an offer, for a file, for a page, whether there is room.
 local askers = require('pooling.askers')
 local drain = require('drain')
+local live = require('live.values')
 local tokens = require('peers.tokens')
 local workers = require('workers')
 
@@ -17,7 +18,7 @@ return function(settings, peers, capacity, lending, offering, borrowing)
 
   -- The answer to a question of `asker`, and with "yes" the token of the reservation.
   local function answer_to(asker, what, fetches, header)
-    local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == settings['revision']
+    local is_peer = settings['hand-over'] == 1 and header('x-corelane-revision') == settings.group()
     if is_peer and what == 'offer' then
       return borrowing.take_offer(peer_of(fetches), header('x-corelane-reservation'), asker)
     end
@@ -29,7 +30,8 @@ return function(settings, peers, capacity, lending, offering, borrowing)
     if what == 'page' and settings['pages-of'] then
       if header('x-corelane-own-revision') ~= settings['pages-of'] then return 'other' end
       if drain.is_draining() then return 'none' end
-      local is_full = capacity.queue_length(fetches) >= settings['queue-length-max'] and settings['queue-length-max'] > 0
+      local length_max = live['queue-length-max']
+      local is_full = length_max > 0 and capacity.queue_length(fetches) >= length_max
       if is_full or workers.alive() == 0 or fetches:nbsrv('own-pages') == 0 then return 'full' end
       return 'yes', lending.issue_page_ticket(asker)
     end
@@ -41,7 +43,7 @@ return function(settings, peers, capacity, lending, offering, borrowing)
       end
       offering.remember(peer_of(fetches))
     end
-    if free > 0 or 2 * capacity.queue_length(fetches) < settings['queue-length-max'] then return 'room' end
+    if free > 0 or 2 * capacity.queue_length(fetches) < live['queue-length-max'] then return 'room' end
     return 'full'
   end
 

@@ -1,5 +1,6 @@
 -- Finds free slots in other pods for what waits here, and opens the server "borrowed-N" of "line" for one request each.
 
+local live = require('live.values')
 local now_ms = require('clock')
 local tokens = require('peers.tokens')
 local waiting_room = require('waiting-room')
@@ -89,7 +90,7 @@ return function(settings, peers, capacity, borrowed)
     if rounds >= ROUNDS_MAX or now_ms() - refused_at < HOLD_OFF_MS then return end
     rounds = rounds + 1
     core.register_task(function()
-      local ok, found = pcall(ask_round, settings['asks-max'])
+      local ok, found = pcall(ask_round, live['asks-max'])
       rounds = rounds - 1
       if ok and not found then refused_at = now_ms() end
     end)

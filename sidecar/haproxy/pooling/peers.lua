@@ -78,7 +78,7 @@ return function(settings)
     local function headers(other)
       return {
         ['X-Corelane-Ask'] = what,
-        ['X-Corelane-Revision'] = settings['revision'],
+        ['X-Corelane-Revision'] = settings.group(),
         ['X-Corelane-Own-Revision'] = settings['own-revision'] or settings['pages-of'],
         ['X-Corelane-Reservation'] = reservation_for and reservation_for(other),
       }

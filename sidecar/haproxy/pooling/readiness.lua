@@ -1,5 +1,6 @@
 -- Whether a pod whose queue is full leaves the Service for a while (readiness.shedWhenFull).
 
+local live = require('live.values')
 local now_ms = require('clock')
 
 -- The queue has been full for so long; another pod had room at most so long ago; how often one looks.
@@ -8,7 +9,7 @@ local FULL_MS = 2000
 local ROOM_MS = 5000
 local LOOK_MS = 500
 
-return function(settings, peers, capacity)
+return function(peers, capacity)
   local full_since = nil
   local is_full = false
   local looked_at = -math.huge
@@ -25,13 +26,17 @@ return function(settings, peers, capacity)
   -- Whether new connections had better go to another pod. Never when no other is known to have room: a fleet that is
   -- full everywhere stays ready everywhere.
   core.register_fetches('corelane_shed', function()
-    return is_full and #peers_with_room() > 0
+    return live['shed'] == 1 and is_full and #peers_with_room() > 0
   end)
 
   -- Looks at the queue; for a loop.
   return function()
     core.msleep(SAMPLE_MS)
-    local length_max = settings['queue-length-max']
+    if live['shed'] ~= 1 then
+      full_since, is_full = nil, false
+      return
+    end
+    local length_max = live['queue-length-max']
     local length = capacity.waiting() + (core.backends['workers']:get_stats().qcur or 0)
       + (core.frontends['waiting-room']:get_stats().scur or 0)
     local now = now_ms()

@@ -3,6 +3,7 @@
 local places = {}
 places.__index = places
 
+-- `count_max` gives how many there may be.
 local function new(count_max)
   return setmetatable({
     count_max = count_max,
@@ -28,7 +29,7 @@ end
 -- Takes a place for a request, that of somebody else if need be; false if there is none.
 function places:take(request, client, now)
   local own = self.clients[client] or { client = client, count = 0, out = 0 }
-  if self.count >= self.count_max then
+  if self.count >= self.count_max() then
     local other = self:who_has_most()
     if not other or other.count <= own.count + 1 then return false end
     other.out = other.out + 1

@@ -107,7 +107,7 @@ test('there are only so many entries', function()
 end)
 
 test('whoever has most places makes room, and one that has as many does not', function()
-  local places = new_places(3)
+  local places = new_places(function() return 3 end)
   for n = 1, 3 do equal(places:take('greedy' .. n, 'greedy', 0), true) end
   equal(places:take('one', 'other', 0), true)
   equal(places.count, 3)
@@ -119,7 +119,7 @@ test('whoever has most places makes room, and one that has as many does not', fu
 end)
 
 test('places of requests that are seen no more are given back', function()
-  local places = new_places(2)
+  local places = new_places(function() return 2 end)
   places:take('gone', 'a', 0)
   places:take('there', 'b', 0)
   places:is_out('there', 900)

@@ -21,8 +21,8 @@ export const concurrency: Mutant[] = [
     name: 'no limit is taken for a number',
     breaks: 'I1',
     file: 'moving-limits.lua',
-    edits: [[/if limit >= 1 and limit <= settings\['max'\] then return limit end/g, 'if limit then return limit end']],
-    caughtBy: 'concurrency-auto: a number that no supervisor says',
+    edits: [[/return math\.min\(math\.max\(limit, .*\n/g, 'return limit\n']],
+    caughtBy: 'concurrency-auto: a number beyond the bounds',
   },
   {
     name: 'the queue does not follow',

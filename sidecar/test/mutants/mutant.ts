@@ -3,12 +3,13 @@
 export type MutantFile =
   | 'haproxy.cfg'
   | 'nginx.conf'
-  | `${'classes' | 'drain' | 'first-checks' | 'moving-limits' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
+  | `${'classes' | 'drain' | 'first-checks' | 'live-settings' | 'moving-limits' | 'pooling' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'heartbeats' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'tickets'}.lua`
   | 'cache.lua'
   | `cache/${'herds' | 'homes' | 'judge' | 'rendezvous' | 'verdict'}.lua`
   | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
+  | 'live/document.lua'
   | 'second-tries/requests.lua'
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
@@ -28,6 +29,7 @@ export const RUNTIME_MODULES = [
   'head',
   'health',
   'length',
+  'live',
   'lifecycle',
   'loop-levels',
   'own-requests',
@@ -72,7 +74,8 @@ export interface Mutant {
     | 'assets'
     | 'cache'
     | 'classes'
-    | 'concurrency';
+    | 'concurrency'
+    | 'live';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];

@@ -16,6 +16,7 @@ import { front } from './front.ts';
 import { guarded } from './guarded.ts';
 import { haproxy } from './haproxy.ts';
 import { http2 } from './http2.ts';
+import { live } from './live.ts';
 import type { Mutant } from './mutant.ts';
 import { nginx } from './nginx.ts';
 import { overload } from './overload.ts';
@@ -37,6 +38,7 @@ export const mutants: Mutant[] = [
   ...overload,
   ...classes,
   ...concurrency,
+  ...live,
   ...assets,
   ...cache,
   ...lua,

@@ -11,7 +11,7 @@ const priorityHaproxy: Breakage[] = [
   },
   {
     name: 'a class that is lower never has its turn',
-    edits: [[/set-priority-offset int\([0-9]+\)/g, 'set-priority-class int(1)']],
+    edits: [[/set-priority-offset .*/g, 'set-priority-class int(1) if { var(txn.class) -m len gt 0 }']],
     caughtBy: 'priority: nobody waits for ever',
   },
   {

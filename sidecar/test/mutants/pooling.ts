@@ -58,7 +58,7 @@ export const pooling: Mutant[] = [
     name: 'any revision is a peer',
     breaks: 'pooling',
     file: 'pooling/answering.lua',
-    edits: [[/header\('x-corelane-revision'\) == settings\['revision'\]/g, 'true']],
+    edits: [[/header\('x-corelane-revision'\) == settings\.group\(\)/g, 'true']],
     caughtBy: 'pooling: pods of another revision',
   },
   {

@@ -131,8 +131,8 @@ export const runtime: Mutant[] = [
   {
     name: 'the limiter is not told the limit',
     breaks: 'I1',
-    file: 'haproxy.cfg',
-    edits: [[/corelane-agent [0-9]+/g, 'corelane-agent 0']],
+    file: 'auto-concurrency.cjs',
+    edits: [[/setFixed\([a-z.?]+\)/g, 'setFixed(0)']],
     caughtBy: 'concurrency-limiter: two requests at once',
   },
   {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 
 const FIXED_MAX = 1000;
 /** The worker runtime measures so many levels, and HAProxy's rows of them stay readable. */
-const RANGE_MAX = 64;
+export const RANGE_MAX = 64;
 export const RANGE_DEFAULT = { min: 1, max: 16 };
 
 const message = `must be a number from 1 to ${FIXED_MAX}, or Auto`;

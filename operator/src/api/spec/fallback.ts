@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { matching, pathPrefix } from '../scalars.ts';
 
-/** A shell beyond it goes into a ConfigMap: this one is kept with each revision of the pods. */
+/** A shell beyond it goes into a ConfigMap: this one travels with the live settings. */
 const HTML_LENGTH_MAX = 32_768;
 /** In JSON, which is how it is kept, each of the others would take six characters. */
 const TEXT = '^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f]*$';
@@ -36,7 +36,9 @@ export const fallback = z
   .strictObject({
     html: matching(TEXT, HTML_LENGTH_MAX, 'must be text: no control characters but tabs and ends of lines')
       .optional()
-      .describe('The page itself, up to 32 KiB of text. A change replaces all pods, as every change of the spec does.'),
+      .describe(
+        'The page itself, up to 32 KiB of text. A change of it reaches the pods within seconds and replaces none.',
+      ),
     configMap: configMap.optional(),
     status: status()
       .default(503)

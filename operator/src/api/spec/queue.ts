@@ -2,12 +2,14 @@
 import { z } from 'zod';
 import { duration } from '../scalars.ts';
 
+export const QUEUE_LENGTH_MAX = 10_000;
+
 export const queue = z
   .strictObject({
     maxLength: z
       .int()
       .min(0)
-      .max(10_000)
+      .max(QUEUE_LENGTH_MAX)
       .default(100)
       .describe(
         'Requests that may wait in one pod for a free worker. One more is answered 503 with Retry-After at once.',

@@ -45,8 +45,6 @@ export function cacheSettings(cache: Cache, { compression }: DataPlaneModel): st
     `tries=${whole(cache.triesMax, 'tries')}`,
     `pass-ms=${whole(cache.passMs, 'pass')}`,
     `kept-bytes=${whole(cache.keptBytesMax, 'page')}`,
-    `stale-while-revalidate-s=${whole(cache.staleWhileRevalidateSeconds, 'cache.staleWhileRevalidate')}`,
-    `stale-if-error-s=${whole(cache.staleIfErrorSeconds, 'cache.staleIfError')}`,
     `transforms=${compression ? 1 : 0}`,
     ...(cache.isShared ? ['shared=1'] : []),
   ];

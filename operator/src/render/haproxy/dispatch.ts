@@ -5,13 +5,17 @@
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel, WorkerModel } from '../model/index.ts';
-import { ms, whole, word } from '../safe.ts';
+import { whole, word } from '../safe.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, REQUEST } from './connections.ts';
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
+import { live } from './live.ts';
 import { COUNTS_URLS } from './quarantine.ts';
 import { tooLateReplies } from './replies.ts';
 import { serverAt } from './servers.ts';
+
+/** Of servers whose places are a live setting: at first one, until Lua (moving-limits.lua) has seen to it. */
+export const MOVES = 'maxconn 1';
 
 /** Names the worker whose response it is, and its time. Whoever stands between has passed on what it got. */
 export const NAMES_WORKER = [
@@ -39,18 +43,16 @@ export function slots(model: DataPlaneModel): Lines {
 
 /** The backend, which gives each worker as many requests as it may have. */
 export function workers(model: DataPlaneModel): Lines {
-  const { balance, connectRetries, isSupervised, timeouts, workers } = model;
-  const concurrency = whole(model.concurrency, 'concurrency');
+  const { balance, connectRetries, isSupervised, webSockets, workers } = model;
   return section(
     'backend workers',
     `balance ${word(balance, 'balance')}`,
     when(isSupervised, KEEPS_SERVERS, keepsIfGuarded(workers)),
     '# All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.',
     `retries ${whole(connectRetries, 'retries')}`,
-    words(
-      `http-request set-timeout server ${ms(timeouts.workerAfterWaitingMs, 'timeouts.render')}`,
-      'if { nbsrv(workers-up) eq 0 }',
-    ),
+    `http-request set-timeout server ${live('worker-ms')}`,
+    when(webSockets, `http-request set-timeout tunnel ${live('worker-ms')}`),
+    `http-request set-timeout server ${live('worker-after-waiting-ms')} if { nbsrv(workers-up) eq 0 }`,
     '# Only the proxies may say who made an error, and that a request has waited.',
     'http-response del-header X-Corelane- -m beg if !{ srv_name waiting-room }',
     '# No worker is up: the request waits instead of failing. Stands before default-server, because its health check',
@@ -58,16 +60,16 @@ export function workers(model: DataPlaneModel): Lines {
     `server waiting-room unix@${RUN_MOUNT_PATH}/waiting-room.sock backup ${KEPT_NEVER}`,
     '# A refused connection takes a worker out at once (observe), a dead one is seen again within 100 ms.',
     words(
-      `default-server maxconn ${concurrency} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1`,
+      `default-server ${MOVES} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1`,
       'observe layer4 error-limit 1 on-error mark-down',
     ),
     // Of an agent HAProxy believes nothing but words: one that is not there (an image without Node.js) or late (no CPU)
     // changes nothing. A supervisor answers when there is news, or after 0.9 s.
     when(
       isSupervised,
-      '# The worker\'s supervisor says "down" before a kill; where there is none, only the check above counts. It is told how',
+      '# The worker\'s supervisor says "down" before a kill; where there is none, only the check above counts. It knows how',
       '# many requests its worker may have: the concurrency limiter in the worker holds back any more.',
-      `default-server agent-check agent-inter 100ms agent-send "corelane-agent ${concurrency}\\n"`,
+      'default-server agent-check agent-inter 100ms agent-send "corelane-agent\\n"',
       '# Idle connections are given up after some times this, long before the concurrency limiter lets Node.js close them.',
       'default-server pool-purge-delay 1s',
     ),

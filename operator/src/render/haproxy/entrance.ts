@@ -2,13 +2,13 @@
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
-import { whole } from '../safe.ts';
 import { KEEPS_NO_404 } from './assets.ts';
 import { usesClasses } from './classes.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS } from './connections.ts';
 import { notesDeadline, PASSES_DEADLINE } from './deadlines.ts';
 import { asksWhyItDied, DIED, notesForDeath, STUCK } from './deaths.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
+import { live } from './live.ts';
 import { NOTES_CLASS, ranks, usesRefused } from './priority.ts';
 import { holdsSuspects, USES_POISON } from './quarantine.ts';
 import { errorReply, NO_REPLY, tooLateReplies } from './replies.ts';
@@ -118,15 +118,7 @@ function secondTries({ isSupervised, replay }: DataPlaneModel): Lines {
 /**
  * Without a free slot: the queue has room, or a peer has a slot. A URL in quarantine is answered, and does not wait.
  */
-function fullQueue({
-  classes,
-  pooling,
-  priority,
-  quarantine,
-  queue,
-  retryAfterSeconds,
-  webSockets,
-}: DataPlaneModel): Lines {
+function fullQueue({ classes, pooling, priority, quarantine, retryAfterSeconds, webSockets }: DataPlaneModel): Lines {
   const waiting = 'queue(line),add(txn.waiting),add(txn.in_waiting_room)';
   const render = classes && IS_RENDER;
   const notPoison = quarantine && '!poison';
@@ -139,8 +131,9 @@ function fullQueue({
     'acl no_slot be_conn_free(workers) le 0',
     '# It may wait here and in the waiting room, for queue.timeout in all.',
     'http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if no_slot',
-    given(priority, (classes) => ranks(classes, waiting)),
-    `acl queue_full ${waiting} ge ${whole(queue.lengthMax, 'queue.maxLength')}`,
+    given(priority, () => ranks(waiting)),
+    `http-request set-var(txn.queue_max) ${live('queue-length-max')} if no_slot`,
+    `acl queue_full ${waiting},sub(txn.queue_max) ge 0`,
     words(
       `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if no_slot queue_full`,
       render,

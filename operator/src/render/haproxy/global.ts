@@ -1,5 +1,5 @@
 /** Section `global`: limits of the process, and the Lua that it loads. */
-import { PEERS_KEY, PEERS_KEY_MOUNT_PATH, RUN_MOUNT_PATH } from '../../api/names.ts';
+import { LIVE_FILE, LIVE_MOUNT_PATH, PEERS_KEY, PEERS_KEY_MOUNT_PATH, RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
@@ -17,7 +17,7 @@ const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
 export function global(model: DataPlaneModel): Lines {
-  const { cache, deadlines, doors, drain, isSupervised, limits, pooling, quarantine, queue } = model;
+  const { cache, deadlines, doors, drain, isSupervised, limits, pooling, quarantine, queue, timeouts } = model;
   return section(
     'global',
     '# One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.',
@@ -35,11 +35,17 @@ export function global(model: DataPlaneModel): Lines {
     given(deadlines, () => TIMED_ENTRANCE),
     given(cache, () => CACHE_ENTRANCES),
     'lua-prepend-path /usr/share/corelane/haproxy/?.lua',
+    lua('live-settings', [
+      `file=${LIVE_MOUNT_PATH}/${LIVE_FILE}`,
+      // What nginx and kubelet of this pod wait for, whatever newer ones do.
+      `worker-ms-max=${whole(timeouts.workerMs, 'timeouts.render')}`,
+      `worker-after-waiting-ms-max=${whole(timeouts.workerAfterWaitingMs, 'timeouts.render')}`,
+      `drain-timeout-ms-max=${whole(drain.timeoutMs, 'drain.timeout')}`,
+    ]),
     lua('corelane', [
       `workers=${whole(model.workers.length, 'workersPerPod')}`,
       `first-port=${whole(model.firstRuntimePort, 'runtime port')}`,
       `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
-      `drain-timeout-ms=${whole(drain.timeoutMs, 'drain.timeout')}`,
       `queue-timeout-ms=${whole(queue.timeoutMs, 'queue.timeout')}`,
       `waiters-max=${whole(doors.waitersMax, 'waiters')}`,
       `stranger-waiters-max=${whole(doors.strangerWaitersMax, 'waiters')}`,
@@ -59,7 +65,7 @@ export function global(model: DataPlaneModel): Lines {
       ),
     ),
     given(quarantine, (quarantine) => quarantineLua(quarantine, model)),
-    given(model.limitMax, (max) => lua('moving-limits', [`max=${whole(max, 'concurrencyRange.max')}`])),
+    lua('moving-limits'),
     '# How Lua asks others: a dead one costs no more than this, once.',
     'httpclient.timeout.connect 200ms',
     'httpclient.retries 0',
@@ -71,32 +77,24 @@ function lua(file: string, settings: string[] = []): string {
   return [`lua-load /usr/share/corelane/haproxy/${file}.lua`, ...settings].join(' ');
 }
 
-function asksPeers(pooling: Pooling, { assets, cache, ports, queue }: DataPlaneModel): Lines {
+function asksPeers(pooling: Pooling, { assets, cache, ports }: DataPlaneModel): Lines {
   const [looksForAssets, sharesPages] = [assets?.asksOtherRevisions, cache?.isShared];
-  const tellsRevision = looksForAssets || sharesPages;
+  const revision = `"\${CORELANE_REVISION}"`;
   return [
     '# The entry point and the pod set these; the defaults let the file be checked elsewhere.',
     'presetenv CORELANE_NAMESERVER 127.0.0.1',
     'presetenv CORELANE_PEERS peers.invalid',
-    when(
-      tellsRevision,
-      'presetenv CORELANE_REVISION none',
-      '# Of this pod, whatever is handed over across revisions.',
-      `setenv CORELANE_OWN_REVISION "\${CORELANE_REVISION}"`,
-    ),
-    // The same for old and new pods of this RenderService.
-    when(pooling.acrossRevisions, `setenv CORELANE_REVISION "any-\${CORELANE_PEERS}"`),
-    when(!pooling.acrossRevisions && !tellsRevision, 'presetenv CORELANE_REVISION none'),
+    'presetenv CORELANE_REVISION none',
     lua('peer-key', [`file=${PEERS_KEY_FILE}`, `overlap-ms=${whole(pooling.keyOverlapMs, 'overlap of keys')}`]),
     lua('pooling', [
-      `asks-max=${whole(pooling.asksMax, 'pooling.maxAsks')}`,
-      `queue-length-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
-      `shed=${pooling.shed ? 1 : 0}`,
       `port=${whole(ports.peers, 'port')}`,
       `hand-over=${pooling.handsOver ? 1 : 0}`,
-      `revision="\${CORELANE_REVISION}"`,
-      ...(looksForAssets ? [`own-revision="\${CORELANE_OWN_REVISION}"`] : []),
-      ...(sharesPages ? [`pages-of="\${CORELANE_OWN_REVISION}"`] : []),
+      `revision=${revision}`,
+      // The same for old and new pods of this RenderService.
+      `any-revision="any-\${CORELANE_PEERS}"`,
+      // Of this pod, whatever is handed over across revisions.
+      ...(looksForAssets ? [`own-revision=${revision}`] : []),
+      ...(sharesPages ? [`pages-of=${revision}`] : []),
     ]),
   ];
 }
@@ -106,7 +104,6 @@ function quarantineLua(quarantine: Quarantine, { queue }: DataPlaneModel): strin
     `kills=${whole(quarantine.killsMin, 'watchdog.quarantine.kills')}`,
     `window-ms=${whole(quarantine.windowMs, 'watchdog.quarantine.window')}`,
     `duration-ms=${whole(quarantine.durationMs, 'watchdog.quarantine.duration')}`,
-    `held-max=${whole(queue.lengthMax, 'queue.maxLength')}`,
     `held-ms-max=${whole(queue.timeoutMs, 'queue.timeout')}`,
   ]);
 }

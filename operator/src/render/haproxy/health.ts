@@ -17,7 +17,7 @@ export function health({ doors, isSupervised, pooling }: DataPlaneModel): Lines 
     `${reply(503, 'draining')} if { path /readyz } { lua.corelane_draining -m bool }`,
     `http-request lua.wait_for_first_worker if { path /readyz } ${noWorker}`,
     `${reply(503, 'no-worker')} if { path /readyz } ${noWorker}`,
-    when(pooling?.shed, `${reply(503, 'queue-full')} if { path /readyz } { lua.corelane_shed -m bool }`),
+    when(pooling !== undefined, `${reply(503, 'queue-full')} if { path /readyz } { lua.corelane_shed -m bool }`),
     `${reply(200, 'ok')} if { path /readyz }`,
     '# A preStop hook waits here for as long as the drain takes.',
     'http-request set-var(txn.is_stranger) bool(true) if { path /wait-for-drain } !from_node',

@@ -7,8 +7,10 @@ import { ms, whole } from '../safe.ts';
 import { ADMITS_FOR_ASSET } from './assets.ts';
 import { REQUEST } from './connections.ts';
 import { asksWhyItDied, notesForDeath } from './deaths.ts';
+import { MOVES } from './dispatch.ts';
 import { bindAny } from './door.ts';
 import { ADMITS_FOR_PAGE, USES_OWN_PAGES } from './homes.ts';
+import { live } from './live.ts';
 import { KNOWS_POISON, USES_POISON } from './quarantine.ts';
 import { errorReply, NO_REPLY, tooLateReplies } from './replies.ts';
 import { ONLY_PROVEN, TICKET_TLV, withTicket } from './tickets.ts';
@@ -94,7 +96,7 @@ export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
 
 /** Requests of peers, as nginx has made them: what it would not send is not from it. */
 function handedOver(model: DataPlaneModel): Lines {
-  const { assets, body, cache, isSupervised, quarantine, queue, retryAfterSeconds } = model;
+  const { assets, body, cache, isSupervised, quarantine, retryAfterSeconds } = model;
   const [servesAssets, servesPages] = [assets?.asksOtherRevisions, cache?.isShared];
   const bodyMax = whole(body.sizeBytesMax, 'buffering.request.maxSize');
   return [
@@ -123,9 +125,10 @@ function handedOver(model: DataPlaneModel): Lines {
     `http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"`,
     tooLateReplies(model),
     NO_REPLY,
+    `http-request set-var(txn.queue_max) ${live('queue-length-max')}`,
     words(
       `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)}`,
-      `if { queue(late) ge ${whole(queue.lengthMax, 'queue.maxLength')} } { queue(late) gt 0 }`,
+      'if { queue(late),sub(txn.queue_max) ge 0 } { queue(late) gt 0 }',
       servesAssets && '!for_asset',
       servesPages && '!for_page',
     ),
@@ -166,7 +169,7 @@ export function elsewhere({ isSupervised, ports, timeouts }: DataPlaneModel): Li
 }
 
 /** From a peer to the queue. */
-export function late({ slots, timeouts }: DataPlaneModel): Lines {
+export function late({ timeouts }: DataPlaneModel): Lines {
   return [
     '# The slot that was kept has gone to somebody else in the last millisecond. The request waits for the next worker here:',
     '# it must not travel on.',
@@ -174,7 +177,7 @@ export function late({ slots, timeouts }: DataPlaneModel): Lines {
       'backend late',
       'option abortonclose',
       `timeout server ${ms(timeouts.lineMs, 'timeouts.render')}`,
-      `server slots unix@${RUN_MOUNT_PATH}/slots.sock maxconn ${whole(slots, 'slots')}`,
+      `server slots unix@${RUN_MOUNT_PATH}/slots.sock ${MOVES}`,
     ),
   ];
 }

@@ -1,7 +1,8 @@
 /** Classes of requests: whom others overtake in the queue, and who is refused before it is full. */
 import { type Lines, paragraphs, section, words } from '../directives.ts';
 import type { PriorityClass } from '../model/priority.ts';
-import { whole, word } from '../safe.ts';
+import { word } from '../safe.ts';
+import { liveOfClass } from './live.ts';
 import { errorReply } from './replies.ts';
 
 const isIn = ({ name }: PriorityClass) => `{ var(txn.class) -m str ${word(name, 'priority.classes.name')} }`;
@@ -13,17 +14,13 @@ export const NOTES_CLASS = 'http-request set-var(txn.class) req.hdr(X-Corelane-C
  * @param waiting sample of all that wait
  * @returns rules for requests without a free slot (`no_slot`)
  */
-export function ranks(classes: PriorityClass[], waiting: string): Lines {
+export function ranks(waiting: string): Lines {
   return [
     '# Milliseconds that it seems to have come later: the queue is in the order of these times.',
-    classes.map((one) => `http-request set-priority-offset int(${whole(one.delayMs, 'delay')}) if ${isIn(one)}`),
+    `http-request set-priority-offset ${liveOfClass('delay-ms')}`,
     '# Nobody can be sent away again from the queue. So those that must not fill it do not get in.',
-    classes.map((one) =>
-      words(
-        `http-request set-var(txn.refused) bool(true) if no_slot ${isIn(one)}`,
-        `{ ${waiting} ge ${whole(one.queueLengthMax, 'maxQueue')} }`,
-      ),
-    ),
+    `http-request set-var(txn.class_max) ${liveOfClass('length-max')} if no_slot`,
+    `http-request set-var(txn.refused) bool(true) if no_slot { ${waiting},sub(txn.class_max) ge 0 }`,
   ];
 }
 
@@ -44,7 +41,7 @@ export function refusedBackends(classes: PriorityClass[]): Lines {
       ...classes.map((one) =>
         section(
           `backend ${backendOf(one)}`,
-          `http-request return ${errorReply(503, 'queue-full', one.retryAfterSeconds)}`,
+          words(`http-request return ${errorReply(503, 'queue-full')}`, `hdr Retry-After %[${liveOfClass('retry-s')}]`),
         ),
       ),
     ),

@@ -6,12 +6,13 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
-import { ms, whole } from '../safe.ts';
+import { ms } from '../safe.ts';
 import { KEEPS_SERVERS } from './connections.ts';
+import { MOVES } from './dispatch.ts';
 import { ONLY_PROVEN_OF_BORROWED, withTicket } from './tickets.ts';
 
 /** The backend: this pod's slots, and those that peers lend. */
-export function queue({ pooling, slots, timeouts, webSockets }: DataPlaneModel): Lines {
+export function queue({ pooling, timeouts, webSockets }: DataPlaneModel): Lines {
   return [
     '# As many are let through as there are slots, so that hardly anybody waits in the second stage, where a client that goes',
     '# cannot be noticed. Here it is: aborts free a place in front of the workers, never a worker.',
@@ -28,7 +29,7 @@ export function queue({ pooling, slots, timeouts, webSockets }: DataPlaneModel):
         'balance first',
         ONLY_PROVEN_OF_BORROWED,
       ),
-      `server slots unix@${RUN_MOUNT_PATH}/slots.sock maxconn ${whole(slots, 'slots')}`,
+      `server slots unix@${RUN_MOUNT_PATH}/slots.sock ${MOVES}`,
       given(pooling, borrowedSlots),
     ),
   ];

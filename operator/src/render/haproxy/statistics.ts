@@ -27,6 +27,7 @@ export function statistics({ cache, doors, isSupervised, ports }: DataPlaneModel
     'http-request sc-inc-gpc0(1) if { var(txn.is_whole) -m bool }',
     'http-request sc-inc-gpc0(2) if { var(txn.is_whole) -m bool }',
     'http-request use-service prometheus-exporter if { path /metrics }',
+    'http-request use-service lua.live if { path /live }',
     // All workers on one page. Without runtime it is an empty one: a target that answers 404 raises alarms.
     when(isSupervised, 'http-request use-service lua.worker_metrics if { path /workers/metrics }'),
     when(

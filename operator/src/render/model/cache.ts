@@ -1,4 +1,5 @@
 /** What is kept of responses, and who gets it. */
+import { createHash } from 'node:crypto';
 import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
@@ -23,10 +24,11 @@ export const ROUNDS_MAX = 3;
 export interface Cache {
   /** Prefixes of paths without a slash at the end; an empty one is all paths. */
   paths: string[];
-  /** The longest first. */
-  ttl: { path: string; seconds: number }[];
-  staleWhileRevalidateSeconds: number;
-  staleIfErrorSeconds: number;
+  /**
+   * The longest first. By `rule` nginx tells Lua which of them it is: it is of its path, so that pods of two revisions
+   * mean the same.
+   */
+  ttl: { path: string; rule: string; seconds: number }[];
   key: { headers: string[]; cookies: string[]; query: { mode: 'all' | 'only' | 'except'; names: string[] } };
   bypass: { cookies: string[]; headers: string[]; paths: string[] };
   sizeBytesMax: number;
@@ -41,10 +43,6 @@ export interface Cache {
 }
 
 const MODES = { All: 'all', Only: 'only', Except: 'except' } as const;
-
-function seconds(text: string): number {
-  return Math.floor(durationMs(text) / 1_000);
-}
 
 function prefix(path: string): string {
   return path.replace(/\/$/, '');
@@ -63,14 +61,16 @@ export function fetchedMax({ cache, pooling }: RenderServiceSpec): number {
 /** The cache of a defaulted spec; undefined if nothing is kept. */
 export function cache(spec: RenderServiceSpec): Cache | undefined {
   if (!hasCache(spec)) return undefined;
-  const { paths, ttl, staleWhileRevalidate, staleIfError, key, bypass, maxSize } = spec.cache;
+  const { paths, ttl, key, bypass, maxSize } = spec.cache;
   return {
     paths: paths.map(prefix),
     ttl: ttl
-      .map(({ pathPrefix, value }) => ({ path: prefix(pathPrefix), seconds: Math.ceil(durationMs(value) / 1_000) }))
+      .map(({ pathPrefix, value }) => ({
+        path: prefix(pathPrefix),
+        rule: `r${createHash('sha256').update(prefix(pathPrefix)).digest('hex').slice(0, 12)}`,
+        seconds: Math.ceil(durationMs(value) / 1_000),
+      }))
       .toSorted((one, other) => other.path.length - one.path.length),
-    staleWhileRevalidateSeconds: seconds(staleWhileRevalidate),
-    staleIfErrorSeconds: seconds(staleIfError),
     key: {
       headers: key.headers,
       cookies: key.cookies,

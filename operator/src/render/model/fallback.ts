@@ -1,5 +1,5 @@
 /** The page that a browser gets where there is none. */
-import { CONFIG_MOUNT_PATH, SHELL_MOUNT_PATH } from '../../api/names.ts';
+import { LIVE_MOUNT_PATH, SHELL_MOUNT_PATH } from '../../api/names.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
 export interface Fallback {
@@ -14,7 +14,7 @@ export interface Fallback {
 export function fallback({ fallback }: RenderServiceSpec): Fallback | undefined {
   if (!fallback) return undefined;
   return {
-    folder: fallback.configMap ? SHELL_MOUNT_PATH : CONFIG_MOUNT_PATH,
+    folder: fallback.configMap ? SHELL_MOUNT_PATH : LIVE_MOUNT_PATH,
     status: fallback.status,
     paths: fallback.paths.map((path) => path.replace(/\/$/, '')),
   };

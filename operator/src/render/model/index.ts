@@ -32,15 +32,6 @@ export interface WorkerModel {
 
 export interface DataPlaneModel {
   workers: WorkerModel[];
-  /** Requests that one worker gets at a time; with `limitMax` before its supervisor has said anything. */
-  concurrency: number;
-  /** Requests that all workers together get at a time; with `limitMax` at first. */
-  slots: number;
-  /**
-   * The most requests that a supervisor may let its worker have, and all that counts places follows; undefined where
-   * the number is fixed.
-   */
-  limitMax?: number | undefined;
   balance: RenderServiceSpec['balance'];
   /**
    * Tries to connect to a worker, so that the waiting room's turn comes when all have refused and HAProxy knows none
@@ -56,7 +47,7 @@ export interface DataPlaneModel {
   firstRuntimePort: number;
   /** Requests of a worker that Lua remembers: some that have ended may still be asked about. */
   rememberedMax: number;
-  queue: { lengthMax: number; timeoutMs: number };
+  queue: { timeoutMs: number };
   timeouts: Timeouts;
   /** Which requests a second worker gets when the first one has died with them. */
   replay: Replay;
@@ -128,7 +119,7 @@ const REMEMBERED_MIN = 256;
 /** Beside one for each worker: as many as HAProxy has by default. */
 const RETRIES_MORE = 3;
 
-/** What the proxies of one pod do for a defaulted spec. */
+/** What the proxies of one pod do for a defaulted spec without its live settings (api/live.ts). */
 export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const limits = budget(spec);
   const classes = requestClasses(spec);
@@ -136,22 +127,17 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const isSupervised = spec.runtime.instrument;
   const replay = REPLAY[spec.replay];
   const concurrency = concurrencyBounds(spec);
-  const isAuto = spec.concurrency === 'Auto';
   const pool = pooling(spec, spec.workersPerPod * concurrency.max, limits);
   const served = assets(spec, pool);
   const kept = cache(spec);
   return {
     workers: workers(spec),
-    // Where no supervisor speaks it stays at that.
-    concurrency: concurrency.min,
-    slots: spec.workersPerPod * concurrency.min,
-    limitMax: isAuto ? concurrency.max : undefined,
-    balance: isAuto ? 'leastconn' : spec.balance,
+    balance: spec.concurrency === 'Auto' ? 'leastconn' : spec.balance,
     connectRetries: spec.workersPerPod + RETRIES_MORE,
     isSupervised,
     firstRuntimePort: isSupervised ? PORTS.firstWorkerRuntime : 0,
     rememberedMax: Math.max(REMEMBERED_MIN, 2 * (concurrency.max + classConcurrency(spec))),
-    queue: { lengthMax: spec.queue.maxLength, timeoutMs: durationMs(spec.queue.timeout) },
+    queue: { timeoutMs: durationMs(spec.queue.timeout) },
     timeouts: limitsOfTime,
     replay,
     asksWhetherBegun: isSupervised && replay.someOnlyOnce,

@@ -5,18 +5,12 @@ import { fetchedMax } from './cache.ts';
 
 /** How pods help each other. */
 export interface Pooling {
-  /** Peers that a request without a free slot asks at once. */
-  asksMax: number;
   /** Peers that a pod knows. */
   peersMax: number;
   /** Whether requests may go to workers of other pods. If not, pods ask each other only how full their queues are. */
   handsOver: boolean;
   /** Requests that peers may have of this pod at a time; 0 if none is handed over. */
   borrowedMax: number;
-  /** Whether a pod of another revision may be asked. */
-  acrossRevisions: boolean;
-  /** Whether a pod with a full queue leaves the Service while others have room. */
-  shed: boolean;
   /** How long the key of before counts when there is another one. */
   keyOverlapMs: number;
   /** Connections to the peers' entrance, and of one address among those. */
@@ -52,16 +46,13 @@ export function hasPeers({ pooling, readiness }: RenderServiceSpec): boolean {
  */
 export function pooling(spec: RenderServiceSpec, slots: number, { haproxyFiles }: Budget): Pooling | undefined {
   if (!hasPeers(spec)) return undefined;
-  const { pooling, queue, readiness } = spec;
+  const { pooling, queue } = spec;
   // A peer hands over what it borrows, and what waits for a worker: as many as this pod has slots and places to wait.
   const wanted = CONNECTIONS_MIN + slots + queue.maxLength;
   return {
-    asksMax: pooling.maxAsks,
     peersMax: pooling.maxPeers,
     handsOver: pooling.enabled,
     borrowedMax: pooling.enabled ? BORROWED_MAX : 0,
-    acrossRevisions: pooling.acrossRevisions,
-    shed: readiness.shedWhenFull,
     keyOverlapMs: KEY_OVERLAP_MS,
     connectionsMax: Math.min(wanted, CONNECTIONS_MAX, Math.floor((haproxyFiles / 2) * CONNECTIONS_SHARE)),
     perSourceMax: QUESTION_CONNECTIONS_MAX + BORROWED_MAX + slots + fetchedMax(spec),

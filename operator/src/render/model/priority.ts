@@ -1,4 +1,5 @@
 /** Classes of requests that others go before. */
+import { byDelay } from '../../api/live.ts';
 import { durationMs } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
@@ -20,15 +21,16 @@ export interface PriorityClass {
  * is in the first of them.
  */
 export function priority({ priority, queue }: RenderServiceSpec): PriorityClass[] | undefined {
-  return priority?.classes
-    .map(({ name, delay, match, maxQueue }) => ({
+  return (
+    priority &&
+    byDelay(priority.classes).map(({ name, delay, match, maxQueue }) => ({
       name,
       delayMs: durationMs(delay),
       queueLengthMax: Math.floor((Number.parseInt(maxQueue, 10) * queue.maxLength) / 100),
       retryAfterSeconds: Math.max(1, Math.ceil(durationMs(delay) / 1000)),
       matches: match,
     }))
-    .toSorted((one, other) => other.delayMs - one.delayMs || one.queueLengthMax - other.queueLengthMax);
+  );
 }
 
 /** Whether it matters who asks: a crawler, a browser that looks ahead. */

@@ -120,7 +120,8 @@ function forWhom({ paths, ttl, bypass }: Cache, classes: RequestClass[] | undefi
     block(
       'map $uri $corelane_cache_ttl',
       'default "";',
-      ttl.map(({ path, seconds }) => `${pathPattern(path)} ${whole(seconds, 'cache.ttl')};`),
+      // How long that is, is a live setting. 0: the cache is not for it.
+      ttl.map(({ path, rule, seconds }) => `${pathPattern(path)} ${seconds > 0 ? word(rule, 'rule') : '0'};`),
     ),
     block(
       'map "$http_cache_control,$http_pragma" $corelane_wants_fresh',
@@ -143,7 +144,7 @@ function forWhom({ paths, ttl, bypass }: Cache, classes: RequestClass[] | undefi
     ]),
     block(
       `map "$corelane_cache_plain|$corelane_cache_path|$corelane_cache_ttl|$corelane_bypass${classes ? '$corelane_cache_class' : ''}" $corelane_cacheable`,
-      '"~^1\\|1\\|(?:[1-9][0-9]*)?\\|$" 1;',
+      '"~^1\\|1\\|(?:r[0-9a-f]+)?\\|$" 1;',
     ),
   ];
 }

@@ -30,7 +30,8 @@ function one(objects: PlannedObject[], kind: string): any {
 function hashes(objects: PlannedObject[]): Record<string, string> {
   return Object.fromEntries(
     objects.map(({ kind, metadata }) => [
-      kind === 'ConfigMap' ? kind : `${kind}/${metadata.name}`,
+      // The name of the other one has its hash in it.
+      kind === 'ConfigMap' && !metadata.name.endsWith('-live') ? kind : `${kind}/${metadata.name}`,
       metadata.annotations['corelane.dev/applied-hash'] as string,
     ]),
   );
@@ -96,7 +97,12 @@ test.each<[string, object, string[]]>([
     ['NetworkPolicy/shop'],
   ],
   // The pods must be replaced to get the configuration, so the template names it.
-  ['the queue changes configuration and pods', { queue: { maxLength: 1 } }, ['ConfigMap', 'Deployment/shop']],
+  [
+    'the wait changes configuration and pods',
+    { queue: { timeout: '1s' } },
+    ['ConfigMap', 'ConfigMap/shop-live', 'Deployment/shop'],
+  ],
+  ['a live setting changes the live settings', { queue: { maxLength: 1 } }, ['ConfigMap/shop-live']],
   ['a default written out changes nothing', { queue: { maxLength: 100 }, balance: 'roundrobin' }, []],
 ])('%s, and nothing else', (_what, spec, expected) => {
   expect(changed({}, spec)).toEqual(expected);
@@ -108,10 +114,11 @@ test('the pods are selected by what never changes: selectors are immutable', () 
   expect(one(plan(), 'Deployment').spec.selector).toEqual({ matchLabels: { 'corelane.dev/renderservice': 'shop' } });
 });
 
-test('a Deployment mounts the ConfigMap of the same plan', () => {
+test('a Deployment mounts the ConfigMaps of the same plan', () => {
   const objects = plan();
   const volumes: { configMap?: { name: string } }[] = one(objects, 'Deployment').spec.template.spec.volumes;
-  expect(volumes.flatMap(({ configMap }) => configMap?.name ?? [])).toEqual([one(objects, 'ConfigMap').metadata.name]);
+  const maps = objects.filter(({ kind }) => kind === 'ConfigMap').map(({ metadata }) => metadata.name);
+  expect(volumes.flatMap(({ configMap }) => configMap?.name ?? [])).toEqual(maps);
 });
 
 test('the longest name makes names that the API server takes', () => {
@@ -137,8 +144,10 @@ test.each([
   ['4s', '60s', '10s', '30s', 104],
   ['500ms', '1s', '100ms', '900ms', 17],
   ['0s', '2h', '10s', '30s', 7210],
-  ['0s', undefined, '10s', '30s', 70],
-  ['0s', undefined, '60s', '30s', 100],
+  // Renders may take up to a minute without other pods.
+  ['0s', undefined, '10s', '30s', 80],
+  ['0s', undefined, '60s', '30s', 130],
+  ['0s', undefined, '10s', '5s', 70],
 ])(
   'a pod has time for a drain of %s and %s, waits of %s and renders of %s',
   (delay, timeout, wait, render, expected) => {

@@ -38,6 +38,7 @@ test('an init container copies it, before the proxies start, and the workers mou
     expect(worker.volumeMounts).toEqual([
       { name: 'own', mountPath: '/own' },
       { name: 'corelane-runtime', mountPath: '/corelane', readOnly: true },
+      { name: 'corelane-live', mountPath: '/corelane-live', readOnly: true },
     ]);
   }
 });

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { renderConfig } from '../../../src/render/index.ts';
+import { renderLive } from '../../../src/render/live.ts';
 
 const GOLDEN = new URL('golden/', import.meta.url);
 const cases = readdirSync(GOLDEN)
@@ -19,8 +20,8 @@ function read(file: string): string {
 test('there are cases', () => expect(cases.length).toBeGreaterThan(3));
 
 test.each(cases)('%s', (name) => {
-  const config = renderConfig(renderServiceSpec.parse(parse(read(`${name}.yaml`))));
-  for (const [file, text] of Object.entries(config)) {
+  const spec = renderServiceSpec.parse(parse(read(`${name}.yaml`)));
+  for (const [file, text] of Object.entries({ ...renderConfig(spec), ...renderLive(spec) })) {
     const golden = `${name}.${file}`;
     if (process.env.UPDATE_GOLDEN) writeFileSync(new URL(golden, GOLDEN), text);
     expect(text).toBe(read(golden));

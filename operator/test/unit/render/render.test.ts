@@ -2,6 +2,7 @@ import type { RenderServiceSpec, RenderServiceSpecInput } from '../../../src/api
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { renderHaproxy } from '../../../src/render/haproxy/index.ts';
 import { renderConfig } from '../../../src/render/index.ts';
+import { renderLive } from '../../../src/render/live.ts';
 import { dataPlaneModel } from '../../../src/render/model/index.ts';
 import { quoted, whole, word } from '../../../src/render/safe.ts';
 
@@ -89,7 +90,7 @@ describe('config is data (I7)', () => {
     'a number %p is refused',
     (value) => {
       expect(() => whole(value, 'value')).toThrow(RangeError);
-      expect(() => renderConfig({ ...specOf(), concurrency: value })).toThrow(RangeError);
+      expect(() => renderLive({ ...specOf(), concurrency: value })).toThrow(RangeError);
     },
   );
 

@@ -2,10 +2,11 @@
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { CONFIG_BYTES_MAX } from '../../../src/controller/cached-parts.ts';
 import { renderConfig } from '../../../src/render/index.ts';
+import { renderLive } from '../../../src/render/live.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 
-test('the configuration of the largest pod has less than half of what is kept, and three quarters with a page', () => {
+test('the configuration of the largest pod has little more than half of what is kept, and its live settings less', () => {
   const trust = Array.from({ length: 64 }, (_unused, n) => `2001:db8:${n}::/48`);
   const match = {
     visitor: 'Crawler' as const,
@@ -25,9 +26,9 @@ test('the configuration of the largest pod has less than half of what is kept, a
     limits: { perClient: { requests: 10 } },
     forwarded: { trust },
   };
-  const bytes = (html: string) => JSON.stringify(renderConfig(renderServiceSpec.parse(spec(html)))).length;
-  expect(bytes('x')).toBeLessThan(CONFIG_BYTES_MAX / 2);
+  const bytes = (html: string) => JSON.stringify(renderLive(renderServiceSpec.parse(spec(html)))).length;
+  expect(JSON.stringify(renderConfig(renderServiceSpec.parse(spec('x')))).length).toBeLessThan(0.55 * CONFIG_BYTES_MAX);
   // Whatever JSON makes of its characters.
   for (const html of ['"'.repeat(32_768), '\u{1f600}'.repeat(16_384)])
-    expect(bytes(html)).toBeLessThan(0.75 * CONFIG_BYTES_MAX);
+    expect(bytes(html)).toBeLessThan(0.5 * CONFIG_BYTES_MAX);
 });

@@ -1,0 +1,280 @@
+/**
+ * Sees to it that pods get live settings within seconds, and knows which have them. The settings themselves are a
+ * ConfigMap that each pod mounts, which kubelet looks at once a minute; an annotation of the pod that changes makes it
+ * look at once. So nothing is sent to a pod that it could take for settings: a nudge that is lost costs a minute.
+ *
+ * To use it: `want(renderService, serial)` at each reconcile, once the ConfigMap is written; `of(uid)` tells how far it
+ * is, and `onChange` is called when that is another thing than before.
+ */
+import { ANNOTATION_LIVE, PORTS } from '../api/names.ts';
+import type { RenderService } from '../api/resource.ts';
+import { kinds, objectPath } from '../kube/kinds.ts';
+import { isNotFound, MERGE_PATCH, type Rest } from '../kube/rest.ts';
+import type { KubeObject } from '../kube/types.ts';
+import { getFromPod } from '../pods/http.ts';
+import { podAddress, statusOf } from '../pods/status.ts';
+
+/** Pods that are nudged and asked at a time. */
+const CONCURRENCY = 64;
+/** kubelet takes about a second; the first look is for pods that have them already. */
+const LOOK_MS = 400;
+/** kubelet's view of ConfigMaps may have been older than the nudge: another one, ever later. */
+const NUDGE_AGAIN_MS = 1_500;
+const NUDGE_MS_MAX = 60_000;
+/** A pod that does not answer, or does not get them, is asked less and less often, but no less than so. */
+const LOOK_MS_MAX = 15_000;
+
+/** How far the settings have come. */
+export interface LiveView {
+  serial: string;
+  /** Pods that are ready. */
+  pods: number;
+  /** Of these, those that have the settings; that have said that they have others; that have said nothing. */
+  have: number;
+  others: number;
+  silent: number;
+  /** Why one of them has them not, as far as it is known. */
+  problem?: string | undefined;
+  /** Since when these settings are wanted, by this process' clock. */
+  sinceMs: number;
+}
+
+interface PodEntry {
+  /** What the pod has said that it has. */
+  serial?: string | undefined;
+  problem?: string | undefined;
+  nudgedFor?: string;
+  nudges: number;
+  nextNudgeMs: number;
+  lookMs: number;
+  nextLookMs: number;
+}
+
+interface Entry {
+  renderService: RenderService;
+  serial: string;
+  sinceMs: number;
+  pods: Map<string, PodEntry>;
+  isRunning: boolean;
+  /** Ends a pause. */
+  wake: () => void;
+  said: string;
+}
+
+export interface LiveSettingsOptions {
+  rest: Rest;
+  podsOf: (namespace: string, name: string) => KubeObject[];
+  /** Called with namespace/name. */
+  onChange: (key: string) => void;
+  /** Called for the first of several failures in a row. */
+  onFailed: (key: string, error: unknown) => void;
+  /** Reads a page of port 8999 of a pod. */
+  get?: (address: string, path: string) => Promise<string>;
+  nowMs?: () => number;
+  /** Waits; a test need not. */
+  pause?: (ms: number) => Promise<void>;
+}
+
+export class LiveSettings {
+  readonly #options: Required<LiveSettingsOptions>;
+  /** By uid of the RenderService. */
+  readonly #entries = new Map<string, Entry>();
+  #stopped = false;
+  #mayNudge = true;
+
+  constructor(options: LiveSettingsOptions) {
+    this.#options = {
+      get: (address, path) => getFromPod(address, PORTS.stats, path),
+      nowMs: () => performance.now(),
+      // A process that has lost the lead must end, and a timer would keep it.
+      pause: (ms) => new Promise((resolve) => void setTimeout(resolve, ms).unref()),
+      ...options,
+    };
+  }
+
+  /** The ConfigMap has these settings; pods are to have them, those that come later, too. */
+  want(renderService: RenderService, serial: string): void {
+    const { uid } = renderService.metadata;
+    const now = this.#options.nowMs();
+    const known = this.#entries.get(uid);
+    const entry = known ?? {
+      renderService,
+      serial,
+      sinceMs: now,
+      pods: new Map(),
+      isRunning: false,
+      wake: () => {},
+      said: '',
+    };
+    this.#entries.set(uid, entry);
+    entry.renderService = renderService;
+    if (entry.serial !== serial) {
+      Object.assign(entry, { serial, sinceMs: now });
+      for (const pod of entry.pods.values()) Object.assign(pod, { nudges: 0, ...soon(now) });
+    }
+    entry.wake();
+    if (!entry.isRunning) void this.#run(entry);
+  }
+
+  /** How far the settings of a RenderService have come; undefined where none are wanted yet. */
+  of(uid: string): LiveView | undefined {
+    const entry = this.#entries.get(uid);
+    if (!entry) return undefined;
+    const { serial, sinceMs } = entry;
+    const ready = this.#pods(entry).filter(isReady);
+    const known = ready.map(({ metadata }) => entry.pods.get(metadata.uid ?? ''));
+    const late = ready.find((_pod, index) => known[index]?.serial !== serial);
+    const problem = late && entry.pods.get(late.metadata.uid ?? '')?.problem;
+    return {
+      serial,
+      sinceMs,
+      pods: ready.length,
+      have: known.filter((pod) => pod?.serial === serial).length,
+      others: known.filter((pod) => pod?.serial !== undefined && pod.serial !== serial).length,
+      silent: known.filter((pod) => pod?.serial === undefined).length,
+      ...(late && { problem: `${late.metadata.name}: ${problem ?? 'it has not been asked yet'}` }),
+    };
+  }
+
+  /** Forgets RenderServices that are gone. */
+  keepOnly(uids: Set<string>): void {
+    for (const uid of this.#entries.keys()) if (!uids.has(uid)) this.#entries.delete(uid);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #pods({ renderService: { metadata } }: Entry): KubeObject[] {
+    return this.#options.podsOf(metadata.namespace, metadata.name).filter((pod) => podAddress(pod) !== undefined);
+  }
+
+  #isWanted(entry: Entry): boolean {
+    return !this.#stopped && this.#entries.get(entry.renderService.metadata.uid) === entry;
+  }
+
+  /** Until all pods have them. Who comes later is told of by a reconcile. */
+  async #run(entry: Entry): Promise<void> {
+    entry.isRunning = true;
+    try {
+      while (this.#isWanted(entry)) {
+        const late = this.#late(entry);
+        this.#tell(entry);
+        if (late.length === 0) break;
+        const now = this.#options.nowMs();
+        const due = late.filter(([, { nextLookMs }]) => nextLookMs <= now);
+        if (due.length > 0) await this.#visit(entry, due);
+        else await this.#pause(entry, Math.min(...late.map(([, { nextLookMs }]) => nextLookMs - now)));
+      }
+    } finally {
+      entry.isRunning = false;
+    }
+  }
+
+  async #pause(entry: Entry, ms: number): Promise<void> {
+    const woken = new Promise<void>((resolve) => {
+      entry.wake = resolve;
+    });
+    await Promise.race([woken, this.#options.pause(ms)]);
+  }
+
+  /** Pods that have them not, as far as it is known. */
+  #late(entry: Entry): [KubeObject, PodEntry][] {
+    const pods = this.#pods(entry);
+    const uids = new Set(pods.map(({ metadata }) => metadata.uid));
+    for (const uid of entry.pods.keys()) if (!uids.has(uid)) entry.pods.delete(uid);
+    const now = this.#options.nowMs();
+    return pods.flatMap((pod): [KubeObject, PodEntry][] => {
+      const uid = pod.metadata.uid ?? '';
+      const known = entry.pods.get(uid) ?? { nudges: 0, ...soon(now) };
+      entry.pods.set(uid, known);
+      return known.serial === entry.serial ? [] : [[pod, known]];
+    });
+  }
+
+  async #visit(entry: Entry, due: [KubeObject, PodEntry][]): Promise<void> {
+    const waiting = due.values();
+    const visitNext = async () => {
+      for (const [pod, known] of waiting) {
+        if (!this.#isWanted(entry)) return;
+        await this.#visitOne(entry, pod, known);
+      }
+    };
+    await Promise.all(Array.from({ length: CONCURRENCY }, visitNext));
+  }
+
+  /** Asked first: a pod that has begun since the ConfigMap was written, or another leader has nudged, needs nothing. */
+  async #visitOne(entry: Entry, pod: KubeObject, known: PodEntry): Promise<void> {
+    const { serial } = entry;
+    const isKnownLate = known.serial !== undefined && known.nudgedFor !== serial;
+    if (!isKnownLate) await this.#ask(pod, known);
+    const now = this.#options.nowMs();
+    if (known.serial === serial) return;
+    known.lookMs = Math.min(
+      LOOK_MS_MAX,
+      now - entry.sinceMs > 10_000 || known.serial === undefined ? 2 * known.lookMs : LOOK_MS,
+    );
+    known.nextLookMs = now + known.lookMs;
+    if (known.nextNudgeMs <= now && mayLack(pod, known)) await this.#nudge(entry, pod, known, now);
+  }
+
+  async #ask(pod: KubeObject, known: PodEntry): Promise<void> {
+    try {
+      const page = await this.#options.get(podAddress(pod) as string, '/live');
+      known.serial = /^serial=(\w{1,64})$/m.exec(page)?.[1];
+      known.problem = /^problem=([ -~]{1,256})$/m.exec(page)?.[1] ?? 'it still has those of before';
+    } catch (error) {
+      known.problem = `the operator cannot read its port ${PORTS.stats} (${(error as Error).message})`;
+    }
+  }
+
+  async #nudge(entry: Entry, pod: KubeObject, known: PodEntry, now: number): Promise<void> {
+    const { serial } = entry;
+    const { namespace = '', name, uid } = pod.metadata;
+    // Another value each time: the same one would be no change.
+    const value = known.nudges === 0 ? serial : `${serial}.${known.nudges}`;
+    known.nudgedFor = serial;
+    known.nudges += 1;
+    known.nextNudgeMs = now + Math.min(NUDGE_MS_MAX, NUDGE_AGAIN_MS * 2 ** (known.nudges - 1));
+    try {
+      await this.#options.rest.request('PATCH', objectPath(kinds.pod, namespace, name), {
+        contentType: MERGE_PATCH,
+        // The uid makes the API server refuse a pod of the same name that is another one.
+        body: { metadata: { uid, annotations: { [ANNOTATION_LIVE]: value } } },
+      });
+      this.#mayNudge = true;
+    } catch (error) {
+      if (isNotFound(error)) return;
+      if (this.#mayNudge) this.#options.onFailed(keyOf(entry), error);
+      this.#mayNudge = false;
+    }
+  }
+
+  #tell(entry: Entry): void {
+    const { sinceMs: _unused, ...view } = this.of(entry.renderService.metadata.uid) ?? { sinceMs: 0 };
+    const text = JSON.stringify(view);
+    if (text === entry.said) return;
+    entry.said = text;
+    this.#options.onChange(keyOf(entry));
+  }
+}
+
+/**
+ * One that says nothing and is not ready has just begun, with what the ConfigMap has. One that is ready may be out of
+ * reach, and what one nudge does not do for it another one will not.
+ */
+function mayLack(pod: KubeObject, { serial, nudges }: PodEntry): boolean {
+  return serial !== undefined || (nudges === 0 && isReady(pod));
+}
+
+function soon(now: number): Pick<PodEntry, 'nextNudgeMs' | 'lookMs' | 'nextLookMs'> {
+  return { nextNudgeMs: now, lookMs: LOOK_MS, nextLookMs: now };
+}
+
+function keyOf({ renderService: { metadata } }: Entry): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+function isReady(pod: KubeObject): boolean {
+  return (statusOf(pod).conditions ?? []).some(({ type, status }) => type === 'Ready' && status === 'True');
+}

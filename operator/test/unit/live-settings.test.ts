@@ -1,0 +1,196 @@
+/** How pods get to know their live settings: whom the operator nudges, whom it asks, and what it says meanwhile. */
+import type { RenderService } from '../../src/api/resource.ts';
+import { LiveSettings } from '../../src/controller/live-settings.ts';
+import { ApiError, type RequestOptions, type Rest } from '../../src/kube/rest.ts';
+import type { KubeObject } from '../../src/kube/types.ts';
+
+const SHOP = { metadata: { uid: 'shop', namespace: 'default', name: 'shop' } } as RenderService;
+const settle = async () => {
+  for (let n = 0; n < 50; n += 1) await Promise.resolve();
+};
+
+/** By name: the settings that it has, or nothing, if it does not answer. */
+let has: Record<string, string | undefined>;
+let pods: KubeObject[];
+let asked: string[];
+let nudged: [pod: string, value: string][];
+let refusal: Error | undefined;
+let changes: number;
+let failures: number;
+let nowMs: number;
+let sleepers: { atMs: number; wake: () => void }[];
+let live: LiveSettings;
+
+function pod(name: string, isReady = true): KubeObject {
+  const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'False' }];
+  const metadata = { name, namespace: 'default', uid: `uid-${name}` };
+  return { apiVersion: 'v1', kind: 'Pod', metadata, status: { phase: 'Running', podIP: name, conditions } };
+}
+
+async function pass(ms: number): Promise<void> {
+  const endMs = nowMs + ms;
+  await settle();
+  for (;;) {
+    const next = sleepers.toSorted((one, other) => one.atMs - other.atMs)[0];
+    if (!next || next.atMs > endMs) break;
+    nowMs = next.atMs;
+    sleepers = sleepers.filter((one) => one !== next);
+    next.wake();
+    await settle();
+  }
+  nowMs = endMs;
+}
+
+beforeEach(() => {
+  [has, pods, asked, nudged, refusal, changes, failures, nowMs, sleepers] = [{}, [], [], [], undefined, 0, 0, 0, []];
+  const rest = {
+    async request(method: string, path: string, { body, contentType }: RequestOptions) {
+      expect([method, contentType]).toEqual(['PATCH', 'application/merge-patch+json']);
+      const name = path.split('/').at(-1) as string;
+      const { metadata } = body as { metadata: { uid: string; annotations: Record<string, string> } };
+      expect(body).toEqual({
+        metadata: { uid: `uid-${name}`, annotations: { 'corelane.dev/live': expect.any(String) } },
+      });
+      nudged.push([name, metadata.annotations['corelane.dev/live'] as string]);
+      if (refusal) throw refusal;
+    },
+  } as unknown as Rest;
+  live = new LiveSettings({
+    rest,
+    podsOf: () => pods,
+    onChange() {
+      changes += 1;
+    },
+    onFailed() {
+      failures += 1;
+    },
+    async get(address, path) {
+      asked.push(address);
+      expect(path).toBe('/live');
+      if (has[address] === undefined) throw new Error('no answer');
+      return `serial=${has[address]}\n`;
+    },
+    nowMs: () => nowMs,
+    pause: (ms) => new Promise((resolve) => void sleepers.push({ atMs: nowMs + ms, wake: resolve })),
+  });
+});
+afterEach(() => live.stop());
+
+test('pods that have them already are asked once, and left alone', async () => {
+  pods = [pod('a'), pod('b')];
+  has = { a: '1', b: '1' };
+  live.want(SHOP, '1');
+  await pass(60_000);
+  expect([asked, nudged]).toEqual([['a', 'b'], []]);
+  expect(live.of('shop')).toMatchObject({ serial: '1', pods: 2, have: 2, others: 0, silent: 0 });
+  expect(live.of('shop')?.problem).toBeUndefined();
+  live.want(SHOP, '1');
+  await pass(60_000);
+  expect(asked).toHaveLength(2);
+});
+
+test('a change: each pod is nudged at once, and asked until it has it', async () => {
+  pods = [pod('a'), pod('b')];
+  has = { a: '1', b: '1' };
+  live.want(SHOP, '1');
+  await pass(1_000);
+  asked = [];
+  live.want(SHOP, '2');
+  await settle();
+  expect([asked, nudged]).toEqual([
+    [],
+    [
+      ['a', '2'],
+      ['b', '2'],
+    ],
+  ]);
+  expect(live.of('shop')).toMatchObject({ have: 0, others: 2 });
+  await pass(450);
+  expect(asked).toEqual(['a', 'b']);
+  has = { a: '2', b: '1' };
+  await pass(400);
+  expect(live.of('shop')).toMatchObject({ have: 1, others: 1, problem: 'b: it still has those of before' });
+  has = { a: '2', b: '2' };
+  await pass(400);
+  expect(live.of('shop')).toMatchObject({ have: 2, others: 0 });
+  expect(nudged).toHaveLength(2);
+  expect(changes).toBeGreaterThanOrEqual(3);
+});
+
+test('kubelet has looked too early: another nudge, with another value, ever later', async () => {
+  pods = [pod('a')];
+  has = { a: '1' };
+  live.want(SHOP, '2');
+  await pass(15_000);
+  expect(nudged.map(([, value]) => value)).toEqual(['2', '2.1', '2.2', '2.3']);
+  await pass(600_000);
+  expect(nudged.length).toBeLessThan(18);
+  expect(asked.length).toBeLessThan(100);
+});
+
+test('a change on the way to another one: the first is forgotten', async () => {
+  pods = [pod('a')];
+  has = { a: '1' };
+  live.want(SHOP, '1');
+  await pass(100);
+  live.want(SHOP, '2');
+  await pass(600_000);
+  live.want(SHOP, '3');
+  await settle();
+  expect(nudged.at(-1)).toEqual(['a', '3']);
+  has = { a: '3' };
+  await pass(500);
+  expect(live.of('shop')).toMatchObject({ serial: '3', have: 1 });
+});
+
+test('a pod that has just begun is not nudged, nor counted before it is ready', async () => {
+  pods = [pod('a', false)];
+  live.want(SHOP, '1');
+  await pass(5_000);
+  expect(nudged).toEqual([]);
+  expect(live.of('shop')).toMatchObject({ pods: 0, have: 0, silent: 0 });
+  has = { a: '1' };
+  pods = [pod('a')];
+  live.want(SHOP, '1');
+  await pass(20_000);
+  expect(nudged).toEqual([]);
+  expect(live.of('shop')).toMatchObject({ pods: 1, have: 1 });
+});
+
+test('a pod that cannot be asked is nudged once, and asked four times a minute', async () => {
+  pods = [pod('a')];
+  live.want(SHOP, '1');
+  await pass(600_000);
+  expect(nudged).toEqual([['a', '1']]);
+  expect(asked.length).toBeLessThan(50);
+  expect(live.of('shop')).toMatchObject({
+    silent: 1,
+    others: 0,
+    problem: 'a: the operator cannot read its port 8999 (no answer)',
+  });
+});
+
+test('what forbids the nudge is told once', async () => {
+  refusal = new ApiError(403, 'Forbidden', 'no');
+  pods = [pod('a'), pod('b')];
+  has = { a: '1', b: '1' };
+  live.want(SHOP, '2');
+  await pass(60_000);
+  expect(failures).toBe(1);
+  has = { a: '2', b: '2' };
+  await pass(60_000);
+  expect(live.of('shop')).toMatchObject({ have: 2 });
+});
+
+test('who is gone is forgotten, and nothing goes on for him', async () => {
+  pods = [pod('a')];
+  has = { a: '1' };
+  live.want(SHOP, '2');
+  await pass(500);
+  live.keepOnly(new Set());
+  expect(live.of('shop')).toBeUndefined();
+  await pass(1_000);
+  const before = nudged.length;
+  await pass(600_000);
+  expect(nudged).toHaveLength(before);
+});

@@ -1,0 +1,48 @@
+/**
+ * Live settings, as far as they are the supervisor's: it reads the file that HAProxy reads (docs/live-settings.md), in
+ * its own container. What HAProxy has taken is right; a file that is missing or not whole changes nothing here.
+ */
+'use strict';
+
+const { readFileSync, watchFile } = require('node:fs');
+const { state } = require('./state.cjs');
+
+/** A change is seen at most this much later. */
+const LOOK_MS = 250;
+const BYTES_MAX = 16_384;
+const LIMIT_MAX = 1_000;
+
+/** The numbers in the text by name; undefined if it is not whole. */
+function parseLive(text) {
+  if (text.length >= BYTES_MAX || !text.endsWith('\n')) return undefined;
+  const values = Object.fromEntries([...text.matchAll(/^([a-z0-9-]+)=([0-9]+)$/gm)].map(([, name, n]) => [name, +n]));
+  const { concurrency, 'concurrency-min': min, 'concurrency-max': max, 'render-ms': renderMs } = values;
+  const isWhole = concurrency >= 0 && min >= 1 && min <= max && max <= LIMIT_MAX && renderMs >= 1;
+  return isWhole ? { concurrency, min, max, renderMs } : undefined;
+}
+
+const path = process.env.CORELANE_LIVE;
+
+function read() {
+  try {
+    return path ? parseLive(readFileSync(path, 'latin1')) : undefined;
+  } catch {
+    return undefined; // there is none
+  }
+}
+
+/** Calls `onChange` with each next one. */
+function watchLive(onChange) {
+  if (!path) return;
+  // The kernel is asked outside of JavaScript, which hears of changes only.
+  watchFile(path, { interval: LOOK_MS }, () => {
+    const next = read();
+    if (next === undefined || JSON.stringify(next) === JSON.stringify(state.live)) return;
+    state.live = next;
+    onChange(next);
+  });
+}
+
+state.live = read();
+
+module.exports = { parseLive, watchLive };

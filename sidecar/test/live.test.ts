@@ -1,0 +1,324 @@
+/** Settings that change while a pod runs: each is seen at work, and no request has anything of it but the new value. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { logs } from '../../e2e/harness/engine/docker.ts';
+import { Fleet } from '../../e2e/harness/engine/fleet.ts';
+import { type Answer, type Call, Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { withoutLive } from '../../operator/src/api/live.ts';
+import { LIVE_FILE, PORTS } from '../../operator/src/api/names.ts';
+import type { RenderServiceSpec, RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
+import { renderServiceSpec } from '../../operator/src/api/validated-spec.ts';
+import { type LiveConfig, liveSerial, renderLive } from '../../operator/src/render/live.ts';
+import { page, seconds, statusOf } from './cache.ts';
+
+type Input = Partial<RenderServiceSpecInput>;
+
+let pod: Pod;
+const stop = () => pod?.stop();
+
+const error = ({ status, headers }: Answer) => [status, headers['x-corelane-error']];
+const statuses = async (answers: Promise<Answer>[]) => (await Promise.all(answers)).map(({ status }) => status);
+const live = async (there = pod) => (await there.get('/live', { port: PORTS.stats })).body;
+
+/** The live settings of a spec that the same pod could have. */
+function settingsOf(there: Pod, input: Input): LiveConfig {
+  const spec = renderServiceSpec.parse({ template: there.spec.template, ...input }) as RenderServiceSpec;
+  expect(withoutLive(spec)).toEqual(withoutLive(there.spec));
+  return renderLive(spec);
+}
+
+/** Puts other live settings in place, and waits until the pod has them. */
+async function change(input: Input, there = pod): Promise<void> {
+  const settings = settingsOf(there, input);
+  there.writeLive(settings);
+  await until('it has them', async () => (await live(there)) === `serial=${liveSerial(settings)}\n`);
+}
+
+/** Requests that hold workers until they are released, all of them begun. */
+async function hold(ids: string[], there = pod) {
+  const answers = ids.map((id) => there.get(`/?hold=1&id=${id}`));
+  await Promise.all(ids.map((id) => there.begun(id)));
+  return {
+    async release() {
+      there.release(...ids);
+      expect(await statuses(answers)).toEqual(ids.map(() => 200));
+    },
+  };
+}
+
+describe('one worker', () => {
+  const input: Input = { workersPerPod: 1, queue: { maxLength: 1, timeout: '60s' }, fallback: { html: '<p>one</p>' } };
+  beforeAll(async () => {
+    pod = await Pod.start(input);
+  });
+  afterAll(stop);
+  afterEach(() => change(input));
+
+  test('queue.maxLength: more may wait, or fewer, and who waits already is served', async () => {
+    const busy = await hold(['queue-busy']);
+    const waiting = [pod.get('/?id=queue-1')];
+    await pod.queued(1);
+    expect(error(await pod.get('/'))).toEqual([503, 'queue-full']);
+    await change({ ...input, queue: { maxLength: 3, timeout: '60s' } });
+    for (const id of ['queue-2', 'queue-3']) waiting.push(pod.get(`/?id=${id}`));
+    await pod.queued(3);
+    expect(error(await pod.get('/'))).toEqual([503, 'queue-full']);
+    await change({ ...input, queue: { maxLength: 0, timeout: '60s' } });
+    expect(error(await pod.get('/'))).toEqual([503, 'queue-full']);
+    await busy.release();
+    expect(await statuses(waiting)).toEqual([200, 200, 200]);
+    expect((await pod.get('/')).status).toBe(200);
+  });
+
+  test('concurrency: more at a time, and fewer, without a moment in which there are too many', async () => {
+    const limit = () => pod.metric('haproxy_server_limit_sessions{proxy="workers",server="worker-0"}');
+    await change({ ...input, concurrency: 3 });
+    // The worker is told first.
+    await until('three at a time', async () => (await limit()) === 3);
+    const three = ['wide-1', 'wide-2', 'wide-3'];
+    const wide = await hold(three);
+    expect(pod.events({ event: 'begin' }).find(({ id }) => id === 'wide-3')?.inFlight).toBeLessThanOrEqual(3);
+    await change(input);
+    // All three are there still, and one that comes now waits for the last of them.
+    const waits = pod.get('/?id=narrow');
+    await pod.queued(1);
+    await wide.release();
+    expect((await waits).status).toBe(200);
+    expect(await limit()).toBe(1);
+    expect(await pod.metric('haproxy_server_limit_sessions{proxy="line",server="slots"}')).toBe(1);
+    // The worker itself goes on letting three through for two seconds: HAProxy might not know yet.
+    const limitInWorker = () => pod.runtimeMetric(0, 'corelane_worker_concurrency_limit');
+    await until('one at a time in the worker', async () => (await limitInWorker()) === 1);
+    await Promise.all([1, 2, 3, 4].map((n) => pod.get(`/?ms=20&id=after-${n}`)));
+    const begun = pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith('after-'));
+    expect(Math.max(...begun.map(({ inFlight = 0 }) => inFlight))).toBe(1);
+  });
+
+  test('timeouts.render: from the next request on', async () => {
+    await change({ ...input, concurrency: 2, timeouts: { render: '60s' } });
+    const before = await hold(['slow-before']);
+    await change({ ...input, concurrency: 2, timeouts: { render: '10s' } });
+    expect(error(await pod.get('/?hold=1&id=slow-after'))).toEqual([504, 'render-timeout']);
+    // It had begun earlier, and has had longer.
+    await before.release();
+    pod.release('slow-after');
+  });
+
+  test('fallback.html: another page', async () => {
+    const browser = { headers: { accept: 'text/html', 'user-agent': 'Mozilla/5.0 (X11) Firefox/140.0' } };
+    await change({ ...input, queue: { maxLength: 0, timeout: '60s' } });
+    const busy = await hold(['page-busy']);
+    expect((await pod.get('/', browser)).body).toBe('<p>one</p>');
+    await change({ ...input, queue: { maxLength: 0, timeout: '60s' }, fallback: { html: '<p>two</p>' } });
+    // nginx looks at an open file once a second.
+    await until('the other page', async () => (await pod.get('/', browser)).body === '<p>two</p>');
+    await busy.release();
+  });
+
+  test('what is wrong changes nothing, and the pod says why', async () => {
+    const file = join(pod.run, '../live', LIVE_FILE);
+    const serial = (await live()).trim();
+    const settings = settingsOf(pod, { ...input, queue: { maxLength: 7, timeout: '60s' } })[LIVE_FILE];
+    for (const [text, problem] of [
+      [settings.replace('queue-length-max=7', 'queue-length-max=70000'), 'queue-length-max is not from 0 to 10000'],
+      [settings.slice(0, -1), 'does not end with a line'],
+      [settings.replace('version=1', 'version=9'), 'is of another version'],
+      [`${settings}evil\n`, 'has a line that is not name=number'],
+    ] as const) {
+      writeFileSync(file, text);
+      await until(problem, async () => (await live()) === `${serial}\nproblem=${problem}\n`);
+    }
+    expect(await logs(pod.haproxy)).toContain('live settings: the file is of another version');
+  });
+
+  test('nobody sets anything by the port that tells of it', async () => {
+    const before = await live();
+    for (const call of [
+      { method: 'PUT', body: 'queue-length-max=0\n' },
+      { method: 'POST', body: 'serial=1\n' },
+      { headers: { authorization: 'Bearer x' } },
+    ] as Call[]) {
+      const { status } = await pod.get('/live', { ...call, port: PORTS.stats });
+      expect(status).toBe(call.method ? 405 : 200);
+    }
+    expect(await live()).toBe(before);
+  });
+});
+
+test('a HAProxy that is started again has them before it accepts a request', async () => {
+  const input = (maxLength: number): Input => ({ workersPerPod: 1, queue: { maxLength, timeout: '3s' } });
+  // Nobody renders, so whoever may wait does, and is answered otherwise.
+  pod = await Pod.start(input(100), { workers: false });
+  try {
+    await change(input(0));
+    const before = await live();
+    await pod.killProxy(pod.haproxy, 'haproxy', { withChildren: true });
+    expect(error(await pod.get('/'))).toEqual([503, 'queue-full']);
+    expect(await live()).toBe(before);
+  } finally {
+    await pod.stop();
+  }
+});
+
+describe('with concurrency: Auto', () => {
+  const input: Input = { workersPerPod: 1, concurrency: 'Auto', concurrencyRange: { min: 1, max: 4 } };
+  beforeAll(async () => {
+    pod = await Pod.start(input);
+  });
+  afterAll(stop);
+
+  test('concurrencyRange: both bounds, at once', async () => {
+    const limit = () => pod.metric('haproxy_server_limit_sessions{proxy="workers",server="worker-0"}');
+    await change({ ...input, concurrencyRange: { min: 6, max: 9 } });
+    await until('the least', async () => (await limit()) === 6);
+    expect(await pod.runtimeMetric(0, 'corelane_worker_concurrency_limit')).toBe(6);
+    await hold(['a', 'b', 'c', 'd', 'e', 'f']).then((six) => six.release());
+    await change({ ...input, concurrencyRange: { min: 1, max: 2 } });
+    await until('the most', async () => (await limit()) === 2);
+    await until('in the worker', async () => (await pod.runtimeMetric(0, 'corelane_worker_concurrency_limit')) === 2);
+  });
+});
+
+test('priority: other delays, and other shares of the queue', async () => {
+  const classes = (delay: string, maxQueue: string): Input => ({
+    workersPerPod: 1,
+    queue: { maxLength: 10, timeout: '60s' },
+    priority: { classes: [{ name: 'later', match: [{ header: { name: 'X-Later' } }], delay, maxQueue }] },
+  });
+  pod = await Pod.start(classes('5m', '100%'));
+  try {
+    const later = { headers: { 'x-later': '1' } };
+    const order = async (name: string) => {
+      const busy = await hold([`${name}-busy`]);
+      const answers = [pod.get(`/?id=${name}-later`, later)];
+      await pod.queued(1);
+      answers.push(pod.get(`/?id=${name}-soon`));
+      await pod.queued(2);
+      await busy.release();
+      expect(await statuses(answers)).toEqual([200, 200]);
+      const begun = pod
+        .events({ event: 'begin' })
+        .filter(({ id }) => new RegExp(`^${name}-(soon|later)$`).test(id ?? ''));
+      return begun.map(({ id }) => id?.split('-')[1]);
+    };
+    expect(await order('before')).toEqual(['soon', 'later']);
+    await change(classes('0s', '100%'));
+    expect(await order('after')).toEqual(['later', 'soon']);
+    await change(classes('3s', '0%'));
+    const busy = await hold(['share-busy']);
+    const refused = await pod.get('/', later);
+    expect([...error(refused), refused.headers['retry-after']]).toEqual([503, 'queue-full', '3']);
+    await busy.release();
+  } finally {
+    await pod.stop();
+  }
+});
+
+test('cache: how long pages are kept, and how long after that', async () => {
+  const cache = (value: string, staleIfError: string): Input => ({
+    workersPerPod: 1,
+    cache: { enabled: true, ttl: [{ pathPrefix: '/', value }], staleIfError },
+  });
+  pod = await Pod.start(cache('1s', '0s'));
+  try {
+    const kept = async (id: string) => {
+      await pod.get(page(id));
+      await seconds(2.2);
+      return statusOf(await pod.get(page(id)))
+        ?.split(';')[1]
+        ?.trim();
+    };
+    expect(await kept('short')).not.toBe('hit');
+    await change(cache('60s', '0s'));
+    expect(await kept('long')).toBe('hit');
+    // A page that is rendered once, and not a second time.
+    const afterAnError = async (id: string) => {
+      const path = page(id, 'max-age=60', '&good=1');
+      expect((await pod.get(path)).status).toBe(200);
+      await seconds(2.2);
+      return (await pod.get(path)).status;
+    };
+    await change(cache('1s', '60s'));
+    expect(await afterAnError('stale')).toBe(200);
+    await change(cache('1s', '0s'));
+    expect(await afterAnError('over')).toBe(500);
+  } finally {
+    await pod.stop();
+  }
+});
+
+test('readiness.shedWhenFull and pooling.maxAsks: a fleet', async () => {
+  const input: Input = {
+    workersPerPod: 1,
+    queue: { maxLength: 1, timeout: '60s' },
+    readiness: { shedWhenFull: false },
+  };
+  const fleet = await Fleet.start(2, input);
+  try {
+    const [full, other] = fleet.pods as [Pod, Pod];
+    pod = full;
+    const all = [await hold(['full-busy'], full), await hold(['other-busy'], other)];
+    const waits = full.get('/?id=full-waits');
+    await full.queued(1);
+    const ready = () => full.isReady();
+    await seconds(3);
+    expect(await ready()).toBe(true);
+    await change({ ...input, readiness: { shedWhenFull: true } }, full);
+    await until('it leaves the Service', async () => !(await ready()));
+    await change({ ...input, readiness: { shedWhenFull: false }, pooling: { maxAsks: 1 } }, full);
+    await until('it is back', ready);
+    for (const one of all) await one.release();
+    expect((await waits).status).toBe(200);
+  } finally {
+    await fleet.stop();
+  }
+});
+
+test('pooling.acrossRevisions: old and new pods share, or not', async () => {
+  const input = (acrossRevisions: boolean): Input => ({
+    ...{ workersPerPod: 1, queue: { maxLength: 10, timeout: '60s' }, pooling: { acrossRevisions } },
+  });
+  const fleet = await Fleet.start(1, input(false), { revision: 'old' });
+  try {
+    const home = fleet.pods[0] as Pod;
+    const other = await fleet.add(input(false), { revision: 'new' });
+    await fleet.untilAllKnown();
+    const busy = await hold(['revision-busy'], home);
+    const waits = home.get('/?id=waits');
+    await home.queued(1);
+    for (const one of [home, other]) await change(input(true), one);
+    expect((await waits).status).toBe(200);
+    expect(other.events({ event: 'begin', id: 'waits' })).toHaveLength(1);
+    await busy.release();
+  } finally {
+    await fleet.stop();
+  }
+});
+
+test('under load every change loses no request', async () => {
+  const input: Input = { workersPerPod: 2, queue: { maxLength: 200, timeout: '60s' } };
+  pod = await Pod.start(input);
+  try {
+    let isOver = false;
+    const answers: number[] = [];
+    const client = async () => {
+      while (!isOver) answers.push((await pod.get('/?ms=5')).status);
+    };
+    const clients = Array.from({ length: 12 }, client);
+    for (const [concurrency, maxLength, render] of [
+      [4, 300, '40s'],
+      [1, 100, '10s'],
+      [16, 10_000, '60s'],
+      [2, 50, '30s'],
+    ] as const) {
+      const before = answers.length;
+      await change({ ...input, concurrency, queue: { maxLength, timeout: '60s' }, timeouts: { render } });
+      await until('requests have met it', () => answers.length > before + 100);
+    }
+    isOver = true;
+    await Promise.all(clients);
+    expect([...new Set(answers)]).toEqual([200]);
+  } finally {
+    await pod.stop();
+  }
+});
