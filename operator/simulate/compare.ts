@@ -1,14 +1,16 @@
 /** The policies side by side through the same day. */
 import { type ScalingSpec, scaling } from '../src/api/scaling.ts';
 import { type Policy, policyOf } from '../src/autoscale/policy.ts';
+import { settledLimit } from './concurrency.ts';
 import type { FleetModel } from './fleet.ts';
-import { type Objective, workersFor } from './queueing.ts';
+import type { Objective } from './queueing.ts';
 import { type Result, run } from './run.ts';
 import { corelane } from './scalers/corelane.ts';
 import { hpa } from './scalers/hpa.ts';
 import { kpa } from './scalers/kpa.ts';
 import { fixed, oracle } from './scalers/others.ts';
 import { clamp, type Scaler } from './scalers/scaler.ts';
+import { waitRatioOf, workersNeeded } from './staffing.ts';
 import { peakBetween, steepestRise, type Trace } from './trace.ts';
 
 export interface Scenario {
@@ -24,8 +26,7 @@ const ORACLE_AHEAD_S = 180;
 
 /** Pods that hold the objective at a rate, by the queueing model. */
 function podsFor({ model, objective }: Pick<Scenario, 'model' | 'objective'>, rps: number): number | undefined {
-  const load = { rps, renderMeanS: model.renderMeanS, renderCv: model.renderCv };
-  const workers = workersFor(load, objective);
+  const workers = workersNeeded({ rps, ...model }, objective);
   return workers && Math.ceil(workers / model.workersPerPod);
 }
 
@@ -34,8 +35,15 @@ function podsFor({ model, objective }: Pick<Scenario, 'model' | 'objective'>, rp
  * always.
  */
 function podsByRule({ trace, model, policy }: Scenario): number {
-  const offered = peakBetween(trace, 0, Number.MAX_SAFE_INTEGER) * model.renderMeanS;
+  const offered = peakBetween(trace, 0, Number.MAX_SAFE_INTEGER) * offeredBy(model)[policy.signal];
   return Math.ceil(offered / (policy.up.steps[0]?.above ?? 1) / model.workersPerPod);
+}
+
+/** What one request per second adds to the CPU of a worker, and to its occupancy if nothing waits for the CPU. */
+function offeredBy(model: FleetModel): Record<Policy['signal'], number> {
+  const { renderMeanS, wait, concurrency = 1 } = model;
+  const heldS = renderMeanS + (wait?.meanS ?? 0);
+  return { cpu: renderMeanS, occupancy: heldS / settledLimit(concurrency, waitRatioOf(model)) };
 }
 
 /** What is compared with what; the results come in this order. */
@@ -62,19 +70,25 @@ export function compare(scenario: Scenario): Comparison {
   const { atS, rps } = steepestRise(trace);
   const rise = { atS, pods: need(rps) };
   // The day begins with the pods that it would have if yesterday had been like today.
-  const offered = (trace.rps[0] as number) * model.renderMeanS;
-  const steady = (utilization: number) => clamp(Math.ceil(offered / utilization / model.workersPerPod), bounds);
+  const offered = offeredBy(model);
+  const steady = (signal: Policy['signal'], ratio: number) =>
+    clamp(Math.ceil(((trace.rps[0] as number) * offered[signal]) / ratio / model.workersPerPod), bounds);
   const play = (scaler: Scaler, begin: number) => run(scaler, { ...scenario, begin, rise });
   const own = play(
     corelane(policyName(policy), policy, model.workersPerPod),
-    steady((policy.up.steps[0]?.above ?? 1) * 0.875),
+    steady(policy.signal, (policy.up.steps[0]?.above ?? 1) * 0.875),
   );
   const others = [
     ...(policy.signal === 'cpu'
-      ? [play(corelane(policyName(OCCUPANCY), { ...OCCUPANCY, ...limits(policy) }, model.workersPerPod), steady(0.5))]
+      ? [
+          play(
+            corelane(policyName(OCCUPANCY), { ...OCCUPANCY, ...limits(policy) }, model.workersPerPod),
+            steady('occupancy', 0.5),
+          ),
+        ]
       : []),
   ];
-  const hpaResult = play(hpa('HPA 70 %', { ...bounds, target: 0.7 }), steady(0.7));
+  const hpaResult = play(hpa('HPA 70 %', { ...bounds, target: 0.7 }), steady('cpu', 0.7));
   const fixedByRule = play(fixed(`fixed fleet, same head-room`, byRule), byRule);
   const fixedPlanned = play(fixed('fixed fleet, smallest', planned), planned);
   return {
@@ -82,7 +96,7 @@ export function compare(scenario: Scenario): Comparison {
       own,
       ...others,
       hpaResult,
-      play(kpa('Knative KPA', bounds, model.workersPerPod), steady(0.7)),
+      play(kpa('Knative KPA', bounds, model.workersPerPod), steady('occupancy', 0.7)),
       fixedByRule,
       fixedPlanned,
       play(oracle('oracle', trace, need, ORACLE_AHEAD_S, bounds), need(trace.rps[0] as number)),

@@ -6,17 +6,12 @@
 import type { Concurrency } from './concurrency.ts';
 import { EndHeap } from './heap.ts';
 import { Queue } from './queue.ts';
+import type { Times } from './queueing.ts';
 import { lognormal, Random } from './random.ts';
-import { type Worker, Workers } from './workers.ts';
+import { type Pod, type Worker, Workers } from './workers.ts';
 
 // Looked up once, see random.ts.
 const { exp, min } = Math;
-
-/** Lognormal, too. */
-export interface Wait {
-  meanS: number;
-  cv: number;
-}
 
 export interface FleetModel {
   workersPerPod: number;
@@ -24,7 +19,7 @@ export interface FleetModel {
   renderMeanS: number;
   renderCv: number;
   /** What it waits for others in the middle; not at all if left out. */
-  wait?: Wait | undefined;
+  wait?: Times | undefined;
   /** Renders that a worker has at a time: 1 if left out. */
   concurrency?: Concurrency | undefined;
   /** From the decision to the first request. */
@@ -36,18 +31,6 @@ export interface FleetModel {
   warmCpu: number;
   queueLengthPerPod: number;
   queueTimeoutS: number;
-}
-
-export interface Pod {
-  name: string;
-  createdS: number;
-  readyS: number;
-  /** Takes no more requests. */
-  isLeaving: boolean;
-  /** CPU seconds of all its workers. */
-  cpuS: number;
-  /** Renders in progress. */
-  busy: number;
 }
 
 /** Called for every answered or refused request. */

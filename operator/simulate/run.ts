@@ -1,8 +1,9 @@
 /** One policy through one day. */
-import { Fleet, type FleetModel, type Pod } from './fleet.ts';
+import { Fleet, type FleetModel } from './fleet.ts';
 import type { Objective } from './queueing.ts';
 import type { PodView, Scaler } from './scalers/scaler.ts';
 import { durationS, peakBetween, rateAt, type Trace } from './trace.ts';
+import type { Pod } from './workers.ts';
 
 // Looked up once, see random.ts.
 const { ceil, log, max, min } = Math;
@@ -156,7 +157,14 @@ export function run(scaler: Scaler, { trace, model, objective, seed, begin, rise
     if (isDue(nowS, scaler)) {
       const pods = fleet.pods.filter(({ isLeaving }) => !isLeaving).map((pod) => metrics.view(pod, nowS));
       const from = fleet.replicas;
-      const to = scaler.step({ nowS, replicas: from, pods, concurrency, refusedTotal: fleet.refused });
+      const to = scaler.step({
+        nowS,
+        replicas: from,
+        pods,
+        concurrency,
+        places: fleet.places,
+        refusedTotal: fleet.refused,
+      });
       if (to !== from) changes.push({ atS: nowS, from, to });
       fleet.scaleTo(to);
     }

@@ -6,11 +6,22 @@
  * a long one: too good.) So when a turn becomes ready its end is known.
  */
 import { type Concurrency, FoundLimit, settled } from './concurrency.ts';
-import type { Pod } from './fleet.ts';
 import { Random } from './random.ts';
 
 // Looked up once, see random.ts.
 const { floor, max, min } = Math;
+
+export interface Pod {
+  name: string;
+  createdS: number;
+  readyS: number;
+  /** Takes no more requests. */
+  isLeaving: boolean;
+  /** CPU seconds of all its workers. */
+  cpuS: number;
+  /** Renders in progress. */
+  busy: number;
+}
 
 export interface Worker {
   readonly pod: Pod;

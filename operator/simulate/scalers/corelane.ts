@@ -26,9 +26,12 @@ export function corelane(name: string, policy: Policy, workersPerPod: number): S
   };
 }
 
-function readings({ pods, refusedTotal, concurrency }: View, { signal }: Policy, workersPerPod: number): PodReading[] {
-  const ready = pods.filter(({ readyForS }) => readyForS >= 0).length;
-  const occupancy = Math.min(1, concurrency / Math.max(1, ready * workersPerPod));
+function readings(
+  { pods, refusedTotal, concurrency, places }: View,
+  { signal }: Policy,
+  workersPerPod: number,
+): PodReading[] {
+  const occupancy = Math.min(1, concurrency / Math.max(1, places));
   return pods.map((pod, index) => ({
     name: pod.name,
     state: pod.readyForS >= 0 ? 'ready' : 'starting',
