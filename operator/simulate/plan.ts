@@ -97,11 +97,11 @@ function check(pods: number, { load, objective, workersPerPod, seed }: PlanOptio
   let taken = 0;
   let places = 0;
   const watch = (view: View) => {
-    taken += view.concurrency;
+    taken += Math.min(view.concurrency, view.places);
     places += view.places;
     return pods;
   };
   const watching = { name: 'plan', periodS: 2, offsetS: 0, step: watch };
   const { p99Ms } = run(watching, { trace, model, objective, seed, begin: pods });
-  return { p99Ms, occupancy: Math.min(1, taken / places) };
+  return { p99Ms, occupancy: taken / places };
 }
