@@ -67,6 +67,8 @@ export class Fleet {
   #created = 0;
   /** Integral of requests in the fleet, waiting ones included. */
   concurrencyS = 0;
+  /** Of those in progress. */
+  takenS = 0;
   coreS = 0;
   refused = 0;
 
@@ -127,6 +129,7 @@ export class Fleet {
 
   #pass(toS: number): void {
     this.concurrencyS += (toS - this.#nowS) * this.inFleet;
+    this.takenS += (toS - this.#nowS) * this.#running.size;
     this.#nowS = toS;
   }
 

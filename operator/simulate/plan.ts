@@ -97,7 +97,7 @@ function check(pods: number, { load, objective, workersPerPod, seed }: PlanOptio
   let taken = 0;
   let places = 0;
   const watch = (view: View) => {
-    taken += Math.min(view.concurrency, view.places);
+    taken += view.taken;
     places += view.places;
     return pods;
   };

@@ -26,8 +26,8 @@ export function corelane(name: string, policy: Policy, workersPerPod: number): S
   };
 }
 
-function readings({ pods, refusedTotal, concurrency, places }: View, workersPerPod: number): PodReading[] {
-  const occupancy = Math.min(1, concurrency / Math.max(1, places));
+function readings({ pods, refusedTotal, taken, places }: View, workersPerPod: number): PodReading[] {
+  const occupancy = Math.min(1, taken / Math.max(1, places));
   return pods.map((pod, index) => ({
     name: pod.name,
     state: pod.readyForS >= 0 ? 'ready' : 'starting',

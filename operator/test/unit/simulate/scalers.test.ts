@@ -17,6 +17,7 @@ function view(fields: Partial<View>): View {
     replicas: fields.pods?.length ?? 0,
     pods: [],
     concurrency: 0,
+    taken: 0,
     places: 0,
     refusedTotal: 0,
     ...fields,
