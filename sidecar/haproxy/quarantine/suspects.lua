@@ -6,8 +6,8 @@ suspects.__index = suspects
 -- A watchdog kills no worker more often than twice a second. Beyond it nothing is noted.
 local ENTRIES_MAX = 20000
 
--- `settings`: 'kills', 'window-ms', 'duration-ms'. `answered(url)`: how often it has been answered, and how often in the
--- last seconds; nil if that is forgotten. `changed(what, key, is_in)`: what is "suspect" or "refused" changes.
+-- `settings`: 'kills', 'window-ms', 'duration-ms'. `answered(url)`: how often it has been answered, and how often in
+-- the last seconds; nil if that is forgotten. `changed(what, key, is_in)`: what is "suspect" or "refused" changes.
 local function new(settings, answered, changed)
   return setmetatable({
     settings = settings,
