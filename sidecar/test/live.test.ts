@@ -214,6 +214,35 @@ test('priority: other delays, and other shares of the queue', async () => {
   }
 });
 
+test('limits.perClient.requests: more, or fewer, and who has more already keeps them', async () => {
+  const input = (requests: number): Input => ({
+    ...{ workersPerPod: 1, queue: { maxLength: 10, timeout: '60s' }, limits: { perClient: { requests } } },
+  });
+  pod = await Pod.start(input(1));
+  try {
+    const from = { headers: { 'x-forwarded-for': '203.0.113.7' } };
+    const held = [pod.get('/?hold=1&id=client-busy', from)];
+    await pod.begun('client-busy');
+    expect(error(await pod.get('/', from))).toEqual([429, 'client-limit']);
+    await change(input(3));
+    // nginx looks at another moment than HAProxy, which tells.
+    await until('nginx has it, too', async () => {
+      const signal = AbortSignal.timeout(500);
+      return (await pod.get('/', { ...from, signal }).catch(() => ({ status: 0 }))).status === 0;
+    });
+    for (const id of ['client-2', 'client-3']) held.push(pod.get(`/?id=${id}`, from));
+    await pod.queued(2);
+    expect(error(await pod.get('/', from))).toEqual([429, 'client-limit']);
+    await change(input(1));
+    expect(error(await pod.get('/', from))).toEqual([429, 'client-limit']);
+    pod.release('client-busy');
+    expect(await statuses(held)).toEqual([200, 200, 200]);
+    expect((await pod.get('/', from)).status).toBe(200);
+  } finally {
+    await pod.stop();
+  }
+});
+
 test('cache: how long pages are kept, and how long after that', async () => {
   const cache = (value: string, staleIfError: string): Input => ({
     workersPerPod: 1,
