@@ -13,7 +13,7 @@ export type MutantFile =
   | 'second-tries/requests.lua'
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
-  | `${'answers' | 'cache' | 'heads' | 'kept' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'streaming' | 'target' | 'transform'}.c`
+  | `${'answers' | 'cache' | 'heads' | 'kept' | 'live' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'streaming' | 'target' | 'transform'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */
