@@ -171,11 +171,12 @@ describe('with concurrency: Auto', () => {
     const limit = () => pod.metric('haproxy_server_limit_sessions{proxy="workers",server="worker-0"}');
     await change({ ...input, concurrencyRange: { min: 6, max: 9 } });
     await until('the least', async () => (await limit()) === 6);
-    expect(await pod.runtimeMetric(0, 'corelane_worker_concurrency_limit')).toBe(6);
+    const limitInWorker = () => pod.runtimeMetric(0, 'corelane_worker_concurrency_limit');
+    await until('the least in the worker', async () => (await limitInWorker()) === 6);
     await hold(['a', 'b', 'c', 'd', 'e', 'f']).then((six) => six.release());
     await change({ ...input, concurrencyRange: { min: 1, max: 2 } });
     await until('the most', async () => (await limit()) === 2);
-    await until('in the worker', async () => (await pod.runtimeMetric(0, 'corelane_worker_concurrency_limit')) === 2);
+    await until('the most in the worker', async () => (await limitInWorker()) === 2);
   });
 });
 
