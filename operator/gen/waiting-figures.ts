@@ -35,7 +35,7 @@ function placesText(point: { concurrency: string; limit: number } | undefined): 
 }
 
 /** Per-core CPU and occupancy over load. */
-export function signalsOverLoad({ loads }: WaitingStudy): string {
+function signalsOverLoad({ loads }: WaitingStudy): string {
   return table(
     loadHead(),
     loadRows(loads, ({ cpu, occupancy }) => `${percent(cpu)}, ${percent(occupancy)}`),
@@ -43,7 +43,7 @@ export function signalsOverLoad({ loads }: WaitingStudy): string {
 }
 
 /** How many pods a load takes. */
-export function podsForLoad({ plans }: WaitingStudy): string {
+function podsForLoad({ plans }: WaitingStudy): string {
   return table(
     [
       'renders: CPU + waiting',
@@ -69,7 +69,7 @@ export function podsForLoad({ plans }: WaitingStudy): string {
 }
 
 /** What thresholds make of a flash crowd. */
-export function thresholdsInCrowd({ crowd }: WaitingStudy, only?: string[]): string {
+function thresholdsInCrowd({ crowd }: WaitingStudy, only?: string[]): string {
   return table(
     ['renders: CPU + waiting', '`concurrency`', 'policy', 'core-hours', 'over p99', 'refused', 'pods', 'ready after'],
     crowd

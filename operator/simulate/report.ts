@@ -85,12 +85,12 @@ export function scenarioText({ trace, model, objective, seed }: Scenario): strin
 }
 
 /** Nothing where renders only compute, one at a time. */
-export function waitText({ wait, concurrency = 1 }: Pick<FleetModel, 'wait' | 'concurrency'>): string {
+function waitText({ wait, concurrency = 1 }: Pick<FleetModel, 'wait' | 'concurrency'>): string {
   const waits = wait ? ` that wait for ${ms(wait.meanS)} in the middle (cv ${wait.cv})` : '';
   return concurrency === 1 && !wait ? '' : `${waits}, ${concurrencyText(concurrency)}`;
 }
 
-export function concurrencyText(concurrency: Concurrency): string {
+function concurrencyText(concurrency: Concurrency): string {
   return typeof concurrency === 'number'
     ? `concurrency ${concurrency}`
     : `concurrency Auto (${concurrency.min} to ${concurrency.max})`;

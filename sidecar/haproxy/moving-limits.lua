@@ -13,8 +13,8 @@ local LOOK_MS = 50
 local RAISE_MS = 750
 
 local worker_servers, entrances = {}, {}
--- The number that counts, and since when there is a larger one.
-local fixed, larger_since = nil, nil
+-- By name of a setting: the value that counts, and since when there is a larger one.
+local counted, larger_since = {}, {}
 
 -- HAProxy makes a new object for each server whenever one walks through them.
 core.register_init(function()
@@ -27,10 +27,21 @@ core.register_init(function()
   end
 end)
 
+local function setting(name)
+  local value, before = live[name], counted[name]
+  if before and value > before then
+    larger_since[name] = larger_since[name] or now_ms()
+    if now_ms() - larger_since[name] < RAISE_MS then return before end
+  end
+  counted[name], larger_since[name] = value, nil
+  return value
+end
+
 -- Of the bounds a supervisor may know a moment later. Its container is the user's, though, and 0 would be no limit.
 local function wanted(limit)
-  if fixed then return fixed end
-  return math.min(math.max(limit, live['concurrency-min']), live['concurrency-max'])
+  local number = setting('concurrency')
+  if number > 0 then return number end
+  return math.min(math.max(limit, setting('concurrency-min')), live['concurrency-max'])
 end
 
 local function places_of(server)
@@ -40,17 +51,7 @@ local function places_of(server)
   return places
 end
 
-local function fix()
-  local number = live['concurrency'] > 0 and live['concurrency'] or nil
-  if fixed and number and number > fixed then
-    larger_since = larger_since or now_ms()
-    if now_ms() - larger_since < RAISE_MS then return end
-  end
-  fixed, larger_since = number, nil
-end
-
 local function look()
-  fix()
   local places = 0
   for _, server in ipairs(worker_servers) do places = places + places_of(server) end
   for _, slots in ipairs(entrances) do

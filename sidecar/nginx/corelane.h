@@ -30,6 +30,9 @@ typedef struct {
   /* How long a client may hold a worker with a response of which there is no more room on disk. */
   ngx_msec_t worker_held_max;
   ngx_uint_t streaming;
+  /* The file with settings that change, and what limit_conn says of a client in nginx.conf. */
+  ngx_str_t live_file;
+  ngx_int_t clients_max;
   /* Of the cache: a page beyond it is not kept; which parameters of the query its key has. */
   size_t kept_max;
   ngx_uint_t query_mode;
@@ -125,6 +128,8 @@ ngx_uint_t corelane_has_place(ngx_http_request_t *r);
 void corelane_cut(ngx_http_request_t *r);
 /* Must be called once, before the first request. */
 void corelane_init_places(ngx_log_t *log);
+/* Follows the live settings, from before the first request on. */
+ngx_int_t corelane_init_live(ngx_cycle_t *cycle);
 
 /* Of those that are answered without a place so many stay. Must be called once, when all filters are known. */
 void corelane_init_answers(void);

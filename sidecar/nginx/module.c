@@ -16,6 +16,7 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->busy_max = NGX_CONF_UNSET;
   conf->worker_held_max = NGX_CONF_UNSET_MSEC;
   conf->streaming = NGX_CONF_UNSET_UINT;
+  conf->clients_max = NGX_CONF_UNSET;
   conf->kept_max = NGX_CONF_UNSET_SIZE;
   conf->balancers = ngx_array_create(cf->pool, 8, sizeof(ngx_cidr_t));
   return conf->balancers == NULL ? NULL : conf;
@@ -109,7 +110,7 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
       listening[i].handler = corelane_init_connection;
     }
   }
-  return NGX_OK;
+  return corelane_init_live(cycle);
 }
 
 static ngx_conf_enum_t streaming[] = {
@@ -131,6 +132,8 @@ static ngx_command_t commands[] = {
     DIRECTIVE("busy_connections", ngx_conf_set_num_slot, busy_max, NULL),
     DIRECTIVE("http2_connections", ngx_conf_set_num_slot, http2_max, NULL),
     DIRECTIVE("body_memory", ngx_conf_set_size_slot, body_memory, NULL),
+    DIRECTIVE("live", ngx_conf_set_str_slot, live_file, NULL),
+    DIRECTIVE("clients", ngx_conf_set_num_slot, clients_max, NULL),
     DIRECTIVE("worker_held_max", ngx_conf_set_msec_slot, worker_held_max, NULL),
     DIRECTIVE("balancer", corelane_set_balancer, balancers, NULL),
     DIRECTIVE("kept_max", ngx_conf_set_size_slot, kept_max, NULL),

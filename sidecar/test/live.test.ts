@@ -171,11 +171,12 @@ describe('with concurrency: Auto', () => {
     const limit = () => pod.metric('haproxy_server_limit_sessions{proxy="workers",server="worker-0"}');
     await change({ ...input, concurrencyRange: { min: 6, max: 9 } });
     await until('the least', async () => (await limit()) === 6);
-    expect(await pod.runtimeMetric(0, 'corelane_worker_concurrency_limit')).toBe(6);
+    const limitInWorker = () => pod.runtimeMetric(0, 'corelane_worker_concurrency_limit');
+    await until('the least in the worker', async () => (await limitInWorker()) === 6);
     await hold(['a', 'b', 'c', 'd', 'e', 'f']).then((six) => six.release());
     await change({ ...input, concurrencyRange: { min: 1, max: 2 } });
     await until('the most', async () => (await limit()) === 2);
-    await until('in the worker', async () => (await pod.runtimeMetric(0, 'corelane_worker_concurrency_limit')) === 2);
+    await until('the most in the worker', async () => (await limitInWorker()) === 2);
   });
 });
 
@@ -209,6 +210,35 @@ test('priority: other delays, and other shares of the queue', async () => {
     const refused = await pod.get('/', later);
     expect([...error(refused), refused.headers['retry-after']]).toEqual([503, 'queue-full', '3']);
     await busy.release();
+  } finally {
+    await pod.stop();
+  }
+});
+
+test('limits.perClient.requests: more, or fewer, and who has more already keeps them', async () => {
+  const input = (requests: number): Input => ({
+    ...{ workersPerPod: 1, queue: { maxLength: 10, timeout: '60s' }, limits: { perClient: { requests } } },
+  });
+  pod = await Pod.start(input(1));
+  try {
+    const from = { headers: { 'x-forwarded-for': '203.0.113.7' } };
+    const held = [pod.get('/?hold=1&id=client-busy', from)];
+    await pod.begun('client-busy');
+    expect(error(await pod.get('/', from))).toEqual([429, 'client-limit']);
+    await change(input(3));
+    // nginx looks at another moment than HAProxy, which tells.
+    await until('nginx has it, too', async () => {
+      const signal = AbortSignal.timeout(500);
+      return (await pod.get('/', { ...from, signal }).catch(() => ({ status: 0 }))).status === 0;
+    });
+    for (const id of ['client-2', 'client-3']) held.push(pod.get(`/?id=${id}`, from));
+    await pod.queued(2);
+    expect(error(await pod.get('/', from))).toEqual([429, 'client-limit']);
+    await change(input(1));
+    expect(error(await pod.get('/', from))).toEqual([429, 'client-limit']);
+    pod.release('client-busy');
+    expect(await statuses(held)).toEqual([200, 200, 200]);
+    expect((await pod.get('/', from)).status).toBe(200);
   } finally {
     await pod.stop();
   }

@@ -6,6 +6,7 @@
 import { durationMs } from './scalars.ts';
 import { RANGE_MAX } from './spec/concurrency.ts';
 import { QUEUE_LENGTH_MAX } from './spec/queue.ts';
+import { PER_CLIENT_MAX } from './spec/requests.ts';
 import type { RenderServiceSpec } from './spec.ts';
 
 /** How a change of a field gets to where it counts. */
@@ -29,6 +30,7 @@ export const REACH: Record<string, [reach: Reach, but?: string]> = {
   concurrencyRange: ['live'],
   'queue.maxLength': ['live'],
   'timeouts.render': ['live', 'past 10s, 1m or 10m, and below 10s, it is rolling'],
+  'limits.perClient.requests': ['live', 'rolling where there was none'],
   'pooling.acrossRevisions': ['live'],
   'pooling.maxAsks': ['live'],
   'readiness.shedWhenFull': ['live', 'rolling with pooling.enabled: false'],
@@ -60,11 +62,12 @@ const ANY = { asks: 1, stale: '0s', ttl: '1s', maxQueue: '0%', html: '' };
 
 /** The spec that everything in a pod but its live settings is made from. */
 export function withoutLive(spec: RenderServiceSpec): RenderServiceSpec {
-  const { cache, fallback, pooling, priority, queue, readiness, timeouts } = spec;
+  const { cache, fallback, limits, pooling, priority, queue, readiness, timeouts } = spec;
   return {
     ...spec,
     ...concurrencyWithRoom(spec),
     queue: { ...queue, maxLength: QUEUE_LENGTH_MAX },
+    limits: { perClient: limits.perClient.requests ? { requests: PER_CLIENT_MAX } : {} },
     timeouts: { ...timeouts, render: stepped(timeouts.render) },
     pooling: { ...pooling, maxAsks: ANY.asks, acrossRevisions: false },
     // The others are looked at in any case where pods share their work.

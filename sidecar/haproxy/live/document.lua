@@ -28,6 +28,8 @@ local ALWAYS = {
 
 -- What a pod may have beside these.
 local PERHAPS = {
+  -- For nginx.
+  { '^per%-client$', 1, 10000 },
   { '^ttl%-r%x+%-s$', 0, 86400 },
   { '^priority%-[%w-]+%-delay%-ms$', 0, 300000 },
   { '^priority%-[%w-]+%-length%-max$', 0, 10000 },

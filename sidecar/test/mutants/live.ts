@@ -79,6 +79,13 @@ export const live: Mutant[] = [
     caughtBy: 'live: readiness.shedWhenFull',
   },
   {
+    name: 'a client may have as many as ever',
+    breaks: 'live',
+    file: 'live.c',
+    edits: [[/(look_again\(ngx_event_t \*ev\) \{\n) {2}look\(\);\n/g, '$1']],
+    caughtBy: 'live: limits.perClient.requests',
+  },
+  {
     name: 'pods of all revisions stay strangers',
     breaks: 'live',
     file: 'pooling.lua',

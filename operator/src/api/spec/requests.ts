@@ -139,6 +139,8 @@ export const webSockets = z
   .prefault({})
   .describe('WebSockets.');
 
+export const PER_CLIENT_MAX = 10_000;
+
 export const limits = z
   .strictObject({
     perClient: z
@@ -146,7 +148,7 @@ export const limits = z
         requests: z
           .int()
           .min(1)
-          .max(10_000)
+          .max(PER_CLIENT_MAX)
           .optional()
           .describe(
             'Requests that one client may have in a pod at a time, whether they arrive, wait, are rendered (by another pod, too) or are being sent. One more is answered 429. A client is an IPv4 address or an IPv6 /64 (see forwarded.trust). No limit unless given.',

@@ -1,4 +1,5 @@
 /** How many requests nginx may have at a time: of all clients, with bodies, and of one client. */
+import { LIVE_FILE, LIVE_MOUNT_PATH } from '../../api/names.ts';
 import { block, given, type Lines, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole } from '../safe.ts';
@@ -26,6 +27,11 @@ export function limitZones({ body, classes, limits, limitsClients, timeouts, web
     `corelane_body_memory ${whole(body.memoryBytes, 'buffering.request.memory')};`,
     `corelane_worker_held_max ${ms(timeouts.workerMs, 'timeouts.render')};`,
     when(limitsClients, PER_CLIENT_ZONES),
+    given(limits.perClient, (perClient) => [
+      '# How many one client may have is a live setting, and no more than this.',
+      `corelane_live ${LIVE_MOUNT_PATH}/${LIVE_FILE};`,
+      `corelane_clients ${whole(perClient, 'limits.perClient.requests')};`,
+    ]),
     when(webSockets, webSocketZone(classes !== undefined)),
     'limit_conn_log_level info;',
     'limit_conn_status 420;',

@@ -38,6 +38,11 @@ const LIVE: [field: string, one: object, other: object][] = [
   ['queue.maxLength', { queue: { maxLength: 0 } }, { queue: { maxLength: 10_000 } }],
   ['timeouts.render', { timeouts: { render: '10s' } }, { timeouts: { render: '1m' } }],
   ['timeouts.render', { timeouts: { render: '61s' } }, { timeouts: { render: '10m' } }],
+  [
+    'limits.perClient.requests',
+    { limits: { perClient: { requests: 1 } } },
+    { limits: { perClient: { requests: 10_000 } } },
+  ],
   ['pooling.acrossRevisions', {}, { pooling: { acrossRevisions: true } }],
   ['pooling.maxAsks', { pooling: { maxAsks: 1 } }, { pooling: { maxAsks: 16 } }],
   ['readiness.shedWhenFull', { readiness: { shedWhenFull: true } }, { readiness: { shedWhenFull: false } }],
@@ -69,6 +74,7 @@ test.each<[string, object, object]>([
   ['below 10 s', { timeouts: { render: '9s' } }, { timeouts: { render: '8s' } }],
   ['another order of the classes', classes({}, {}), classes({ delay: '2s' }, {})],
   ['no page is kept there', { cache: CACHE }, { cache: { ...CACHE, ttl: [{ pathPrefix: '/a', value: '0s' }] } }],
+  ['a limit at all', {}, { limits: { perClient: { requests: 5 } } }],
   ['a page at all', { fallback: undefined }, { fallback: { html: 'one' } }],
   [
     'nobody asks anybody any more',
