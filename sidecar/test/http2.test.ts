@@ -373,11 +373,14 @@ test('a stream that is given up reaches nobody if it is known at once', async ()
   connections.push(came);
   await until('it is open', () => came.of(TYPE.settings).length === 2);
   await signal('STOP');
-  came.send(
-    ...[1, 3, 5, 7].flatMap((id) => [headers(id, request('/?id=taken-back')), reset(id)]),
-    headers(9, request('/?id=kept')),
-  );
-  await signal('CONT');
+  try {
+    came.send(
+      ...[1, 3, 5, 7].flatMap((id) => [headers(id, request('/?id=taken-back')), reset(id)]),
+      headers(9, request('/?id=kept')),
+    );
+  } finally {
+    await signal('CONT');
+  }
   await until('the last is answered', () => came.whole(9));
   const lines = await until('they are logged', async () => {
     const found = (await pod.accessLog()).filter(({ uri }) => uri === '/?id=taken-back');
