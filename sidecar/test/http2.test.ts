@@ -338,7 +338,7 @@ describe('behind a balancer, with a cache and classes', () => {
 });
 
 test('a pod that stops says GOAWAY, finishes its streams, and loses nothing', async () => {
-  const stopping = await Pod.start({ workersPerPod: 1, http2: { enabled: true }, drain: { delay: '2s' } });
+  const stopping = await Pod.start({ workersPerPod: 1, http2: { enabled: true }, drain: { delay: '10s' } });
   try {
     const came = open({ port: stopping.port(PORTS.http) });
     connections.push(came);
