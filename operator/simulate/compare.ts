@@ -25,7 +25,7 @@ export interface Scenario {
 /** Between the thresholds: what a fleet stands at of the upper one. */
 const BEGIN = 0.875;
 /** Knows what comes for as long as a pod takes to come and to be warm. */
-const ORACLE_AHEAD_S = 180;
+export const ORACLE_AHEAD_S = 180;
 
 /** Pods that hold the objective at a rate, by the queueing model. */
 function podsFor({ model, objective }: Pick<Scenario, 'model' | 'objective'>, rps: number): number | undefined {
