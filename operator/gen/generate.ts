@@ -8,6 +8,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import type { WaitingStudy } from '../simulate/waiting-study.ts';
 import { rules } from '../src/kube/rbac.ts';
 import { withBlock } from './block.ts';
 import { checkPage } from './check-page.ts';
@@ -17,6 +18,7 @@ import { withPicture } from './lifecycle.ts';
 import { referencePage } from './reference.ts';
 import { requestsOfPod, whatNginxAdmits } from './sizes.ts';
 import { waitingPicture } from './waiting.ts';
+import { podsForLoad, signalsOverLoad, thresholdsInCrowd } from './waiting-figures.ts';
 
 const NOTE = 'Made by "make generate" from operator/src; do not edit.';
 
@@ -29,15 +31,23 @@ function measured<T>(name: string): T {
   return JSON.parse(readFileSync(`docs/benchmarks/${name}.json`, 'utf8')) as T;
 }
 
-/** A page with a part of it made anew. */
-function page(file: string, block: string, content: string): Record<string, string> {
-  return { [file]: withBlock(readFileSync(file, 'utf8'), block, content) };
+/** A page with parts of it made anew, by their names. */
+function page(file: string, blocks: Record<string, string>): Record<string, string> {
+  const made = (text: string, [block, content]: [string, string]) => withBlock(text, block, content);
+  return { [file]: Object.entries(blocks).reduce(made, readFileSync(file, 'utf8')) };
 }
+
+/** Of all that the simulator tries, for the page about scaling. */
+const CROWD_POLICIES = [
+  ...['CPU 20/15', 'occupancy 60/45', 'occupancy 20/15'].map((policy) => `Corelane, ${policy}`),
+  'HPA 70 %',
+];
 
 /** Content of every generated file by its path in the repository. */
 function generatedFiles(): Record<string, string> {
   const crd = yaml(customResourceDefinition());
   const fleet = measured<Fleet>('fleet');
+  const waiting = measured<WaitingStudy>('simulate-waiting');
   return {
     'crds/corelane.dev_renderservices.yaml': crd,
     'charts/corelane/crds/corelane.dev_renderservices.yaml': crd,
@@ -46,14 +56,14 @@ function generatedFiles(): Record<string, string> {
     'docs/reference.md': referencePage(),
     'docs/check.md': checkPage(),
     'docs/runtime.md': withPicture(readFileSync('docs/runtime.md', 'utf8')),
-    ...page('docs/edge.md', 'budget', whatNginxAdmits()),
-    ...page('docs/sizing.md', 'requests', requestsOfPod()),
-    ...page('docs/how-to/p99-is-high-at-60-percent-cpu.md', 'fleet', overLoad(fleet)),
-    ...page(
-      'README.md',
-      'figures',
-      besidePeers(measured<Faults>('faults'), fleet, measured<{ summary: string }>('drain')),
-    ),
+    ...page('docs/edge.md', { budget: whatNginxAdmits() }),
+    ...page('docs/sizing.md', { requests: requestsOfPod(), pods: podsForLoad(waiting) }),
+    ...page('docs/scaling.md', { crowd: thresholdsInCrowd(waiting, CROWD_POLICIES) }),
+    ...page('docs/concurrency.md', { signals: signalsOverLoad(waiting) }),
+    ...page('docs/how-to/p99-is-high-at-60-percent-cpu.md', { fleet: overLoad(fleet) }),
+    ...page('README.md', {
+      figures: besidePeers(measured<Faults>('faults'), fleet, measured<{ summary: string }>('drain')),
+    }),
     'docs/waiting.svg': waitingPicture(true),
     'docs/waiting-still.svg': waitingPicture(false),
   };

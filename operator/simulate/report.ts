@@ -57,7 +57,7 @@ export function verdicts({ policy, fixedByRule, fixedPlanned, hpa }: Comparison,
   const allowed = 1 - objective.quantile;
   const against = (other: Result) => `${(100 * (policy.coreHours / other.coreHours - 1)).toFixed(0)} %`;
   return [
-    `The objective (${percent(objective.quantile)} of requests within ${objective.limitS * 1000} ms) ${policy.missed <= allowed ? 'holds' : 'does not hold'}: ${(100 * policy.missed).toFixed(2)} % are over it.`,
+    `The objective (${percent(objective.quantile)} of requests within ${ms(objective.limitS)}) ${policy.missed <= allowed ? 'holds' : 'does not hold'}: ${(100 * policy.missed).toFixed(2)} % are over it.`,
     `Core-hours against a fixed fleet with the same head-room at the peak (${fixedByRule.mostPods} pods): ${signed(against(fixedByRule))}.`,
     `Core-hours against the smallest fixed fleet that somebody who knows the day could choose (${fixedPlanned.mostPods} pods): ${signed(against(fixedPlanned))}.`,
     `The pods for the steepest rise were ready after ${policy.reachedS ?? 'never'} s (HPA: ${hpa.reachedS ?? 'never'} s).`,
@@ -80,7 +80,7 @@ export function scenarioText({ trace, model, objective, seed }: Scenario): strin
     `${hours} h, ${mean.toFixed(0)} requests a second on average, ${peakBetween(trace, 0, Number.MAX_SAFE_INTEGER).toFixed(0)} at most; ` +
     `renders of ${ms(model.renderMeanS)} (cv ${model.renderCv})${waitText(model)}, ${model.workersPerPod} workers a pod, one queue; ` +
     `a pod starts in ${model.startS} s, its first renders take ${model.warmFactor} times as long; ` +
-    `objective p${Number((100 * objective.quantile).toFixed(2))} of ${objective.limitS * 1000} ms; seed ${seed}`
+    `objective p${Number((100 * objective.quantile).toFixed(2))} of ${ms(objective.limitS)}; seed ${seed}`
   );
 }
 
@@ -136,7 +136,7 @@ export function svg({ results }: Comparison, scenario: Scenario): string {
   const lines = (value: (slot: Slot) => number): TimeLine[] =>
     results.map(({ name, slots }) => ({ name, points: slots.map((slot) => [slot.atS, value(slot)]) }));
   const traffic = results[0]?.slots.map(({ atS, rps }): [number, number] => [atS, rps]) ?? [];
-  const limitMs = scenario.objective.limitS * 1000;
+  const limitMs = Number((1000 * scenario.objective.limitS).toFixed(3));
   const every = endS / 12;
   const ticks = Array.from({ length: 13 }, (_unused, index): [number, string] => [
     index * every,

@@ -83,7 +83,7 @@ export const scaling = z
     occupancy: occupancy
       .optional()
       .describe(
-        'Thresholds on busy slots over all slots of the workers, instead of cpu: for workers that wait more than they compute.',
+        'Thresholds on requests in progress over all places of the workers, instead of cpu: for renders that wait, a fixed number of them at a time. With concurrency: Auto, cpu means what it means for renders that compute.',
       ),
     queue: z
       .strictObject({

@@ -50,6 +50,24 @@ test('plan says how many pods', async () => {
   expect(stdout).toMatch(/^workers +16\npods +4\ncores +16\n/);
 });
 
+test('plan shows renders that wait one at a time and with Auto, and what a threshold on CPU means then', async () => {
+  const args = 'plan --rps 120 --render 30ms --wait 100ms --slo p99=700ms'.split(' ');
+  const { code, stdout } = await corelane(...args);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/^concurrency +1 +Auto, finds 8\nworkers +20 +8\npods +5 +2\ncores +20 +8\n/);
+  expect(stdout).toMatch(/^ {2}at most +23 % +99 %$/m);
+  expect(stdout).toContain('"above 20 %" is 87 % of what it can do. Scale by occupancy.');
+  const four = await corelane(...args, '--concurrency', 'Auto', '--max', '2');
+  expect(four.stdout).toMatch(/^concurrency +Auto, finds 2\nworkers +12\npods +3\n/);
+});
+
+test('plan says where a threshold on CPU never comes', async () => {
+  const { stdout } = await corelane(
+    ...'plan --rps 100 --render 10ms --wait 90ms --slo p99=600ms --concurrency 1'.split(' '),
+  );
+  expect(stdout).toContain('A worker that is never without work uses 10 % of its core, so "above 20 %" never comes.');
+});
+
 test('plan says when nothing helps', async () => {
   const { code, stdout } = await corelane(...'plan --rps 120 --render 80ms --cv 1 --slo p99=300ms'.split(' '));
   expect(code).toBe(2);
@@ -64,6 +82,10 @@ test('simulate runs a policy through a trace of the user, and ends with the line
       `seconds,rps\n${Array.from({ length: 20 }, (_unused, index) => `${index * 60},30`).join('\n')}\n`,
     );
     writeFileSync(join(folder, 'policy.yaml'), 'scaling: { minReplicas: 3, maxReplicas: 9 }\n');
+    const auto = 'spec: { concurrency: Auto, concurrencyRange: { max: 8 }, scaling: { maxReplicas: 9 } }\n';
+    writeFileSync(join(folder, 'auto.yaml'), auto);
+    const waiting = ['-f', join(folder, 'auto.yaml'), '--trace', join(folder, 'day.csv'), '--wait', '100ms'];
+    expect((await corelane('simulate', ...waiting)).stdout).toContain('concurrency Auto (1 to 8), 4 workers a pod');
     const args = ['-f', join(folder, 'policy.yaml'), '--trace', join(folder, 'day.csv'), '--out', folder];
     const { code, stdout, stderr } = await corelane('simulate', ...args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -83,6 +105,10 @@ test.each([
   [['plan', '--rps', 'many', '--render', '80ms', '--slo', 'p99=1s'], '--rps must be a number'],
   [['plan', '--rps', '1', '--render', '80', '--slo', 'p99=1s'], '--render must be a time'],
   [['plan', '--rps', '1', '--render', '80ms', '--slo', '1s'], '--slo must be such as'],
+  [['plan', '--rps', '1', '--render', '80ms', '--slo', 'p99=1s', '--wait', '9'], '--wait must be a time'],
+  [['plan', '--rps', '1', '--render', '80ms', '--slo', 'p99=1s', '--concurrency', 'many'], '--concurrency must be'],
+  [['simulate', '--concurrency', '1.5'], 'concurrency must be a number from 1 to 1000, or Auto'],
+  [['simulate', '--concurrency', 'Auto', '--max', '65'], '--max: Too big: expected number to be <=64'],
   [['profile'], 'one name of a RenderService is needed'],
   [['profile', 'shop', '--worker', '64'], '--worker must be a number from 0 to 63'],
   [['simulate', '--sed', '1'], "Unknown option '--sed'"],
