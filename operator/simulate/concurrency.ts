@@ -2,7 +2,8 @@
  * How many renders a simulated worker has at a time: a number, or what it finds by itself. The rule is the one that
  * runs beside each worker (sidecar/runtime/concurrency-rule.cjs), not a second one.
  */
-import { createRequire } from 'node:module';
+import { decide, firstState, learn } from '../../sidecar/runtime/concurrency-rule.cjs';
+import { busyShares } from '../../sidecar/runtime/wait-ratio.cjs';
 
 export interface Bounds {
   min: number;
@@ -11,24 +12,9 @@ export interface Bounds {
 /** `spec.concurrency`; bounds for Auto. */
 export type Concurrency = number | Bounds;
 
-interface State {
-  limit: number;
-}
-/** Time, and idle time of the event loop, by number of renders in progress. */
-interface Figures {
-  timeMs: number[];
-  idleMs: number[];
-}
-interface Rule {
-  firstState(bounds: Bounds): State;
-  learn(state: State, fresh: Figures): State;
-  decide(state: State, bounds: Bounds): State;
-}
-
-const require = createRequire(import.meta.url);
-const rule: Rule = require('../../sidecar/runtime/concurrency-rule.cjs');
-const { busyShares }: { busyShares(ratio: number, most: number): number[] } =
-  require('../../sidecar/runtime/wait-ratio.cjs');
+/** As the rule has them. */
+type State = ReturnType<typeof firstState>;
+type Figures = Parameters<typeof learn>[1];
 
 /** What a worker of Auto has seen, and what it makes of it once a second. */
 export class FoundLimit {
@@ -38,7 +24,7 @@ export class FoundLimit {
 
   constructor(bounds: Bounds) {
     this.#bounds = bounds;
-    this.#state = rule.firstState(bounds);
+    this.#state = firstState(bounds);
     this.#fresh = none(bounds);
   }
 
@@ -56,7 +42,7 @@ export class FoundLimit {
   /** The next limit. Without a render since the last look nothing is asked, as in a worker. */
   look(): number {
     if (this.#fresh.timeMs.some((ms, inProgress) => inProgress > 0 && ms > 0)) {
-      this.#state = rule.decide(rule.learn(this.#state, this.#fresh), this.#bounds);
+      this.#state = decide(learn(this.#state, this.#fresh), this.#bounds);
       this.#fresh = none(this.#bounds);
     }
     return this.limit;

@@ -1,0 +1,23 @@
+/** What is taken from the worker runtime, which is plain JavaScript. */
+declare module '*/concurrency-rule.cjs' {
+  interface State {
+    limit: number;
+  }
+  /** Time, and idle time of the event loop, by number of renders in progress. */
+  interface Figures {
+    timeMs: number[];
+    idleMs: number[];
+  }
+  interface Bounds {
+    min: number;
+    max: number;
+  }
+  export function firstState(bounds: Bounds): State;
+  export function learn(state: State, fresh: Figures): State;
+  export function decide(state: State, bounds: Bounds): State;
+}
+
+declare module '*/wait-ratio.cjs' {
+  /** Share of the time that one CPU is busy, with 0 to `most` renders in progress. */
+  export function busyShares(ratio: number, most: number): number[];
+}
