@@ -88,8 +88,9 @@ bench-drain: build cluster ## the drain and the fault story in full, 100,000 req
 	@BENCH=full .ci/test.sh e2e -- --testPathPatterns 'stories/(drain|faults)' || failed=1; \
 	 $(NODE) bench/drain.ts && exit $${failed:-0}
 
-simulate: setup ## a simulated day: the scaling policy beside HPA, Knative, fixed fleets and an oracle (about 20 s)
+simulate: setup ## a simulated day: the scaling policy beside HPA, Knative, fixed fleets and an oracle; and renders that wait (about a minute)
 	@$(NODE) operator/bin/corelane.mjs simulate --out docs/benchmarks
+	@$(NODE) operator/gen/simulate-waiting.ts
 
 bench/peers/node_modules/.package-lock.json: bench/peers/package.json bench/peers/package-lock.json
 	@cd bench/peers && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error >&2

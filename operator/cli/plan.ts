@@ -1,18 +1,25 @@
 /** `corelane plan`: how many workers, pods and cores a load takes. */
 import { parseArgs } from 'node:util';
-import { type Plan, plan } from '../simulate/plan.ts';
+import type { Concurrency } from '../simulate/concurrency.ts';
+import { type Plan, type PlanOptions, plan } from '../simulate/plan.ts';
+import { DEFAULT_CPU } from '../src/api/scaling.ts';
 import type { Command } from './command.ts';
-import { numberOf, objectiveOf, secondsOf, wholeOf } from './options.ts';
+import { numberOf, objectiveOf, wholeOf } from './options.ts';
+import { concurrencyOf, RENDER_OPTIONS, rendersOf } from './rendering.ts';
 import { UsageError } from './usage.ts';
 
 const help = `
-Usage: corelane plan --rps N --render TIME [--cv N] --slo pNN=TIME [--workers N] [--seed N]
+Usage: corelane plan --rps N --render TIME [--cv N] [--wait TIME] --slo pNN=TIME [OPTIONS]
 
 How many workers, pods and cores hold an objective: by the queueing model, then checked by simulating every request.
 
       --rps N          requests a second, at the busiest time
-      --render TIME    mean time of one render
-      --cv N           standard deviation of renders over their mean (1)
+      --render TIME    mean CPU time of one render
+      --cv N           standard deviation of it over its mean (1)
+      --wait TIME      mean time that a render waits for others in the middle (0s)
+      --wait-cv N      likewise (1)
+      --concurrency N  renders that a worker has at a time: a number or Auto (1; with --wait both 1 and Auto are shown)
+      --max N          most that Auto finds (16)
       --slo pNN=TIME   objective, such as p99=400ms
       --workers N      workers per pod (4)
       --seed N         of the simulation (1)
@@ -23,6 +30,8 @@ Exit code 2 when no number of pods can hold the objective.
 /** Exit code when the objective cannot be met. */
 const EXIT_IMPOSSIBLE = 2;
 
+type Possible = Extract<Plan, { isPossible: true }>;
+
 export const command: Command = {
   summary: 'how many workers, pods and cores a load takes',
   help,
@@ -32,7 +41,7 @@ export const command: Command = {
       options: {
         rps: { type: 'string' },
         render: { type: 'string' },
-        cv: { type: 'string', default: '1' },
+        ...RENDER_OPTIONS,
         slo: { type: 'string' },
         workers: { type: 'string', default: '4' },
         seed: { type: 'string', default: '1' },
@@ -43,37 +52,96 @@ export const command: Command = {
       throw new UsageError('--rps, --render and --slo are needed; see corelane plan --help');
     }
     const objective = objectiveOf(slo);
-    const result = plan({
-      load: {
-        rps: numberOf('rps', rps, { min: 0.01, max: 100_000 }),
-        renderMeanS: secondsOf('render', render),
-        renderCv: numberOf('cv', values.cv, { min: 0, max: 10 }),
-      },
+    const renders = rendersOf({ ...values, render });
+    const options: PlanOptions = {
+      load: { rps: numberOf('rps', rps, { min: 0.01, max: 100_000 }), ...renders },
       objective,
       workersPerPod: wholeOf('workers', values.workers, { min: 1, max: 64 }),
       seed: wholeOf('seed', values.seed, { min: 0, max: 2 ** 31 }),
-    });
+    };
     const name = `p${Number((100 * objective.quantile).toFixed(2))}`;
-    console.log(result.isPossible ? possible(result, name) : impossible(result.renderQuantileS, slo, name));
-    return result.isPossible ? 0 : EXIT_IMPOSSIBLE;
+    const isOpen = renders.wait !== undefined && values.concurrency === undefined;
+    const shown = isOpen ? [1, concurrencyOf({ ...values, concurrency: 'Auto' })] : [concurrencyOf(values)];
+    const plans = shown.map((concurrency) => plan({ ...options, load: { ...options.load, concurrency } }));
+    for (const result of plans) {
+      if (result.isPossible) continue;
+      console.log(impossible(result.renderQuantileS, slo, name));
+      return EXIT_IMPOSSIBLE;
+    }
+    console.log(possible(plans as Possible[], shown, name));
+    return 0;
   },
 };
 
-function possible(
-  { workers, pods, cores, utilization, modelS, simulatedMs, added }: Extract<Plan, { isPossible: true }>,
-  name: string,
-) {
-  const lines = [
-    `workers       ${workers}`,
-    `pods          ${pods}`,
-    `cores         ${cores}`,
-    `per-core CPU  ${(100 * utilization).toFixed(0)} %`,
-    `${name.padEnd(13)} ${(1000 * modelS).toFixed(0)} ms by the queueing model, ${simulatedMs.toFixed(0)} ms simulated`,
-  ];
-  if (added > 0) lines.push(`The simulation needed ${added} pods more than the model says.`);
-  lines.push('For one queue for all pods, and without room for a pod that is lost or starts: add at least one.');
-  return lines.join('\n');
+/** A line for each figure, a column for each plan. */
+function possible(plans: Possible[], shown: Concurrency[], name: string): string {
+  const waits = plans.some(({ mostUtilization }) => mostUtilization < 1) || shown.some((one) => one !== 1);
+  const line = (title: string, cell: (one: Possible, index: number) => string | number) =>
+    `${title.padEnd(14)}${plans
+      .map((one, index) => String(cell(one, index)).padEnd(COLUMN))
+      .join('')
+      .trimEnd()}`;
+  const percent = (ratio: number) => `${(100 * ratio).toFixed(0)} %`;
+  return [
+    ...(waits ? [line('concurrency', (one, index) => concurrencyText(one, shown[index] as Concurrency))] : []),
+    line('workers', ({ workers }) => workers),
+    line('pods', ({ pods }) => pods),
+    line('cores', ({ cores }) => cores),
+    line('per-core CPU', ({ utilization }) => percent(utilization)),
+    ...(waits
+      ? [
+          line('  at most', ({ mostUtilization }) => percent(mostUtilization)),
+          line('places taken', ({ occupancy }) => percent(occupancy)),
+        ]
+      : []),
+    ...(plans.length === 1
+      ? [
+          line(
+            name,
+            ({ modelS, simulatedMs }) => `${ms(modelS)} by the queueing model, ${simulatedMs.toFixed(0)} ms simulated`,
+          ),
+        ]
+      : [
+          line(`${name}, model`, ({ modelS }) => ms(modelS)),
+          line('  simulated', ({ simulatedMs }) => ms(simulatedMs / 1000)),
+        ]),
+    ...plans.flatMap((one, index) => remarks(one, plans.length > 1 ? shown[index] : undefined)),
+    'For one queue for all pods, and without room for a pod that is lost or starts: add at least one.',
+  ].join('\n');
 }
+const COLUMN = 16;
+
+function ms(seconds: number): string {
+  return `${(1000 * seconds).toFixed(0)} ms`;
+}
+
+function concurrencyText({ limit }: Possible, concurrency: Concurrency): string {
+  return typeof concurrency === 'number' ? String(concurrency) : `Auto, finds ${limit}`;
+}
+
+function remarks({ added, mostUtilization }: Possible, concurrency: Concurrency | undefined): string[] {
+  const which =
+    concurrency === undefined ? '' : typeof concurrency === 'number' ? `With ${concurrency}: ` : 'With Auto: ';
+  const say = (text: string) => (which === '' ? `${text[0]?.toUpperCase()}${text.slice(1)}` : `${which}${text}`);
+  const { abovePercent } = DEFAULT_CPU.scaleUp;
+  const ofAll = abovePercent / 100 / mostUtilization;
+  return [
+    ...(added > 0
+      ? [say(`the simulation needed ${added} ${added === 1 ? 'pod' : 'pods'} more than the model says.`)]
+      : []),
+    ...(mostUtilization < LOW_CPU ? [say(lowCpu(mostUtilization, abovePercent, ofAll))] : []),
+  ];
+}
+/** Workers that cannot use more of their core do something else than `scaling.cpu` means. */
+const LOW_CPU = 0.9;
+
+function lowCpu(most: number, abovePercent: number, ofAll: number): string {
+  const cannot = `a worker that is never without work uses ${(100 * most).toFixed(0)} % of its core, so "above ${abovePercent} %"`;
+  const meaning = ofAll >= 1 ? 'never comes' : `is ${(100 * ofAll).toFixed(0)} % of what it can do`;
+  return `${cannot} ${meaning}.${ofAll > LATE ? ' Scale by occupancy.' : ''}`;
+}
+/** From this share of what workers can do on, pods that are added then come late. */
+const LATE = 0.5;
 
 function impossible(renderQuantileS: number, slo: string, name: string): string {
   return (

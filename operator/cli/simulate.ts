@@ -11,6 +11,7 @@ import { type ScalingSpec, scaling } from '../src/api/scaling.ts';
 import { policyOf } from '../src/autoscale/policy.ts';
 import type { Command } from './command.ts';
 import { numberOf, objectiveOf, secondsOf, wholeOf } from './options.ts';
+import { concurrencyOf, RENDER_OPTIONS, rendersOf } from './rendering.ts';
 import { UsageError } from './usage.ts';
 
 const help = `
@@ -22,8 +23,12 @@ two fixed fleets and an oracle. The same seed gives the same numbers.
   -f, --file FILE      RenderService, or only its "scaling", as YAML; otherwise the default policy
       --trace FILE     CSV with lines of "seconds,rps"; otherwise a generated day with a flash crowd
       --peak-rps N     traffic at the evening peak of the generated day (160)
-      --render TIME    mean time of one render (80ms)
-      --cv N           standard deviation of renders over their mean (1)
+      --render TIME    mean CPU time of one render (80ms)
+      --cv N           standard deviation of it over its mean (1)
+      --wait TIME      mean time that a render waits for others in the middle (0s)
+      --wait-cv N      likewise (1)
+      --concurrency N  renders that a worker has at a time: a number or Auto (1, or as in the file)
+      --max N          most that Auto finds (16, or as in the file)
       --slo pNN=TIME   objective (p99=500ms)
       --start TIME     from the decision to a pod that takes requests (20s)
       --workers N      workers per pod (4, or as in the file)
@@ -42,7 +47,7 @@ export const command: Command = {
         trace: { type: 'string' },
         'peak-rps': { type: 'string', default: '160' },
         render: { type: 'string', default: '80ms' },
-        cv: { type: 'string', default: '1' },
+        ...RENDER_OPTIONS,
         slo: { type: 'string', default: 'p99=500ms' },
         start: { type: 'string', default: '20s' },
         workers: { type: 'string' },
@@ -53,14 +58,15 @@ export const command: Command = {
     const seed = wholeOf('seed', values.seed, { min: 0, max: 2 ** 31 });
     const resource = readPolicy(values.file);
     const workers = values.workers ?? String(resource.workersPerPod ?? 4);
+    const concurrency = concurrencyOf(values, resource);
     const scenario: Scenario = {
       trace: values.trace
         ? parseTrace(readFileSync(values.trace, 'utf8'))
         : generatedDay(numberOf('peak-rps', values['peak-rps'], { min: 0.1, max: 5_000 }), seed),
       model: {
         workersPerPod: wholeOf('workers', workers, { min: 1, max: 64 }),
-        renderMeanS: secondsOf('render', values.render),
-        renderCv: numberOf('cv', values.cv, { min: 0, max: 10 }),
+        ...rendersOf(values),
+        ...(concurrency !== 1 && { concurrency }),
         startS: secondsOf('start', values.start),
         warmFactor: 3,
         warmS: 20,
@@ -88,6 +94,8 @@ export const command: Command = {
 
 interface Resource {
   workersPerPod?: number;
+  concurrency?: unknown;
+  concurrencyRange?: unknown;
   queue?: { maxLength?: number; timeout?: string };
   scaling: ScalingSpec;
 }

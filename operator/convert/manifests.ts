@@ -72,7 +72,17 @@ export function parseManifests(text: string, file: string): Manifest[] {
   const lines = new LineCounter();
   const documents = parse(text, file, lines);
   const broken = documents.find(({ errors }) => errors.length > 0)?.errors[0];
-  if (broken) throw new ManifestError(`${file} is no YAML: ${broken.message.split('\n')[0]}${templateHint(text)}`);
+  const placeOf = (offset: number) => {
+    const { line, col } = lines.linePos(offset);
+    return `line ${line}, column ${col}`;
+  };
+  if (broken)
+    throw new ManifestError(
+      `${file} is no YAML: ${broken.message.split('\n')[0]} at ${placeOf(broken.pos[0])}${templateHint(text)}`,
+    );
+  const repeated = documents.map((document) => repeatedKey(document)).find((offset) => offset !== undefined);
+  if (repeated !== undefined)
+    throw new ManifestError(`${file} is no YAML: Map keys must be unique at ${placeOf(repeated)}`);
   const about = {
     file,
     hasFlatLists: hasFlatLists(text),
@@ -95,12 +105,33 @@ function hasFlatLists(text: string): boolean {
 
 function parse(text: string, file: string, lineCounter: LineCounter): Document[] {
   try {
-    const documents = parseAllDocuments(text, { ...YAML_OPTIONS, lineCounter });
+    // The library compares each key with all others of its map, and looks at the whole line for each error in it:
+    // minutes for 100,000 of either.
+    const options = { ...YAML_OPTIONS, uniqueKeys: false, prettyErrors: false, lineCounter };
+    const documents = parseAllDocuments(text, options);
     return Array.isArray(documents) ? documents : [];
   } catch (error) {
     // A text that is nested a hundred thousand times exhausts the stack.
     throw new ManifestError(`${file} cannot be read: ${(error as Error).message}`);
   }
+}
+
+/** Offset of a key that its map has twice. `<<` may stand there more than once. */
+function repeatedKey(document: Document): number | undefined {
+  let found: number | undefined;
+  visit(document, {
+    Map(_key, { items }) {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key) || key.value === '<<') continue;
+        if (seen.has(key.value)) found = key.range?.[0] ?? 0;
+        if (found !== undefined) return visit.BREAK;
+        seen.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return found;
 }
 
 function templateHint(text: string): string {

@@ -1,18 +1,27 @@
 /**
  * A fleet of pods that share one queue, render by render: Poisson arrivals, lognormal renders, first come first served.
- * Pods take a while to start, and young ones render more slowly (their JIT compiler is at work).
+ * Pods take a while to start, and young ones render more slowly (their JIT compiler is at work). A render that waits
+ * does so once, in the middle: half of its CPU comes before, half after.
  */
+import type { Concurrency } from './concurrency.ts';
 import { EndHeap } from './heap.ts';
+import { Queue } from './queue.ts';
+import type { Times } from './queueing.ts';
 import { lognormal, Random } from './random.ts';
+import { type Pod, type Worker, Workers } from './workers.ts';
 
 // Looked up once, see random.ts.
 const { exp, min } = Math;
 
 export interface FleetModel {
   workersPerPod: number;
-  /** Of one render on a warm worker. */
+  /** CPU of one render on a warm worker. */
   renderMeanS: number;
   renderCv: number;
+  /** What it waits for others in the middle; not at all if left out. */
+  wait?: Times | undefined;
+  /** Renders that a worker has at a time: 1 if left out. */
+  concurrency?: Concurrency | undefined;
   /** From the decision to the first request. */
   startS: number;
   /** A render on a worker of age a takes 1 + (warmFactor - 1) * e^(-a / warmS) times as long. */
@@ -24,49 +33,21 @@ export interface FleetModel {
   queueTimeoutS: number;
 }
 
-export interface Pod {
-  name: string;
-  createdS: number;
-  readyS: number;
-  /** Takes no more requests. */
-  isLeaving: boolean;
-  /** CPU seconds of all its workers. */
-  cpuS: number;
-  /** Workers that render. */
-  busy: number;
-}
-
 /** Called for every answered or refused request. */
 export type OnDone = (arrivedS: number, latencyS: number, isRefused: boolean) => void;
 
-/** Ring of arrival times that wait. */
-class Queue {
-  #times = new Float64Array(1024);
-  #head = 0;
-  length = 0;
-
-  push(time: number): void {
-    if (this.length === this.#times.length) this.#grow();
-    this.#times[(this.#head + this.length) & (this.#times.length - 1)] = time;
-    this.length += 1;
-  }
-
-  shift(): number {
-    const time = this.#times[this.#head] as number;
-    this.#head = (this.#head + 1) & (this.#times.length - 1);
-    this.length -= 1;
-    return time;
-  }
-
-  #grow(): void {
-    const times = new Float64Array(2 * this.#times.length);
-    for (let index = 0; index < this.length; index += 1) {
-      times[index] = this.#times[(this.#head + index) & (this.#times.length - 1)] as number;
-    }
-    this.#times = times;
-    this.#head = 0;
-  }
+/** A render that has begun. */
+interface Render {
+  worker: Worker;
+  arrivedS: number;
+  /** CPU that it takes after it has waited; 0 for its last turn. */
+  leftS: number;
 }
+
+/** Beside the seed of arrivals and renders: who gets them. */
+const WORKERS_SEED = 0x5eed;
+/** As often as a supervisor does. */
+const LOOK_S = 1;
 
 export class Fleet {
   readonly model: FleetModel;
@@ -75,17 +56,19 @@ export class Fleet {
   readonly #onDone: OnDone;
   readonly #mu: number;
   readonly #sigma: number;
-  /** Worker number w belongs to #owner[w]. */
-  readonly #owner: Pod[] = [];
-  /** Idle workers, the longest idle one first, so that all get their share. */
-  #idle: number[] = [];
-  #idleHead = 0;
-  readonly #running = new EndHeap();
+  /** Undefined where renders do not wait. */
+  readonly #wait: { mu: number; sigma: number } | undefined;
+  readonly #workers: Workers;
+  readonly #running = new EndHeap<Render>();
   readonly #queue = new Queue();
   #nowS = 0;
+  /** When workers of Auto look at what they have seen. */
+  #lookS: number;
   #created = 0;
   /** Integral of requests in the fleet, waiting ones included. */
   concurrencyS = 0;
+  /** Of those in progress. */
+  takenS = 0;
   coreS = 0;
   refused = 0;
 
@@ -96,10 +79,20 @@ export class Fleet {
     const { mu, sigma } = lognormal(model.renderMeanS, model.renderCv);
     this.#mu = mu;
     this.#sigma = sigma;
+    const { wait, concurrency = 1, workersPerPod: perPod } = model;
+    this.#wait = wait && wait.meanS > 0 ? lognormal(wait.meanS, wait.cv) : undefined;
+    const waitRatio = (wait?.meanS ?? 0) / model.renderMeanS;
+    this.#workers = new Workers({ perPod, concurrency, waitRatio, seed: seed ^ WORKERS_SEED });
+    this.#lookS = typeof concurrency === 'number' ? Number.POSITIVE_INFINITY : LOOK_S;
   }
 
   get inFleet(): number {
     return this.#running.size + this.#queue.length;
+  }
+
+  /** Renders that the ready pods may have at a time now. */
+  get places(): number {
+    return this.#workers.places;
   }
 
   /** Pods that are there or coming. */
@@ -121,10 +114,11 @@ export class Fleet {
     let arrivalS = rps > 0 ? this.#nowS + this.#random.exponential(gap) : Number.POSITIVE_INFINITY;
     for (;;) {
       const endS = this.#running.next;
-      const nextS = min(arrivalS, endS, untilS);
+      const nextS = min(arrivalS, endS, untilS, this.#lookS);
       this.#pass(nextS);
-      if (nextS === untilS) break;
-      if (endS <= arrivalS) this.#end();
+      if (nextS === this.#lookS) this.#look();
+      else if (nextS === untilS) break;
+      else if (endS <= arrivalS) this.#next();
       else {
         this.#arrive();
         arrivalS = this.#nowS + this.#random.exponential(gap);
@@ -135,6 +129,7 @@ export class Fleet {
 
   #pass(toS: number): void {
     this.concurrencyS += (toS - this.#nowS) * this.inFleet;
+    this.takenS += (toS - this.#nowS) * this.#running.size;
     this.#nowS = toS;
   }
 
@@ -145,17 +140,14 @@ export class Fleet {
     this.#created += 1;
     const pod: Pod = { name: `pod-${this.#created}`, createdS, readyS, isLeaving: false, cpuS: 0, busy: 0 };
     this.pods.push(pod);
-    if (isWarm) this.#open(pod);
+    if (isWarm) this.#open(pod, isWarm);
   }
 
   /** Its workers begin to take requests; once. */
-  #open(pod: Pod): void {
+  #open(pod: Pod, isWarm = false): void {
     if (this.#opened.has(pod) || pod.isLeaving) return;
     this.#opened.add(pod);
-    for (let count = 0; count < this.model.workersPerPod; count += 1) {
-      this.#owner.push(pod);
-      this.#free(this.#owner.length - 1);
-    }
+    for (const worker of this.#workers.open(pod, this.#nowS, isWarm)) this.#fill(worker);
   }
   readonly #opened = new Set<Pod>();
 
@@ -165,8 +157,7 @@ export class Fleet {
     const pod = staying.findLast((one) => !isOpen(one)) ?? staying.at(-1);
     if (pod === undefined) return;
     pod.isLeaving = true;
-    this.#idle = this.#idle.slice(this.#idleHead).filter((server) => this.#owner[server] !== pod);
-    this.#idleHead = 0;
+    this.#workers.close(pod);
     if (pod.busy === 0) this.#gone(pod);
   }
 
@@ -183,53 +174,65 @@ export class Fleet {
   }
 
   #arrive(): void {
-    if (this.#idleHead < this.#idle.length) this.#begin(this.#takeIdle(), this.#nowS);
+    const worker = this.#workers.next();
+    if (worker) this.#begin(worker, this.#nowS);
     else if (this.#queue.length >= this.model.queueLengthPerPod * Math.max(1, this.#opened.size))
       this.#refuse(this.#nowS);
     else this.#queue.push(this.#nowS);
   }
 
-  #takeIdle(): number {
-    const server = this.#idle[this.#idleHead] as number;
-    this.#idleHead += 1;
-    if (this.#idleHead > 4096) {
-      this.#idle = this.#idle.slice(this.#idleHead);
-      this.#idleHead = 0;
-    }
-    return server;
-  }
-
-  #begin(server: number, arrivedS: number): void {
+  #begin(worker: Worker, arrivedS: number): void {
     const { warmFactor, warmS } = this.model;
-    const pod = this.#owner[server] as Pod;
-    const young = exp(-(this.#nowS - pod.readyS) / warmS);
+    const young = exp(-(this.#nowS - worker.pod.readyS) / warmS);
     const slowness = 1 + (warmFactor - 1) * young;
     const renderS = exp(this.#mu + this.#sigma * this.#random.normal()) * slowness;
-    pod.cpuS += renderS;
-    pod.busy += 1;
-    this.#running.push(this.#nowS + renderS, server);
-    this.#onDone(arrivedS, this.#nowS + renderS - arrivedS, false);
+    this.#workers.begin(worker, this.#nowS);
+    if (!this.#wait) {
+      this.#lastTurn({ worker, arrivedS, leftS: renderS });
+      return;
+    }
+    const waitS = exp(this.#wait.mu + this.#wait.sigma * this.#random.normal());
+    const endS = this.#workers.turn(worker, this.#nowS, renderS / 2);
+    this.#running.push(endS + waitS, { worker, arrivedS, leftS: renderS / 2 });
   }
 
-  #end(): void {
-    const server = this.#running.pop();
-    const pod = this.#owner[server] as Pod;
-    pod.busy -= 1;
-    if (!pod.isLeaving) this.#free(server);
+  #lastTurn(render: Render): void {
+    const endS = this.#workers.turn(render.worker, this.#nowS, render.leftS);
+    render.leftS = 0;
+    this.#running.push(endS, render);
+    this.#onDone(render.arrivedS, endS - render.arrivedS, false);
+  }
+
+  /** A render has waited, or has ended. */
+  #next(): void {
+    const render = this.#running.pop();
+    const { worker, leftS } = render;
+    if (leftS > 0) {
+      this.#lastTurn(render);
+      return;
+    }
+    const { pod } = worker;
+    this.#workers.end(worker, this.#nowS);
+    if (!pod.isLeaving) this.#fill(worker);
     else if (pod.busy === 0) this.#gone(pod);
   }
 
-  /** Gives a free worker to who waits longest, or lets it idle. */
-  #free(server: number): void {
-    while (this.#queue.length > 0) {
-      const arrivedS = this.#queue.shift();
-      if (this.#nowS - arrivedS <= this.model.queueTimeoutS) {
-        this.#begin(server, arrivedS);
+  #look(): void {
+    this.#lookS += LOOK_S;
+    for (const worker of this.#workers.look(this.#nowS)) this.#fill(worker);
+  }
+
+  /** Gives the free places of a worker to who waits longest. */
+  #fill(worker: Worker): void {
+    while (worker.inProgress < worker.limit) {
+      if (this.#queue.length === 0) {
+        this.#workers.offer(worker);
         return;
       }
-      this.#refuse(arrivedS);
+      const arrivedS = this.#queue.shift();
+      if (this.#nowS - arrivedS <= this.model.queueTimeoutS) this.#begin(worker, arrivedS);
+      else this.#refuse(arrivedS);
     }
-    this.#idle.push(server);
   }
 
   #refuse(arrivedS: number): void {

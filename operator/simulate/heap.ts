@@ -1,9 +1,9 @@
-/** The ends of running renders, earliest first. Typed arrays: a day has millions of them. */
+/** What comes of running renders, earliest first. Times in a typed array: a day has millions of them. */
 const NEVER = Number.POSITIVE_INFINITY;
 
-export class EndHeap {
+export class EndHeap<Item> {
   #ends = new Float64Array(64);
-  #servers = new Int32Array(64);
+  readonly #items: Item[] = [];
   #size = 0;
 
   get size(): number {
@@ -15,7 +15,7 @@ export class EndHeap {
     return this.#size > 0 ? (this.#ends[0] as number) : NEVER;
   }
 
-  push(end: number, server: number): void {
+  push(end: number, item: Item): void {
     if (this.#size === this.#ends.length) this.#grow();
     let index = this.#size;
     this.#size += 1;
@@ -26,15 +26,15 @@ export class EndHeap {
       index = parent;
     }
     this.#ends[index] = end;
-    this.#servers[index] = server;
+    this.#items[index] = item;
   }
 
-  /** Takes the earliest and returns its server. */
-  pop(): number {
-    const server = this.#servers[0] as number;
+  /** Takes the earliest and returns what it belongs to. */
+  pop(): Item {
+    const item = this.#items[0] as Item;
     this.#size -= 1;
     const end = this.#ends[this.#size] as number;
-    const last = this.#servers[this.#size] as number;
+    const last = this.#items.pop() as Item;
     let index = 0;
     for (;;) {
       let child = 2 * index + 1;
@@ -44,22 +44,21 @@ export class EndHeap {
       this.#move(child, index);
       index = child;
     }
-    this.#ends[index] = end;
-    this.#servers[index] = last;
-    return server;
+    if (this.#size > 0) {
+      this.#ends[index] = end;
+      this.#items[index] = last;
+    }
+    return item;
   }
 
   #move(from: number, to: number): void {
     this.#ends[to] = this.#ends[from] as number;
-    this.#servers[to] = this.#servers[from] as number;
+    this.#items[to] = this.#items[from] as Item;
   }
 
   #grow(): void {
     const ends = new Float64Array(2 * this.#ends.length);
-    const servers = new Int32Array(2 * this.#servers.length);
     ends.set(this.#ends);
-    servers.set(this.#servers);
     this.#ends = ends;
-    this.#servers = servers;
   }
 }

@@ -4,10 +4,25 @@
  */
 import { lognormal } from './random.ts';
 
+/** Lognormal times. */
+export interface Times {
+  meanS: number;
+  cv: number;
+}
+
 export interface Load {
   rps: number;
+  /** Time that a request holds a server. */
   renderMeanS: number;
   renderCv: number;
+  /** Time that it takes beside, holding none. */
+  aside?: Times | undefined;
+}
+
+/** One after the other; the sum of two lognormal times is nearly one. */
+export function together(one: Times, other: Times): Times {
+  const meanS = one.meanS + other.meanS;
+  return { meanS, cv: Math.hypot(one.meanS * one.cv, other.meanS * other.cv) / meanS };
 }
 
 export interface Objective {
@@ -30,10 +45,12 @@ export function erlangC(servers: number, offered: number): number {
 }
 
 /** Chance that a render alone takes longer than `limitS`. */
-function renderExceeds({ renderMeanS, renderCv }: Load, limitS: number): number {
+function renderExceeds({ renderMeanS, renderCv, aside }: Load, limitS: number): number {
   if (limitS <= 0) return 1;
-  if (renderCv === 0) return renderMeanS > limitS ? 1 : 0;
-  const { mu, sigma } = lognormal(renderMeanS, renderCv);
+  const held = { meanS: renderMeanS, cv: renderCv };
+  const { meanS, cv } = aside ? together(held, aside) : held;
+  if (cv === 0) return meanS > limitS ? 1 : 0;
+  const { mu, sigma } = lognormal(meanS, cv);
   return 0.5 * erfc((Math.log(limitS) - mu) / (sigma * Math.SQRT2));
 }
 
@@ -56,7 +73,7 @@ export function latencyExceeds(load: Load, servers: number, limitS: number): num
 /** Latency that `quantile` of the requests stay below. */
 export function latencyQuantile(load: Load, servers: number, quantile: number): number {
   let low = 0;
-  let high = 1000 * load.renderMeanS;
+  let high = 1000 * (load.renderMeanS + (load.aside?.meanS ?? 0));
   for (let round = 0; round < 60; round += 1) {
     const middle = (low + high) / 2;
     if (latencyExceeds(load, servers, middle) > 1 - quantile) low = middle;

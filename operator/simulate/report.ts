@@ -1,6 +1,8 @@
 /** The comparison as text, Markdown, JSON and SVG. */
 import { plot, type TimeLine } from '../plots/index.ts';
 import type { Comparison, Scenario } from './compare.ts';
+import type { Concurrency } from './concurrency.ts';
+import type { FleetModel } from './fleet.ts';
 import type { Result, Slot } from './run.ts';
 import { durationS, peakBetween } from './trace.ts';
 
@@ -76,10 +78,26 @@ export function scenarioText({ trace, model, objective, seed }: Scenario): strin
   const hours = Number((durationS(trace) / 3600).toFixed(1));
   return (
     `${hours} h, ${mean.toFixed(0)} requests a second on average, ${peakBetween(trace, 0, Number.MAX_SAFE_INTEGER).toFixed(0)} at most; ` +
-    `renders of ${model.renderMeanS * 1000} ms (cv ${model.renderCv}), ${model.workersPerPod} workers a pod, one queue; ` +
+    `renders of ${ms(model.renderMeanS)} (cv ${model.renderCv})${waitText(model)}, ${model.workersPerPod} workers a pod, one queue; ` +
     `a pod starts in ${model.startS} s, its first renders take ${model.warmFactor} times as long; ` +
     `objective p${Number((100 * objective.quantile).toFixed(2))} of ${objective.limitS * 1000} ms; seed ${seed}`
   );
+}
+
+/** Nothing where renders only compute, one at a time. */
+function waitText({ wait, concurrency = 1 }: Pick<FleetModel, 'wait' | 'concurrency'>): string {
+  const waits = wait ? ` that wait for ${ms(wait.meanS)} in the middle (cv ${wait.cv})` : '';
+  return concurrency === 1 && !wait ? '' : `${waits}, ${concurrencyText(concurrency)}`;
+}
+
+function concurrencyText(concurrency: Concurrency): string {
+  return typeof concurrency === 'number'
+    ? `concurrency ${concurrency}`
+    : `concurrency Auto (${concurrency.min} to ${concurrency.max})`;
+}
+
+function ms(seconds: number): string {
+  return `${Number((1000 * seconds).toFixed(3))} ms`;
 }
 
 export function markdown(comparison: Comparison, scenario: Scenario): string {

@@ -1,8 +1,9 @@
 /** One policy through one day. */
-import { Fleet, type FleetModel, type Pod } from './fleet.ts';
+import { Fleet, type FleetModel } from './fleet.ts';
 import type { Objective } from './queueing.ts';
 import type { PodView, Scaler } from './scalers/scaler.ts';
 import { durationS, peakBetween, rateAt, type Trace } from './trace.ts';
+import type { Pod } from './workers.ts';
 
 // Looked up once, see random.ts.
 const { ceil, log, max, min } = Math;
@@ -141,7 +142,7 @@ export function run(scaler: Scaler, { trace, model, objective, seed, begin, rise
     inSlot.add(latencyS);
   });
   const metrics = new CpuMetrics(model);
-  let concurrencyBefore = 0;
+  let [concurrencyBefore, takenBefore] = [0, 0];
   let reachedS: number | undefined;
   fleet.scaleTo(begin, true);
   for (let nowS = STEP_S; nowS <= endS; nowS += STEP_S) {
@@ -149,14 +150,16 @@ export function run(scaler: Scaler, { trace, model, objective, seed, begin, rise
     fleet.run(nowS, rps);
     if (nowS % METRICS_S < STEP_S) metrics.take(fleet.pods, nowS);
     const concurrency = (fleet.concurrencyS - concurrencyBefore) / STEP_S;
-    concurrencyBefore = fleet.concurrencyS;
+    const taken = (fleet.takenS - takenBefore) / STEP_S;
+    [concurrencyBefore, takenBefore] = [fleet.concurrencyS, fleet.takenS];
     if (rise && reachedS === undefined && nowS >= rise.atS && readyPods(fleet, nowS) >= rise.pods) {
       reachedS = nowS - rise.atS;
     }
     if (isDue(nowS, scaler)) {
       const pods = fleet.pods.filter(({ isLeaving }) => !isLeaving).map((pod) => metrics.view(pod, nowS));
       const from = fleet.replicas;
-      const to = scaler.step({ nowS, replicas: from, pods, concurrency, refusedTotal: fleet.refused });
+      const { places, refused: refusedTotal } = fleet;
+      const to = scaler.step({ nowS, replicas: from, pods, concurrency, taken, places, refusedTotal });
       if (to !== from) changes.push({ atS: nowS, from, to });
       fleet.scaleTo(to);
     }

@@ -7,6 +7,7 @@ local live = require('live.values')
 local new_herds = require('cache.herds')
 local now_ms = require('clock')
 local verdict_of = require('cache.verdict')
+local wall_ms = require('wall-clock')
 
 local SWEEP_MS = 5000
 -- nginx keeps a page for no longer.
@@ -194,7 +195,7 @@ core.register_action('leave_home', { 'http-after-res' }, function(txn) leave_hom
 core.register_action('judge_home', { 'http-res' }, function(txn)
   local now = now_ms()
   local headers = lines_of(txn.http:res_get_headers())
-  local page = verdict_of(txn.f:status(), headers, now // 1000)
+  local page = verdict_of(txn.f:status(), headers, wall_ms(txn) // 1000)
   for _, name in ipairs({ 'Expires', 'Stale', 'Vary', 'Alone' }) do txn.http:res_del_header('X-Corelane-' .. name) end
   if not page or page == 'nonsense' then
     txn:set_var('txn.no_page', true)
@@ -227,7 +228,7 @@ core.register_action('judge_page', { 'http-res' }, function(txn)
     return
   end
   local headers = lines_of(txn.http:res_get_headers())
-  local page = judge(status, headers, tonumber(txn:get_var('txn.ttl')), settings, now // 1000)
+  local page = judge(status, headers, tonumber(txn:get_var('txn.ttl')), settings, wall_ms(txn) // 1000)
   if page then
     keep(txn, page, headers)
     if herd then herds:filled(herd, now) end

@@ -1,6 +1,7 @@
 -- Requests that are no renders (spec.classes): which worker is the best for one, where they wait while none is up, and
 -- their end when the pod drains. Arguments (haproxy.cfg, lua-load): of each class the backend, the milliseconds that
 -- its requests may wait, and those that they have when the pod accepts nothing any more.
+local came_at = require('came')
 local drain = require('drain')
 local now_ms = require('clock')
 
@@ -54,7 +55,7 @@ core.register_action('wait_for_class', { 'http-req' }, function(txn)
   local begin_ms = now_ms()
   local backend = 'class-' .. (txn.f:req_fhdr('X-Corelane-Class') or '')
   local class = classes[backend]
-  local came_ms = math.min(begin_ms, tonumber(txn.f:req_fhdr('X-Corelane-Came-Ms')) or begin_ms)
+  local came_ms = came_at(txn, begin_ms)
   local function is_up() return class and core.backends[backend]:get_srv_act() > 0 end
   while class and not is_up() and now_ms() - came_ms < class.queue_ms do core.msleep(POLL_MS) end
   if not is_up() then txn:set_var('txn.in_vain', true) end

@@ -2,7 +2,8 @@
 local listeners = {}
 
 return {
-  -- Calls `listener(url, client, worker, requests)`; `requests` is how many the worker had.
+  -- Calls `listener(url, client, worker, requests, at)`; `requests` is how many the worker had, `at` tells this kill of
+  -- the worker from its others.
   on_kill = function(listener) listeners[#listeners + 1] = listener end,
 
   tell = function(...)

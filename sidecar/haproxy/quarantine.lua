@@ -20,7 +20,7 @@ local LOOK_MS = 50
 local LOOKS = 2
 
 local settings = require('settings')('quarantine.lua', { ... }, {
-  'kills', 'window-ms', 'duration-ms', 'stall-ms', 'held-ms-max',
+  'kills', 'window-ms', 'duration-ms', 'held-ms-max',
 })
 
 local function counted(name, url)
@@ -39,8 +39,8 @@ end
 local suspects = new_suspects(settings, answered, change_acl)
 local places = new_places(function() return live['queue-length-max'] end)
 
-local function note_kill(url, client, worker, requests)
-  suspects:note_kill(url, client, worker, requests, now_ms())
+local function note_kill(url, client, worker, requests, at)
+  suspects:note_kill(url, client, worker .. ' ' .. at, requests, now_ms())
 end
 kills.on_kill(note_kill)
 
@@ -49,8 +49,8 @@ core.register_action('note_death', { 'http-after-res' }, function(txn)
   local url, client = txn:get_var('txn.url'), txn:get_var('txn.client')
   local worker, id = txn:get_var('txn.died'), txn:get_var('txn.id')
   core.register_task(function()
-    local place, requests = supervisors.why_it_died(worker, id)
-    if place then note_kill(url, tostring(client), worker, requests) end
+    local place, requests, at = supervisors.why_it_died(worker, id)
+    if place then note_kill(url, tostring(client), worker, requests, at) end
   end)
 end)
 

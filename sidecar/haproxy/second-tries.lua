@@ -3,8 +3,8 @@
 local kills = require('kills')
 local new_requests = require('second-tries.requests')
 local new_verdicts = require('second-tries.verdicts')
-local now_ms = require('clock')
 local supervisors = require('supervisors')
+local wall_ms = require('wall-clock')
 require('second-tries.calm')
 
 local settings = require('settings')('second-tries.lua', { ... }, { 'places' })
@@ -17,7 +17,9 @@ local verdicts = new_verdicts(settings['places'])
 -- connection that nobody has used, if it is to have one. Gives the name of the connection.
 core.register_converters('corelane_sent', function(request, worker)
   local token, fresh = request:match('^([^/]*)/?(.*)$')
-  if token ~= '' then requests:note(token, worker, now_ms()) end
+  -- A second too early at most, which is on the safe side. By the machine's clock: a process that began while HAProxy
+  -- stood still knows nothing of a request that is older, and must not seem to.
+  if token ~= '' then requests:note(token, worker, os.time() * 1000) end
   return fresh == '' and 'any' or fresh
 end)
 
@@ -37,9 +39,9 @@ end)
 -- more than one, nobody knows whose fault it was: one that would be given to another worker is, once.
 local function ask_why_it_died(txn)
   local worker, url = txn:get_var('txn.died'), txn:get_var('txn.url')
-  local place, count = supervisors.why_it_died(worker, txn:get_var('txn.id'))
+  local place, count, at = supervisors.why_it_died(worker, txn:get_var('txn.id'))
   if not place then return end
-  if url then kills.tell(url, tostring(txn:get_var('txn.client')), worker, count) end
+  if url then kills.tell(url, tostring(txn:get_var('txn.client')), worker, count, at) end
   if count == 1 or txn:get_var('txn.only_once') or txn:get_var('txn.is_second_try') then txn:set_var('txn.stuck', place) end
 end
 core.register_action('ask_why_it_died', { 'http-res' }, ask_why_it_died)
@@ -49,7 +51,7 @@ core.register_action('ask_why_it_died', { 'http-res' }, ask_why_it_died)
 -- not, txn.unbegun is set. No answer, or another one than "no", sets nothing.
 local function ask_whether_begun(txn, came_ms)
   if not came_ms then return end
-  local age_ms = math.max(0, now_ms() - came_ms)
+  local age_ms = math.max(0, wall_ms(txn) - came_ms)
   local token = txn:get_var('txn.token')
   -- nginx' own name of the request where there is one: clients give several requests one id.
   if supervisors.has_not_begun(txn:get_var('txn.died'), token or txn:get_var('txn.id'), age_ms, token) then

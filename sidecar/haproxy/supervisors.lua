@@ -38,13 +38,14 @@ local function header(reply, name)
   return values and (values[0] or values[1])
 end
 
--- If the watchdog has killed the worker with this request: the place that it was stuck in, and how many requests the
--- worker had.
+-- If the watchdog has killed the worker with this request: the place that it was stuck in, how many requests the worker
+-- had, and when it was, which no other kill of this worker has.
 function supervisors.why_it_died(worker, id)
   local reply = ask(worker, id, '/why/', '', WHY_MS_MAX)
   local place = reply and header(reply, 'x-corelane-stuck')
   if not place then return nil end
-  return place, math.max(1, tonumber(header(reply, 'x-corelane-stuck-requests')) or 1)
+  local at = (header(reply, 'x-corelane-stuck-at') or ''):sub(1, 32)
+  return place, math.max(1, tonumber(header(reply, 'x-corelane-stuck-requests')) or 1), at
 end
 
 -- Whether it is certain that the request was not begun by the worker, and never will be in this try. `age_ms` since it

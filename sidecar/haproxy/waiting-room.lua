@@ -1,4 +1,5 @@
 -- Where requests wait while no worker of this pod is up.
+local came_at = require('came')
 local now_ms = require('clock')
 local workers = require('workers')
 
@@ -24,7 +25,7 @@ end
 core.register_action('wait_for_worker', { 'http-req' }, function(txn)
   local begin_ms = now_ms()
   local may_leave = find_peer and not txn.f:req_fhdr('X-Corelane-Handed-Over') and not txn.f:req_fhdr('Upgrade')
-  local came_ms = math.min(begin_ms, tonumber(txn.f:req_fhdr('X-Corelane-Came-Ms')) or begin_ms)
+  local came_ms = came_at(txn, begin_ms)
   while workers.up() == 0 and now_ms() - came_ms < settings['queue-timeout-ms'] do
     local peer, ticket, proof
     if may_leave then peer, ticket, proof = find_peer() end

@@ -42,7 +42,8 @@ static ngx_uint_t is_counted(ngx_http_request_t *r) {
 static void cut_oldest(void) {
   answer_t *oldest = ngx_queue_data(ngx_queue_head(&answers), answer_t, queue);
 
-  corelane_cut(oldest->request);
+  if (oldest->request->stream == NULL) corelane_cut(oldest->request);
+  else corelane_reset_stream(oldest->request);
 }
 
 static ngx_int_t take_answer(ngx_http_request_t *r) {
@@ -101,6 +102,7 @@ static ngx_int_t mind_rate(ngx_http_request_t *r) {
   *answered += 1;
   if (*answered > ANSWERS_AT_ONCE + (ngx_current_msec - r->connection->start_time) / ANSWER_INTERVAL_MS) {
     r->keepalive = 0;
+    if (r->stream != NULL) corelane_close_gently(r);
   }
   return NGX_OK;
 }
@@ -111,6 +113,7 @@ static ngx_int_t header_filter(ngx_http_request_t *r) {
       && (take_answer(r) != NGX_OK || mind_rate(r) != NGX_OK)) {
     return NGX_ERROR;
   }
+  if (r == r->main && r->stream != NULL) corelane_mind_stream(r);
   return next_header_filter(r);
 }
 

@@ -205,6 +205,14 @@ static ngx_int_t cache_purge(ngx_http_request_t *r, ngx_http_variable_value_t *v
   return found(value, all, sizeof(all) - 1);
 }
 
+/* "https:" may stand before it, or no scheme at all; what is in a query is none. */
+static u_char *after_scheme(u_char *pos, u_char *end) {
+  u_char *to;
+
+  for (to = pos; to < end && *to != ':' && *to != '/' && *to != '?' && *to != '#'; to++) /* void */;
+  return to < end && *to == ':' ? to + 1 : pos;
+}
+
 /* Of a header with a URL, if it is of this host: its path. */
 static void purge_named(ngx_http_request_t *r, ngx_str_t *name) {
   ngx_table_elt_t *header = find_header(r->upstream, name);
@@ -213,14 +221,13 @@ static void purge_named(ngx_http_request_t *r, ngx_str_t *name) {
   if (header == NULL) {
     return;
   }
-  pos = header->value.data;
-  end = pos + header->value.len;
-  host = ngx_strnstr(pos, "://", end - pos);
-  if (host != NULL) {
-    host += 3;
-    pos = ngx_strlchr(host, end, '/');
+  end = header->value.data + header->value.len;
+  pos = after_scheme(header->value.data, end);
+  if (end - pos > 2 && pos[0] == '/' && pos[1] == '/') {
+    host = pos + 2;
+    for (pos = host; pos < end && *pos != '/' && *pos != '?' && *pos != '#'; pos++) /* void */;
     /* With its port, or without. */
-    if (pos == NULL || (size_t) (pos - host) < r->headers_in.server.len
+    if ((size_t) (pos - host) < r->headers_in.server.len
         || ngx_strncasecmp(host, r->headers_in.server.data, r->headers_in.server.len) != 0) {
       return;
     }

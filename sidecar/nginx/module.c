@@ -11,6 +11,7 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->bodies_max = NGX_CONF_UNSET;
   conf->large_bodies_max = NGX_CONF_UNSET;
   conf->answers_max = NGX_CONF_UNSET;
+  conf->http2_max = NGX_CONF_UNSET;
   conf->body_memory = NGX_CONF_UNSET_SIZE;
   conf->busy_max = NGX_CONF_UNSET;
   conf->worker_held_max = NGX_CONF_UNSET_MSEC;
@@ -103,6 +104,7 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
   corelane_init_answers();
   corelane_init_rounds(cycle->log);
   corelane_init_heads();
+  corelane_init_http2();
   for (i = 0; i < cycle->listening.nelts; i++) {
     if (listening[i].handler == ngx_http_init_connection) {
       listening[i].handler = corelane_init_connection;
@@ -128,6 +130,7 @@ static ngx_command_t commands[] = {
     DIRECTIVE("large_bodies", ngx_conf_set_num_slot, large_bodies_max, NULL),
     DIRECTIVE("answers", ngx_conf_set_num_slot, answers_max, NULL),
     DIRECTIVE("busy_connections", ngx_conf_set_num_slot, busy_max, NULL),
+    DIRECTIVE("http2_connections", ngx_conf_set_num_slot, http2_max, NULL),
     DIRECTIVE("body_memory", ngx_conf_set_size_slot, body_memory, NULL),
     DIRECTIVE("live", ngx_conf_set_str_slot, live_file, NULL),
     DIRECTIVE("clients", ngx_conf_set_num_slot, clients_max, NULL),

@@ -1,7 +1,7 @@
 /*
  * What the head of a request may be. HAProxy, which has 15 kB for it, answers 400 without saying whose error it is.
  * Control characters, which no header may have, it passes on, and Node.js answers 400: to a request that may be the one
- * of many for whom a page is rendered.
+ * of many for whom a page is rendered. In HTTP/2 a header that is about the connection is an error, too.
  */
 #include "corelane.h"
 
@@ -29,7 +29,7 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r) {
     headers = part->elts;
     for (i = 0; i < part->nelts; i++) {
       bytes += headers[i].key.len + headers[i].value.len + HEADER_BYTES;
-      if (!is_clean(&headers[i].value)) {
+      if (!is_clean(&headers[i].value) || (r->stream != NULL && corelane_is_of_connection(&headers[i]))) {
         return CORELANE_BAD_REQUEST;
       }
     }

@@ -31,7 +31,11 @@ function why(requestId) {
   if (!stall) return { status: 404, body: 'not found\n' };
   // A header is one line of visible ASCII.
   const place = stall.in.replace(/[^\x20-\x7e]/g, '?').slice(0, 512);
-  const headers = { 'X-Corelane-Stuck': place, 'X-Corelane-Stuck-Requests': stall.requests.length };
+  const headers = {
+    'X-Corelane-Stuck': place,
+    'X-Corelane-Stuck-Requests': stall.requests.length,
+    'X-Corelane-Stuck-At': stall.time,
+  };
   return { status: 200, type: JSON_TYPE, headers, body: '{"error":"worker-stuck"}' };
 }
 

@@ -87,6 +87,18 @@ test('a worker that dies with the page of a herd loses nobody his page', async (
   expect(renders(pod, 'dies-once')).toBe(2);
 });
 
+test('pages that fail one after the other leave their places to others', async () => {
+  // More than there are places for herds, in less than a second.
+  for (const n of Array.from({ length: 10 }, (_unused, index) => index)) {
+    const four = ['a', 'b', 'c', 'd'].map((one) => pod.get(page(`fails-${n}-${one}`, 'max-age=60', '&status=500')));
+    expect(statuses(await Promise.all(four))).toEqual([500]);
+  }
+  const answers = await herd(pod, page('after-them', 'max-age=600', '&hold=1'), 20);
+  pod.release('after-them');
+  expect(statuses(await Promise.all(answers))).toEqual([200]);
+  expect(renders(pod, 'after-them')).toBe(1);
+});
+
 test('a client that leaves takes no page from the others', async () => {
   const path = page('leaves', 'max-age=600', '&hold=1');
   const leaving = new AbortController();

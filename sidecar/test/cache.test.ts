@@ -215,6 +215,21 @@ test('a page that was changed is rendered anew', async () => {
   expect(statusOf(await pod.get(page('changed')))).toBe(MISS);
 });
 
+test.each([
+  '/named',
+  '/named?back=https://other.example/',
+  '//shop.example/named',
+  'https://shop.example/named#/x://y/',
+])('what Location names was changed, too: %s', async (location) => {
+  const call = { headers: { host: 'shop.example' } };
+  const path = `/named${page(`named-${location.length}`).slice(1)}`;
+  await pod.get(path, call);
+  expect(statusOf(await pod.get(path, call))).toBe(HIT);
+  const header = encodeURIComponent(`Location:${location}`);
+  await pod.get(`/changes?id=changes&status=303&header=${header}`, { ...call, method: 'POST' });
+  expect(statusOf(await pod.get(path, call))).toBe(MISS);
+});
+
 test('conditions are answered of what is kept', async () => {
   const path = page('etag', 'max-age=60', '&header=ETag:%22a%22');
   await pod.get(path);
@@ -361,4 +376,14 @@ test('nor does who does not read them', async () => {
   for (const stream of unread) stream.resume();
   expect(await Promise.all(unread.map(({ ended }) => ended))).toEqual(unread.map(() => true));
   expect(unread.map((stream) => stream.bytes())).toEqual(unread.map(() => 1_000_000));
+});
+
+test('a page is good for as long as it says, although HAProxy has stood still', async () => {
+  // Its clock of Lua does not know that time has passed (nor does it know that the machine's clock was put right).
+  await docker('pause', pod.haproxy);
+  await seconds(5);
+  await docker('unpause', pod.haproxy);
+  await pod.get(page('stood-still', 'max-age=4'));
+  expect(statusOf(await pod.get(page('stood-still', 'max-age=4')))).toBe(HIT);
+  expect(renders(pod, 'stood-still')).toBe(1);
 });

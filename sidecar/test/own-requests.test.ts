@@ -14,7 +14,7 @@ beforeAll(async () => {
   );
 });
 afterAll(() => pod?.stop());
-beforeEach(() => until('it is up', () => pod.isUp(0)));
+beforeEach(() => until('it is up', async () => (await metric('up')) === 1 && (await pod.isUp(0))));
 
 const metric = (name: string) => pod.runtimeMetric(0, `corelane_worker_${name}`);
 const order = (...ids: string[]) =>
@@ -106,9 +106,9 @@ test('a request of its own that outlives its render keeps the place', async () =
   expect((await pod.get(page('leaves', { by: 'http', later: own }))).status).toBe(200);
   await pod.begun('outlives');
   const next = pod.get(page('next'));
-  // In HAProxy if that has heard of it, else in the limiter.
-  const queue = 'haproxy_backend_current_queue{proxy="line"}';
-  await until('it waits', async () => (await metric('overlap_total')) > before || (await pod.metric(queue)) > 0);
+  // In HAProxy, in one stage or the other, if that has heard of it, else in the limiter.
+  const inHaproxy = () => pod.metric('haproxy_backend_current_sessions{proxy="line"}');
+  await until('it waits', async () => (await metric('overlap_total')) > before || (await inHaproxy()) > 0);
   expect(order('next')).toEqual([]);
   pod.release('outlives');
   expect((await next).status).toBe(200);

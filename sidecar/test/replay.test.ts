@@ -120,6 +120,30 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
     }
   });
 
+  test('a POST that was begun before a container is not begun again, although HAProxy has stood still', async () => {
+    const id = `${replay}-before`;
+    const sentAt = performance.now();
+    const answered = pod.get(`/?hold=1&id=${id}`, { method: 'POST', body: 'x' });
+    const { worker } = await pod.begun(id);
+    await docker('pause', pod.haproxy);
+    const knownMs = performance.now() - sentAt;
+    try {
+      const starts = pod.events({ event: 'up', worker }).length;
+      await docker('kill', '--signal', 'KILL', pod.workers[worker] ?? '');
+      await docker('start', pod.workers[worker] ?? '');
+      await until('the next one listens', () => pod.events({ event: 'up', worker }).length > starts);
+      const upAt = performance.now();
+      await until('it is older than what HAProxy knows', () => performance.now() - upAt > knownMs + 500);
+    } finally {
+      await docker('unpause', pod.haproxy);
+    }
+    pod.release(id);
+    const { status, headers } = await answered;
+    const begun = pod.events({ event: 'begin', id });
+    expect([status, headers['x-corelane-error'], begun.length]).toEqual(methods.POST);
+    await until('the worker is back', () => pod.isUp(worker));
+  });
+
   test('a request that kills every worker it gets has at most two, and the pod serves on', async () => {
     const id = `${replay}-poison`;
     const { status, headers } = await pod.get(`/?die=1&id=${id}`);

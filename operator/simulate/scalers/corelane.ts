@@ -15,7 +15,7 @@ export function corelane(name: string, policy: Policy, workersPerPod: number): S
     offsetS: 5,
     step(view) {
       const now = view.nowS * 1000;
-      const look = measure(readings(view, policy, workersPerPod), policy, now, memory);
+      const look = measure(readings(view, workersPerPod), policy, now, memory);
       memory = look.memory;
       samples = [...samples.filter(({ atMs }) => atMs > now - keptMs), look.sample];
       const { replicas } = recommend(samples, view.replicas, policy, now, state);
@@ -26,19 +26,19 @@ export function corelane(name: string, policy: Policy, workersPerPod: number): S
   };
 }
 
-function readings({ pods, refusedTotal, concurrency }: View, { signal }: Policy, workersPerPod: number): PodReading[] {
-  const ready = pods.filter(({ readyForS }) => readyForS >= 0).length;
-  const occupancy = Math.min(1, concurrency / Math.max(1, ready * workersPerPod));
+function readings({ pods, refusedTotal, taken, places }: View, workersPerPod: number): PodReading[] {
+  const occupancy = Math.min(1, taken / Math.max(1, places));
   return pods.map((pod, index) => ({
     name: pod.name,
     state: pod.readyForS >= 0 ? 'ready' : 'starting',
-    workers: Array.from({ length: workersPerPod }, () => worker(pod, signal === 'occupancy' ? occupancy : undefined)),
+    workers: Array.from({ length: workersPerPod }, () => worker(pod, occupancy)),
     takenMs: pod.takenS,
     // The queue is everybody's; the oldest pod speaks for it, because it is the last one to go.
     refusedTotal: index === 0 ? refusedTotal : 0,
   }));
 }
 
-function worker({ readyForS, cpu }: PodView, occupancy: number | undefined) {
+/** All workers have the same occupancy, so how many places each has does not matter. */
+function worker({ readyForS, cpu }: PodView, occupancy: number) {
   return { ageMs: readyForS * 1000, cpu, occupancy };
 }

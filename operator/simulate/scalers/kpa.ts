@@ -1,6 +1,7 @@
 /**
  * Knative's pod autoscaler (knative.dev/serving pkg/autoscaler/scaling/autoscaler.go): concurrency over a stable and a
- * panic window. Defaults of its config-autoscaler; one request per worker at a time.
+ * panic window. Defaults of its config-autoscaler. Its containerConcurrency is what the workers have at a time: with
+ * Auto what they have found, which in a cluster somebody would have to write down.
  */
 import { type Bounds, clamp, type Scaler } from './scaler.ts';
 
@@ -14,7 +15,6 @@ const MAX_UP_RATE = 1000;
 const MAX_DOWN_RATE = 2;
 
 export function kpa(name: string, bounds: Bounds, workersPerPod: number): Scaler {
-  const target = TARGET_UTILIZATION * workersPerPod;
   const stable: number[] = [];
   let panicSinceS: number | undefined;
   let panicPods = 0;
@@ -22,10 +22,11 @@ export function kpa(name: string, bounds: Bounds, workersPerPod: number): Scaler
     name,
     periodS: TICK_S,
     offsetS: 0,
-    step({ nowS, pods, concurrency }) {
+    step({ nowS, pods, concurrency, places }) {
       stable.push(concurrency);
       if (stable.length > STABLE_S / TICK_S) stable.shift();
       const ready = Math.max(1, pods.filter(({ readyForS }) => readyForS >= 0).length);
+      const target = TARGET_UTILIZATION * (places > 0 ? places / ready : workersPerPod);
       const want = (values: number[]) => {
         const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
         const wanted = Math.ceil(mean / target);

@@ -17,6 +17,10 @@ export interface View {
   pods: PodView[];
   /** Requests in the fleet, waiting ones included, on average since the last look of the simulator. */
   concurrency: number;
+  /** Of these, those in progress. */
+  taken: number;
+  /** Requests that the ready pods take at a time now; with `concurrency: Auto` it changes. */
+  places: number;
   refusedTotal: number;
 }
 

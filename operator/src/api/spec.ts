@@ -16,7 +16,7 @@ import { fallback } from './spec/fallback.ts';
 import { podTemplate } from './spec/pod-template.ts';
 import { priority } from './spec/priority.ts';
 import { pooling, queue, readiness } from './spec/queue.ts';
-import { buffering, forwarded, keepAlive, limits, ping, timeouts, webSockets } from './spec/requests.ts';
+import { buffering, forwarded, http2, keepAlive, limits, ping, timeouts, webSockets } from './spec/requests.ts';
 import { disruptionBudget, drain, rollout } from './spec/rollout.ts';
 import { runtime, warmup, watchdog } from './spec/runtime.ts';
 import { service } from './spec/service.ts';
@@ -66,6 +66,7 @@ export const specShape = z.strictObject({
   framework,
   assets,
   keepAlive,
+  http2,
   webSockets,
   limits,
   classes,

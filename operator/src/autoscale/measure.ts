@@ -11,8 +11,10 @@ export interface WorkerReading {
   ageMs: number;
   /** Used CPU over requested CPU; undefined where the metrics say nothing. */
   cpu?: number | undefined;
-  /** Requests in the worker over its slots; undefined where the pod did not answer. */
+  /** Requests in the worker over its places; undefined where the pod did not answer. */
   occupancy?: number | undefined;
+  /** Those places: with `concurrency: Auto` each worker has its own number of them, which changes. */
+  places?: number | undefined;
 }
 
 export interface PodReading {
@@ -35,6 +37,8 @@ export interface Sample {
   /** Utilisation for adding pods and for removing some; undefined where nothing at all was measured. */
   up?: number | undefined;
   down?: number | undefined;
+  /** Share of all places that are known which are taken, whatever the signal is. */
+  taken?: number | undefined;
   /** Requests refused since the sample before. */
   refused: number;
   /** Ready pods, and those whose signal was measured. */
@@ -74,6 +78,7 @@ export function measure(
           1,
         )
       : undefined,
+    taken: takenShare(pods),
     refused: pods.reduce((sum, pod) => sum + newlyRefused(pod, memory.get(pod.name)), 0),
     ready: pods.filter(({ state }) => state === 'ready').length,
     measured: new Set(ratios.filter(({ value }) => value !== undefined).map(({ pod }) => pod)).size,
@@ -81,10 +86,27 @@ export function measure(
   return { sample, memory: next };
 }
 
+/** Of ready pods. */
+function takenShare(pods: PodReading[]): number | undefined {
+  const known = pods
+    .filter(({ state }) => state === 'ready')
+    .flatMap(({ workers }) => workers)
+    .filter(({ occupancy }) => occupancy !== undefined);
+  const places = known.reduce((sum, worker) => sum + placesOf(worker), 0);
+  const taken = known.reduce((sum, worker) => sum + placesOf(worker) * (worker.occupancy as number), 0);
+  return places > 0 ? taken / places : undefined;
+}
+
+function placesOf({ places = 1 }: WorkerReading): number {
+  return places;
+}
+
 interface Ratio {
   pod: string;
   state: PodReading['state'];
   value: number | undefined;
+  /** How much it counts in an average; undefined where that is not known. */
+  weight: number | undefined;
 }
 
 /**
@@ -94,13 +116,28 @@ function workerRatios({ name, state, workers }: PodReading, policy: Policy, stan
   const isBlind = state !== 'ready' || (policy.signal === 'cpu' && standingMs > STALE_MS);
   return workers
     .filter(({ ageMs }) => policy.signal === 'occupancy' || state !== 'ready' || ageMs >= policy.warmUpMs)
-    .map((worker) => ({ pod: name, state, value: isBlind ? undefined : worker[policy.signal] }));
+    .map((worker) => {
+      const value = isBlind ? undefined : worker[policy.signal];
+      return { pod: name, state, value, weight: value === undefined ? undefined : weightOf(worker, policy) };
+    });
 }
 
+/**
+ * Occupancy is of all places together: one request in a worker that has begun with one place is no more than one of
+ * the eight that another has found.
+ */
+function weightOf(worker: WorkerReading, { signal }: Policy): number {
+  return signal === 'occupancy' ? placesOf(worker) : 1;
+}
+
+/** Those that are not known count as much as the others do on average. */
 function combine({ statistic }: Policy, ratios: Ratio[], missing: number): number {
   const values = ratios.map(({ value }) => value ?? missing);
   if (statistic === 'Max') return Math.max(...values);
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
+  const weights = ratios.map(({ weight }) => weight).filter((weight) => weight !== undefined);
+  const usual = weights.length > 0 ? weights.reduce((sum, weight) => sum + weight, 0) / weights.length : 1;
+  const total = ratios.reduce((sum, { weight = usual }) => sum + weight, 0);
+  return ratios.reduce((sum, { value = missing, weight = usual }) => sum + weight * value, 0) / total;
 }
 
 function remember({ takenMs, refusedTotal }: PodReading, before: PodMemory | undefined, now: number): PodMemory {

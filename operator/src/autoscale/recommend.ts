@@ -13,6 +13,12 @@ const GAP_MAX_MS = 50_000;
 /** Rounds are not exact: the sample that opens a window may be a little younger than the window is long. */
 const SLACK_MS = 3_000;
 
+/**
+ * Renders that wait take places without using CPU: no pod goes because of low CPU if the rest would then have more than
+ * this share of its places taken.
+ */
+const TAKEN_MAX = 0.9;
+
 export type Pause = 'up' | 'down' | 'both';
 
 export interface State {
@@ -34,6 +40,7 @@ export type Reason =
   | 'WithinBand'
   | 'CoolingDown'
   | 'DeadBand' // the rest would stand above the upper threshold
+  | 'PlacesTaken' // CPU is low, but the rest would have hardly a place left: renders wait
   | 'AtMaximum'
   | 'AtMinimum';
 
@@ -84,6 +91,8 @@ interface View {
    * The most of all samples in the window of removals: what the rest must be able to carry without a pod coming back.
    */
   downPeak: number;
+  /** The same of the places of workers; 0 where nobody knows. */
+  takenPeak: number;
 }
 
 function look(samples: Sample[], policy: Policy, now: number): View {
@@ -98,6 +107,7 @@ function look(samples: Sample[], policy: Policy, now: number): View {
     down: isFresh ? windowMean(past, policy.down.windowMs, now, 'down') : undefined,
     refusedInDownWindow: downWindow.reduce((sum, { refused }) => sum + refused, 0),
     downPeak: Math.max(...downWindow.map(({ down = 0 }) => down)),
+    takenPeak: Math.max(...downWindow.map(({ taken = 0 }) => taken)),
   };
 }
 
@@ -208,13 +218,18 @@ function shrink(view: View, current: number, policy: Policy, now: number, state:
   if (sinceMs < cooldownMs) {
     return hold(current, 'CoolingDown', `${text}, but the number of pods changed ${seconds(sinceMs)} ago`);
   }
-  const afterRemoval = (count: number) => tidy((view.downPeak * current) / (current - count));
+  const afterRemoval = (count: number, peak = view.downPeak) => tidy((peak * current) / (current - count));
+  const hasPlaces = (count: number) => policy.signal !== 'cpu' || afterRemoval(count, view.takenPeak) <= TAKEN_MAX;
   // As many as may go, but never so many that pods would have to come back.
   const most = Math.min(remove, current - policy.minReplicas);
   for (let count = most; count > 0; count -= 1) {
-    if (afterRemoval(count) <= lowest(policy)) {
+    if (afterRemoval(count) <= lowest(policy) && hasPlaces(count)) {
       return { replicas: current - count, reason: 'BelowThreshold', message: text };
     }
+  }
+  if (afterRemoval(1) <= lowest(policy)) {
+    const taken = `${percent(view.takenPeak)} of all places were taken, and ${current - 1} pods would have too few`;
+    return hold(current, 'PlacesTaken', `${text}, but renders wait: ${taken}`);
   }
   const peak = tidy(view.downPeak) > tidy(value) ? `with the ${percent(view.downPeak)} that there were ` : '';
   const rest = `${peak}${current - 1} pods would stand at ${percent(afterRemoval(1))} > ${percent(lowest(policy))}`;

@@ -85,6 +85,13 @@ function conditionOf(
   if (reason === 'AtMaximum') {
     return scalingActive('AtMaximum', `more pods are wanted, but ${policy.maxReplicas} is the maximum`);
   }
+  if (reason === 'PlacesTaken') {
+    return scalingActive(
+      'Measuring',
+      'no pod is removed although per-core CPU is low: nearly all places of the workers are taken, by renders that wait; ' +
+        'scale by occupancy, or let workers have more at a time (concurrency: Auto)',
+    );
+  }
   const paused = annotation === undefined ? '' : `; paused ${annotation}`;
   return scalingActive('Measuring', `decides on ${policy.signal === 'cpu' ? 'per-core CPU' : 'busy slots'}${paused}`);
 }

@@ -28,10 +28,12 @@ export function podReading(pod: KubeObject, { metrics, sampleOf, concurrency, wa
     const startedAt = containerStatuses.find((container) => container.name === name)?.state?.running?.startedAt;
     const used = own?.coresByContainer.get(name);
     const worker = sample?.workers.find((worker) => worker.name === name);
+    const places = worker && (worker.places ?? concurrency);
     return {
       ageMs: startedAt ? wallMs - Date.parse(startedAt) : Number.POSITIVE_INFINITY,
       cpu: used === undefined || !(cores > 0) ? undefined : used / cores,
-      occupancy: worker && (worker.blocked ? 1 : worker.busy / (worker.places ?? concurrency)),
+      occupancy: worker && places && (worker.blocked ? 1 : worker.busy / places),
+      places,
     };
   });
   return {

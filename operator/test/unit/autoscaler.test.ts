@@ -282,7 +282,7 @@ describe('the reading of a pod', () => {
     expect(podReading(pod('p'), { metrics, sampleOf: () => sample, concurrency: 4, wallMs })).toEqual({
       name: 'p',
       state: 'ready',
-      workers: [{ ageMs: 600_000, cpu: 0.2, occupancy: 0.75 }],
+      workers: [{ ageMs: 600_000, cpu: 0.2, occupancy: 0.75, places: 4 }],
       takenMs: 1,
       refusedTotal: 7,
     });
@@ -297,7 +297,7 @@ describe('the reading of a pod', () => {
   test('occupancy is of the places that the worker has now, where its pod says how many', () => {
     const moving = { ...sample, workers: [{ name: 'worker-0', up: true, busy: 3, downs: 0, places: 6 }] };
     const reading = podReading(pod('p'), { metrics, sampleOf: () => moving, concurrency: 1, wallMs });
-    expect(reading.workers[0]?.occupancy).toBe(0.5);
+    expect(reading.workers[0]).toMatchObject({ occupancy: 0.5, places: 6 });
   });
 
   test.each([

@@ -45,11 +45,16 @@ local function drop(self, herd)
   end
 end
 
+-- All who stood in it have gone on, and nobody comes back.
+local function is_empty(herd)
+  return herd.joined == herd.turned and not next(herd.fillers)
+end
+
 -- The place is for another herd from now on.
 local function leave(self, herd, now)
   self.at[herd.place] = nil
   close(self, herd)
-  if herd.joined == herd.turned and not next(herd.fillers) then return drop(self, herd) end
+  if is_empty(herd) then return drop(self, herd) end
   herd.left_ms = now
   self.kept[#self.kept + 1] = herd
 end
@@ -59,11 +64,16 @@ local function is_lost(self, herd, now)
   return now - herd.changed_ms > LOST_MS and self.is_idle(herd.place)
 end
 
+-- Whoever asks for pages that fail, each of them once, must not have all the places for as long as herds get lost.
+local function is_over(self, herd)
+  return (herd.outcome or herd.failures > 0 and is_empty(herd)) and self.is_idle(herd.place)
+end
+
 local function free_place(self, now)
   for _ = 1, self.settings['places'] do
     self.last_place = (self.last_place + 1) % self.settings['places']
     local old = self.at[self.last_place]
-    if not old or is_lost(self, old, now) or (old.outcome and self.is_idle(self.last_place)) then
+    if not old or is_lost(self, old, now) or is_over(self, old) then
       if old then leave(self, old, now) end
       return self.last_place
     end

@@ -6,15 +6,14 @@ suspects.__index = suspects
 -- A watchdog kills no worker more often than twice a second. Beyond it nothing is noted.
 local ENTRIES_MAX = 20000
 
--- `settings`: 'kills', 'window-ms', 'duration-ms', 'stall-ms'. `answered(url)`: how often it has been answered, and how
--- often in the last seconds; nil if that is forgotten. `changed(what, key, is_in)`: what is "suspect" or "refused"
--- changes.
+-- `settings`: 'kills', 'window-ms', 'duration-ms'. `answered(url)`: how often it has been answered, and how often in
+-- the last seconds; nil if that is forgotten. `changed(what, key, is_in)`: what is "suspect" or "refused" changes.
 local function new(settings, answered, changed)
   return setmetatable({
     settings = settings,
     answered = answered,
     changed = changed,
-    kills = {}, -- by URL: { at_ms, worker, client, share, answered }, the oldest first
+    kills = {}, -- by URL: { at_ms, name, client, share, answered }, the oldest first
     refused = {}, -- by URL, or URL and client: when that ends
     entries = 0,
   }, suspects)
@@ -62,17 +61,18 @@ function suspects:refuse(key, now)
   self.changed('refused', key, true)
 end
 
--- The watchdog has killed a worker because of a request. Told twice where the client has waited for it.
+-- The watchdog has killed a worker because of a request; `name` is that kill's. Told twice where the client has waited
+-- for it: the name tells, for the second time may come as late as the worker's next kill.
 -- Where the worker had several requests nobody knows which it was: each is a part of a kill.
-function suspects:note_kill(url, client, worker, requests, now)
+function suspects:note_kill(url, client, name, requests, now)
   local list = self:recent(url, now)
   for _, kill in ipairs(list) do
-    if kill.worker == worker and now - kill.at_ms < self.settings['stall-ms'] then return end
+    if kill.name == name then return end
   end
   if self.entries >= ENTRIES_MAX then return end
   local answered, lately = self.answered(url)
   list[#list + 1] =
-    { at_ms = now, worker = worker, client = client, share = 1 / requests, answered = (answered or 0) - (lately or 0) }
+    { at_ms = now, name = name, client = client, share = 1 / requests, answered = (answered or 0) - (lately or 0) }
   self.kills[url], self.entries = list, self.entries + 1
   self.changed('suspect', url, true)
   if self:is_fine(url, list) then return end

@@ -66,8 +66,12 @@ class Lines {
   }
 
   /** No more lines: the process ends when it is through. */
-  async end(): Promise<void> {
+  close(): void {
     this.#process.stdin.end();
+  }
+
+  async end(): Promise<void> {
+    this.close();
     await this.ended;
   }
 }
@@ -137,20 +141,30 @@ export class HostileFleet {
     await this.#clients?.end();
   }
 
-  /** Sends the bytes of all cases, some at a time, and gives what came back. */
-  async send(cases: HostileCase[]): Promise<Outcome[]> {
-    const byName = new Map(cases.map((one) => [one.name, one]));
+  /** Sends the bytes of all cases, some at a time, and gives what came back. Again and again, for so many seconds. */
+  async send(cases: HostileCase[], seconds = 0): Promise<Outcome[]> {
+    const until = Date.now() + seconds * 1_000;
     const outcomes: Outcome[] = [];
-    const onLine = (line: string) => {
-      const { id, received } = JSON.parse(line);
-      const text = Buffer.from(received, 'hex').toString('latin1');
-      const answers = [...text.matchAll(/HTTP\/1\.[01] ([0-9]{3})/g)].map(([, status]) => status).join(' ');
-      outcomes.push({ hostile: byName.get(id) as HostileCase, answers, received: text });
-    };
     const run = async (from: HostileCase['from'], container: string, host: string) => {
-      const lines = new Lines(container, ['node', '/app/raw.mjs'], onLine);
-      for (const one of cases.filter((other) => other.from === from)) lines.write(message(one, host));
-      await lines.end();
+      const own = cases.filter((one) => one.from === from);
+      if (own.length === 0) return;
+      const byName = new Map(own.map((one) => [one.name, one]));
+      let count = 0;
+      const lines = new Lines(container, ['node', '/app/raw.mjs'], (line) => {
+        const { id, received } = JSON.parse(line);
+        const text = Buffer.from(received, 'hex').toString('latin1');
+        const answers = [...text.matchAll(/HTTP\/1\.[01] ([0-9]{3})/g)].map(([, status]) => status).join(' ');
+        outcomes.push({ hostile: byName.get(id) as HostileCase, answers, received: text });
+        count += 1;
+        if (count % own.length > 0) return;
+        if (Date.now() < until) round();
+        else lines.close();
+      });
+      const round = () => {
+        for (const one of own) lines.write(message(one, host));
+      };
+      round();
+      await lines.ended;
     };
     await Promise.all([run('neighbour', this.#neighbour, this.address), run('inside', this.#inside, '127.0.0.1')]);
     return outcomes;

@@ -210,3 +210,28 @@ test('a herd that one would join', function()
   all:failed(other, 503, 'x', false, 30)
   equal(all:has('b', nil, 31), false)
 end)
+
+test('a herd whose render has failed keeps nobody from its place, if nobody is in it', function()
+  local all = herds(1)
+  local herd = filler(all, 'a', 't1', 0)
+  all:answered(herd, 't1')
+  all:failed(herd, 503, 'queue-full', false, 1)
+  equal(join(all, 'b', 't2', 2), nil)
+  idle[herd.place] = true
+  equal(join(all, 'b', 't2', 2) ~= nil, true)
+end)
+
+test('but it keeps it for who still stands in it, and for who may come back', function()
+  local all = herds(1)
+  local herd = filler(all, 'a', 't1', 0)
+  join(all, 'a', 't2', 0)
+  all:answered(herd, 't1')
+  all:failed(herd, 503, 'queue-full', false, 1)
+  idle[herd.place] = true
+  equal(join(all, 'b', 't3', 2), nil)
+  all = herds(1)
+  herd = filler(all, 'a', 't1', 0)
+  all:unanswered(herd, 't1', 1)
+  idle[herd.place] = true
+  equal(join(all, 'b', 't2', 2), nil)
+end)

@@ -1,7 +1,7 @@
 local new_places = require('quarantine.places')
 local new_suspects = require('quarantine.suspects')
 
-local SETTINGS = { kills = 2, ['window-ms'] = 1000, ['duration-ms'] = 5000, ['stall-ms'] = 100 }
+local SETTINGS = { kills = 2, ['window-ms'] = 1000, ['duration-ms'] = 5000 }
 
 -- A quarantine whose URLs have been answered so often (`counts.all`), and of late (`counts.lately`), and the changes
 -- that it has told.
@@ -30,11 +30,11 @@ end)
 
 test('what is told twice is one kill', function()
   local suspects = quarantine(0)
-  suspects:note_kill('u', 'me', 'worker-0', 1, 0)
-  suspects:note_kill('u', 'you', 'worker-0', 1, 50)
-  equal(#suspects:recent('u', 50), 1)
-  suspects:note_kill('u', 'you', 'worker-0', 1, 100)
-  equal(#suspects:recent('u', 100), 2)
+  suspects:note_kill('u', 'me', 'worker-0 at one', 1, 0)
+  suspects:note_kill('u', 'you', 'worker-0 at one', 1, 500)
+  equal(#suspects:recent('u', 500), 1)
+  suspects:note_kill('u', 'you', 'worker-0 at another', 1, 501)
+  equal(#suspects:recent('u', 501), 2)
 end)
 
 test('kills count for a while, and what is refused is let in again', function()

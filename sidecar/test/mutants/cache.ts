@@ -125,6 +125,16 @@ const herds: Breakage[] = [
     caughtBy: 'lua: cache-herds.lua',
   },
   {
+    name: 'whoever asks for pages that fail has all places',
+    edits: [[exactly('herd.failures > 0 and is_empty(herd)'), 'false']],
+    caughtBy: 'lua: cache-herds.lua',
+  },
+  {
+    name: 'who still stands in a herd that fails loses its place',
+    edits: [[exactly('herd.failures > 0 and is_empty(herd)'), 'herd.failures > 0']],
+    caughtBy: 'lua: cache-herds.lua',
+  },
+  {
     name: 'who comes while a page is written begins anew',
     edits: [[exactly('if not self.is_idle(herd.place) then return true end'), REMOVED]],
     caughtBy: 'lua: cache-herds.lua',
@@ -186,6 +196,11 @@ const shared: [Mutant['file'], Breakage[]][] = [
         name: 'who comes from a peer waits for one that waits for a peer',
         edits: [[exactly("if header(txn, 'X-Corelane-For-Peer') then return here end"), REMOVED]],
         caughtBy: 'cache-shared: two pods that take each other',
+      },
+      {
+        name: 'a page ends by the time that HAProxy has seen',
+        edits: [[exactly('wall_ms(txn) // 1000'), 'now // 1000']],
+        caughtBy: 'cache: a page is good for as long as it says',
       },
       {
         name: 'a home that has no page is asked again and again',
@@ -292,6 +307,11 @@ const shared: [Mutant['file'], Breakage[]][] = [
   [
     'cache.c',
     [
+      {
+        name: 'a URL within a URL is where it leads',
+        edits: [[exactly("*to != ':' && *to != '/' && *to != '?' && *to != '#'"), "*to != ':'"]],
+        caughtBy: 'cache: what Location names',
+      },
       {
         name: 'what was changed comes back from its home',
         edits: [[exactly('(uint64_t) ms > changed_ms(i)'), '0']],

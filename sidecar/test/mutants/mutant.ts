@@ -13,7 +13,7 @@ export type MutantFile =
   | 'second-tries/requests.lua'
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
-  | `${'answers' | 'cache' | 'heads' | 'kept' | 'live' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'streaming' | 'target' | 'transform'}.c`
+  | `${'answers' | 'cache' | 'heads' | 'http2' | 'kept' | 'live' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'streaming' | 'target' | 'transform'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */
@@ -64,6 +64,7 @@ export interface Mutant {
     | 'forwarded'
     | 'doors'
     | 'streaming'
+    | 'http2'
     | 'heads'
     | 'compression'
     | 'etag'

@@ -15,6 +15,7 @@ import { fallback } from './fallback.ts';
 import { front } from './front.ts';
 import { guarded } from './guarded.ts';
 import { haproxy } from './haproxy.ts';
+import { http2 } from './http2.ts';
 import { live } from './live.ts';
 import type { Mutant } from './mutant.ts';
 import { nginx } from './nginx.ts';
@@ -31,6 +32,7 @@ export const mutants: Mutant[] = [
   ...nginx,
   ...streaming,
   ...front,
+  ...http2,
   ...etag,
   ...fallback,
   ...overload,

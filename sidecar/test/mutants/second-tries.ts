@@ -24,6 +24,13 @@ export const secondTries: Mutant[] = [
     caughtBy: 'replay: a POST that one worker refuses and another one dies with',
   },
   {
+    name: 'a request is as old as HAProxy has seen it become',
+    breaks: 'I2',
+    file: 'second-tries.lua',
+    edits: [[/wall_ms\(txn\) - came_ms/g, "require('clock')() - came_ms"]],
+    caughtBy: 'replay: Safe a POST that was begun before a container',
+  },
+  {
     name: 'a worker begins a try although it has promised not to',
     breaks: 'I2',
     file: 'concurrency-limiter.cjs',

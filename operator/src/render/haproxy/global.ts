@@ -104,7 +104,6 @@ function quarantineLua(quarantine: Quarantine, { queue }: DataPlaneModel): strin
     `kills=${whole(quarantine.killsMin, 'watchdog.quarantine.kills')}`,
     `window-ms=${whole(quarantine.windowMs, 'watchdog.quarantine.window')}`,
     `duration-ms=${whole(quarantine.durationMs, 'watchdog.quarantine.duration')}`,
-    `stall-ms=${whole(quarantine.stallMs, 'watchdog.stallTimeout')}`,
     `held-ms-max=${whole(queue.timeoutMs, 'queue.timeout')}`,
   ]);
 }

@@ -44,6 +44,15 @@ const HEADER_LINES = 256;
 const CONNECTIONS_SHARE = 0.75;
 /** Of a request beside what it buffers: the head of the response, the connection to HAProxy, pools. */
 const REQUEST_BYTES = 24 * KIB;
+/**
+ * A connection of HTTP/2 at its worst: what its streams have left behind, frames that nobody reads, its table of
+ * headers, half a head (measured).
+ */
+const HTTP2_BYTES = 256 * KIB;
+/** So many of them need have no request. */
+const HTTP2_SPARE = 64;
+/** Part of what is for connections that they may take. */
+const HTTP2_SHARE = 1 / 2;
 /** nginx refuses to start with less: a file is written by whole buffers. 0 stands for no file. */
 const FILE_BYTES_MIN = RESPONSE_BUFFER_BYTES;
 /** So many of all requests may have a body: clients that stall in theirs leave the rest to others. */
@@ -94,6 +103,8 @@ export interface Budget {
   nginxConnections: number;
   /** Of these, those that are not idle: half heads, among which `answers` count, and both ends of each request. */
   busyConnections: number;
+  /** Connections of HTTP/2; 0 where it is not spoken. */
+  http2Connections: number;
   /** Requests that are answered without a place, until their clients have gone. */
   answers: number;
   /** Open files of HAProxy, two for each connection. */
@@ -138,14 +149,20 @@ export function budget(spec: RenderServiceSpec): Budget {
   const withConnections = isCached ? (HOPS_SHARE * haproxyConnections) / HOPS_WITH_CACHE : Number.POSITIVE_INFINITY;
   const requests = within(Math.min(((1 - CONNECTIONS_SHARE) * memory) / requestBytes, withConnections), REQUESTS);
   const answers = within((ANSWERS_SHARE * memory) / ANSWER_BYTES, ANSWERS);
-  const heads = (CONNECTIONS_SHARE * memory - answers * ANSWER_BYTES) / HEAD_BYTES - HEADS_AT_ONCE;
+  const forConnections = CONNECTIONS_SHARE * memory;
+  const http2Connections = spec.http2.enabled
+    ? Math.min(requests + answers + HTTP2_SPARE, Math.floor((HTTP2_SHARE * forConnections) / HTTP2_BYTES))
+    : 0;
+  const forHttp1 = forConnections - http2Connections * HTTP2_BYTES;
+  const heads = (forHttp1 - answers * ANSWER_BYTES) / HEAD_BYTES - HEADS_AT_ONCE;
   const bodies = Math.floor(WITH_BODY_SHARE * requests);
   const disk = quantityOf(sidecar.nginx.ephemeralStorageLimit);
   const onDisk = Math.floor((BODIES_SHARE * disk) / sizeBytes(buffering.request.maxSize));
   const fileBytes = Math.floor(((1 - BODIES_SHARE) * disk) / requests);
   return {
-    nginxConnections: within((CONNECTIONS_SHARE * memory) / CONNECTION_BYTES, CONNECTIONS),
-    busyConnections: Math.floor(heads) + 2 * requests,
+    nginxConnections: within(forHttp1 / CONNECTION_BYTES + http2Connections, CONNECTIONS),
+    busyConnections: Math.floor(heads) + 2 * requests + http2Connections,
+    http2Connections,
     answers,
     haproxyFiles: 2 * haproxyConnections,
     headerLines: HEADER_LINES,

@@ -334,6 +334,56 @@ test.each(rows)('$what', ({ percents, current, expected, spec, state = {}, messa
   if (message !== undefined) expect(said).toBe(message);
 });
 
+describe('renders that wait, one at a time: CPU is low, and every place is taken', () => {
+  /** `taken` as `percents`: the last one stands last, the first lasts. */
+  const look = (taken: number[], spec: object = {}, current = 6) => {
+    const all = samples([10]).map((sample, index, { length }) => ({
+      ...sample,
+      taken: (taken[Math.max(0, taken.length - length + index)] ?? taken[0] ?? 0) / 100,
+    }));
+    return recommend(all, current, policy(spec), NOW, {});
+  };
+
+  test.each([
+    // Of 6 pods at 75 % one may go: 5 have 90 % taken.
+    { what: 'up to 90 % of the rest', taken: [75], expected: [5, 'BelowThreshold'] },
+    { what: 'not more', taken: [76], expected: [6, 'PlacesTaken'] },
+    { what: 'the highest reading of the window counts', taken: [20, 80, 20, 20], expected: [6, 'PlacesTaken'] },
+    { what: 'not what was before the window', taken: [95, ...Array(20).fill(20)], expected: [5, 'BelowThreshold'] },
+    {
+      what: 'as many as leave places',
+      taken: [55],
+      spec: { cpu: { scaleDown: { removeReplicas: 4 } } },
+      current: 9,
+      expected: [6, 'BelowThreshold'],
+    },
+    {
+      what: 'what CPU says first: of 2 pods at 10 % one would stand at 20 %',
+      taken: [95],
+      spec: { minReplicas: 1, cpu: { scaleUp: { abovePercent: 19 } } },
+      current: 2,
+      expected: [2, 'DeadBand'],
+    },
+  ])('$what', ({ taken, expected, spec, current }) => {
+    const { replicas, reason } = look(taken, spec, current);
+    expect([replicas, reason]).toEqual(expected);
+  });
+
+  test('says so', () => {
+    expect(look([80]).message).toBe(
+      'per-core CPU 10 % < 15 % for 300 s, but renders wait: 80 % of all places were taken, and 5 pods would have too few',
+    );
+  });
+
+  test('nobody who knows: CPU decides alone', () => {
+    expect(recommend(samples([10]), 6, policy(), NOW, {}).reason).toBe('BelowThreshold');
+  });
+
+  test('occupancy has its own thresholds for that', () => {
+    expect(look([95], { occupancy: {} }).reason).toBe('BelowThreshold');
+  });
+});
+
 test('a hole of a minute in the middle of the window is a window that is not full', () => {
   const all = samples([90]).filter(({ atMs }) => atMs > NOW - 30 * S || atMs < NOW - 85 * S);
   expect(recommend(all, 12, policy(), NOW, {}).reason).toBe('FillingWindow');
@@ -395,6 +445,40 @@ describe('what is not known counts against the action', () => {
     const { sample } = measure(pods, policy(spec), NOW, new Map());
     const rounded = (value: number | undefined) => value && Number(value.toFixed(6));
     expect({ up: rounded(sample.up), down: rounded(sample.down) }).toEqual({ up, down });
+  });
+
+  describe('places of workers that find their number by themselves', () => {
+    const places = (...all: [taken: number, places: number][]): PodReading =>
+      pod('a', 0.1, {
+        workers: all.map(([taken, number]) => ({ ageMs: OLD, cpu: 0.1, occupancy: taken / number, places: number })),
+      });
+    const look = (pods: PodReading[], spec: object = { occupancy: {} }) =>
+      measure(pods, policy(spec), NOW, new Map()).sample;
+
+    test('occupancy is of all places: a worker that has just begun with one counts as one', () => {
+      // 1 of 1, and 2 of 9: three of ten, not the 61 % that their mean is.
+      expect(look([places([1, 1], [2, 9])])).toMatchObject({ up: 0.3, down: 0.3, taken: 0.3 });
+    });
+
+    test('a worker that tells nothing counts as much as the others do', () => {
+      const silent = pod('b', 0.1, { workers: [{ ageMs: OLD, cpu: 0.1 }] });
+      // 3 of 6 and 1 of 2: what is not known counts as 4 places.
+      expect(look([places([3, 6], [1, 2]), silent])).toMatchObject({ up: 4 / 12, down: 8 / 12, taken: 0.5 });
+    });
+
+    test('the busiest worker is the one with the largest share', () => {
+      expect(look([places([1, 1], [2, 9])], { occupancy: { statistic: 'Max' } }).up).toBe(1);
+    });
+
+    test('CPU is of cores, however many places there are', () => {
+      const uneven = pod('a', 0, {
+        workers: [
+          { ageMs: OLD, cpu: 0.4, occupancy: 0.5, places: 1 },
+          { ageMs: OLD, cpu: 0.2, occupancy: 0.5, places: 9 },
+        ],
+      });
+      expect(look([uneven], {}).up).toBeCloseTo(0.3);
+    });
   });
 
   test('metrics that stand still are none after two minutes', () => {

@@ -26,6 +26,19 @@ test('documents, Lists and typed lists; empty documents are none', () => {
   expect(found).toEqual(['ConfigMap/a', 'A/a', 'B/b', 'Deployment/c']);
 });
 
+test('a map of many keys costs no minutes; a key that is there twice is found among them', () => {
+  const keys = Array.from({ length: 100_000 }, (_unused, n) => `  k${n}: 1`).join('\n');
+  const text = `kind: ConfigMap\nmetadata: { name: a }\ndata:\n${keys}\n`;
+  expect(parseManifests(text, 'a.yaml')).toHaveLength(1);
+  expect(() => parseManifests(`${text}  k7: 1\n`, 'a.yaml')).toThrow('Map keys must be unique at line 100004');
+});
+
+test('a line of many errors costs no minutes', () => {
+  expect(() => parseManifests(`${'!a '.repeat(200_000)}x`, 'a.yaml')).toThrow(
+    'a.yaml is no YAML: A node can have at most one tag at line 1, column 4',
+  );
+});
+
 test('JSON', () => {
   expect(parseManifests('{"kind":"A","metadata":{"name":"a"},"x":[1,null]}', 'a.json')[0]?.value.x).toEqual([1, null]);
 });

@@ -12,7 +12,16 @@ function pods(cpus: number[], starting = 0): PodView[] {
 }
 
 function view(fields: Partial<View>): View {
-  return { nowS: 1000, replicas: fields.pods?.length ?? 0, pods: [], concurrency: 0, refusedTotal: 0, ...fields };
+  return {
+    nowS: 1000,
+    replicas: fields.pods?.length ?? 0,
+    pods: [],
+    concurrency: 0,
+    taken: 0,
+    places: 0,
+    refusedTotal: 0,
+    ...fields,
+  };
 }
 
 const BOUNDS = { min: 1, max: 100 };

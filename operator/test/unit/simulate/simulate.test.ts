@@ -77,7 +77,7 @@ test('refuses what waits too long, and counts it as missed', () => {
 });
 
 test('the heap gives the earliest first', () => {
-  const heap = new EndHeap();
+  const heap = new EndHeap<number>();
   const random = new Random(1);
   const ends = Array.from({ length: 500 }, () => random.fraction());
   for (const [index, end] of ends.entries()) heap.push(end, index);

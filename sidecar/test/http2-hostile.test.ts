@@ -1,0 +1,335 @@
+/**
+ * What clients can do with streams and frames: whoever holds places makes room, whoever asks without end has no more
+ * of nginx than others, and what a client leaves behind is no request. Beside them others are served.
+ */
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { budget } from '../../operator/src/render/model/budget.ts';
+import { type Came, END_HEADERS, headers, open, request, reset, TYPE } from './apps/frames.mjs';
+import { program, received } from './neighbours.ts';
+
+const KIB = 1024;
+/** Streams of one connection at a time, in nginx. */
+const STREAMS = 128;
+let pod: Pod;
+let clients: Pod;
+let begun: string;
+beforeAll(async () => {
+  [pod, clients] = await Promise.all([
+    Pod.start(
+      {
+        ...{ workersPerPod: 1, http2: { enabled: true }, queue: { maxLength: 1000 } },
+        timeouts: { render: '10s', clientHeader: '5m', clientBody: '5m', clientSend: '5m' },
+        sidecar: { nginx: { memory: '64Mi', memoryLimit: '128Mi' } },
+      },
+      // Millions of lines, which the engine would keep.
+      { edit: (_file, text) => text.replace(/access_log \/dev\/stdout [^;]*;/, 'access_log off;') },
+    ),
+    Pod.start({ workersPerPod: 1 }),
+  ]);
+  begun = await processes();
+});
+afterAll(() => Promise.all([pod, clients].map((one) => one?.stop())));
+
+let connections: Came[] = [];
+let stops: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const { socket } of connections) socket.destroy();
+  for (const stop of stops) await stop();
+  [connections, stops] = [[], []];
+});
+
+/** Change when one was killed and started again. */
+const processes = () =>
+  docker('exec', pod.nginx, 'sh', '-c', 'cat /proc/[0-9]*/comm /proc/[0-9]*/stat | grep nginx | cut -d" " -f1,22');
+
+async function expectUnharmed(): Promise<void> {
+  const h2 = client();
+  h2.send(headers(1, request('/?id=honest')));
+  const answers = await Promise.all(Array.from({ length: 10 }, (_unused, n) => pod.get(`/?id=honest-${n}`)));
+  expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
+  await until('an answer', () => h2.whole(1));
+  expect(h2.status(1)).toBe(200);
+  expect(await processes()).toBe(begun);
+}
+
+function client(options: Partial<Parameters<typeof open>[0]> = {}): Came {
+  const came = open({ port: pod.port(PORTS.http), ...options });
+  connections.push(came);
+  return came;
+}
+
+/** Runs a program beside the pod's workers, with what apps/frames.mjs has. */
+async function attack(script: string, from = clients): Promise<void> {
+  const at = `host: '${await pod.address()}', port: ${PORTS.http}`;
+  stops.push(program(from, `import('/app/frames.mjs').then((h) => { const at = { ${at} }; ${script} });`));
+}
+
+/** `count` streams over as few connections as nginx lets them have. */
+async function streams(count: number, of: (id: number) => Buffer, options = {}): Promise<Came[]> {
+  const opened: Came[] = [];
+  for (let left = count; left > 0; left -= STREAMS) {
+    const came = client(options);
+    opened.push(came);
+    await until('it is open', () => came.of(TYPE.settings).length > 0);
+    came.send(...Array.from({ length: Math.min(left, STREAMS) }, (_unused, n) => of(1 + 2 * n)));
+  }
+  return opened;
+}
+
+const refused = (opened: Came[]) =>
+  opened.flatMap(({ frames }) => frames).filter(({ payload }) => `${payload}`.includes('body-too-slow'));
+
+test.each<[string, [string, string][]]>([
+  ['have no length', []],
+  ['are in memory', [['content-length', '1000']]],
+  ['are said to be none', [['content-length', '0']]],
+])('bodies that do not come, and %s, make room for others', async (_what, fields) => {
+  const { bodies } = budget(pod.spec);
+  const opened = await streams(bodies + STREAMS, (id) =>
+    headers(id, request('/?id=stalled', 'POST', fields), END_HEADERS),
+  );
+  await until('the slowest have gone', () => refused(opened).length >= STREAMS);
+  const answer = await pod.get('/?id=upload', { method: 'POST', body: 'x'.repeat(10_000) });
+  expect(answer.status).toBe(200);
+  await expectUnharmed();
+  // What is sent after that makes no request of them.
+  for (const came of opened)
+    for (let n = 0; n < STREAMS; n += 1)
+      came.send(Buffer.concat([Buffer.from([0, 0, 0, TYPE.data, 1]), id(1 + 2 * n)]));
+  await expectUnharmed();
+  const evicted = opened.flatMap((came) => refused([came]).map((one) => one.id)).length;
+  const rendered = () => pod.events({ event: 'begin', id: 'stalled' }).length;
+  expect(rendered()).toBeLessThanOrEqual(opened.length * STREAMS - evicted);
+});
+
+function id(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+const ZERO_WINDOW: [number, number][] = [[4, 0]];
+test('pages of which no byte may be sent make room, stream by stream', async () => {
+  const { requests } = budget(pod.spec);
+  const count = requests + STREAMS;
+  const { settings } = await import('./apps/frames.mjs');
+  const before = pod.events({ event: 'end', id: 'unread' }).length;
+  const opened = await streams(count, (n) => headers(n, request('/?id=unread&size=1000')), {
+    first: [settings(ZERO_WINDOW)],
+  });
+  await until('all have been rendered', () => pod.events({ event: 'end', id: 'unread' }).length - before === count);
+  await expectUnharmed();
+  expect(opened.some(({ ended }) => ended)).toBe(false);
+  expect(opened.flatMap((came) => came.of(TYPE.reset)).length).toBeGreaterThanOrEqual(STREAMS);
+});
+
+test('connections that take nothing from the network make room with all of their streams', async () => {
+  const { requests } = budget(pod.spec);
+  const [size, count] = [300 * KIB, Math.ceil((1.3 * requests) / 16)];
+  await attack(`
+    for (let n = 0; n < ${count}; n += 1) {
+      const c = h.open({ ...at, first: [h.settings([[4, 2 ** 30]]), h.windowUpdate(0, 2 ** 30)] });
+      c.socket.pause();
+      for (let s = 0; s < 16; s += 1) c.send(h.headers(1 + 2 * s, h.request('/?id=untaken&size=${size}')));
+    }`);
+  await until('all have been rendered', () => pod.events({ event: 'end', id: 'untaken' }).length >= requests);
+  for (let n = 0; n < 3; n += 1) await expectUnharmed();
+});
+
+test('100,000 requests that are given up: others are served meanwhile, and after it', async () => {
+  await attack(`
+    const N = 25_000;
+    const run = async () => {
+      let left = N;
+      while (left > 0) {
+        const c = h.open(at);
+        for (let id = 1; left > 0 && !c.ended; ) {
+          const parts = [];
+          for (let n = 0; n < 200; n += 1, id += 2, left -= 1) parts.push(h.headers(id, h.request('/?id=given-up&n=' + id)), h.reset(id));
+          const isFull = !c.send(...parts);
+          await new Promise((resolve) => { if (isFull && !c.ended) c.socket.once('drain', resolve).once('close', resolve); else setImmediate(resolve); });
+        }
+        c.socket.destroy();
+      }
+    };
+    Promise.all([1, 2, 3, 4].map(run)).then(() => h.open(at).send(h.headers(1, h.request('/?id=storm-is-over'))));`);
+  const before = await received(pod);
+  await until('it has begun', async () => (await received(pod)) > before + 100_000);
+  const statuses: number[] = [];
+  const isOver = () => pod.events({ event: 'end', id: 'storm-is-over' }).length > 0;
+  const ask = async () => statuses.push((await pod.get(`/?id=beside-${statuses.length}`)).status) && isOver();
+  await until('the storm is over', ask, 60_000);
+  expect(new Set(statuses)).toEqual(new Set([200]));
+  for (let n = 0; n < 20; n += 1) expect((await pod.get(`/?id=after-${n}`)).status).toBe(200);
+  await expectUnharmed();
+});
+
+/** nginx stands still until all of it is in its socket. */
+test('what a client has left behind when it goes is no request', async () => {
+  const signal = (name: string) =>
+    docker('exec', pod.nginx, 'sh', '-c', `kill -s ${name} $(cat /proc/$(cat /tmp/nginx.pid)/task/*/children)`);
+  const came = client();
+  await until('it is open', () => came.of(TYPE.settings).length === 2);
+  await signal('STOP');
+  try {
+    // No more than a socket takes that nobody reads.
+    came.socket.end(
+      Buffer.concat(Array.from({ length: 500 }, (_unused, n) => headers(1 + 2 * n, request('/?id=left-behind')))),
+    );
+    const CLOSE_WAIT = new RegExp(`^ *\\d+: \\S+:${PORTS.http.toString(16).toUpperCase()} \\S+ 08 `, 'm');
+    await until('all of it is there', async () =>
+      CLOSE_WAIT.test(await docker('exec', pod.nginx, 'cat', '/proc/net/tcp')),
+    );
+  } finally {
+    await signal('CONT');
+  }
+  await expectUnharmed();
+  expect(pod.events({ id: 'left-behind' })).toEqual([]);
+});
+
+test.each([
+  ['pings', 'h.ping()'],
+  ['settings', 'h.settings()'],
+  ['settings that change windows', 'h.settings([[4, 1], [4, 65535]])'],
+  ['window updates', 'h.windowUpdate(0, 1)'],
+  ['frames of an unknown type', 'h.frame(77, 0, 0)'],
+  ['empty data', "h.data(1, '')"],
+  ['heads that are given up', "Buffer.concat([h.headers(id, h.request('/?id=flood')), h.reset(id)])"],
+  ['pings of HTTP', "h.headers(id, h.request('/ping'))"],
+  ['hosts that are none', "h.headers(id, [...h.request('/').slice(0, 3), [':authority', 'a b']])"],
+])('clients that send %s faster than nginx reads keep nobody waiting', async (_what, one) => {
+  await attack(`
+    const open = () => {
+      let id = 1;
+      const c = h.open(at);
+      const write = () => {
+        const parts = [];
+        for (let n = 0; n < 500; n += 1, id += 2) parts.push(${one});
+        while (c.socket.writable && c.socket.write(Buffer.concat(parts)) && id < 2 ** 30) {
+          parts.length = 0;
+          for (let n = 0; n < 500; n += 1, id += 2) parts.push(${one});
+        }
+      };
+      c.socket.on('connect', write).on('drain', write).on('close', open);
+    };
+    for (let n = 0; n < 20; n += 1) open();`);
+  const before = await received(pod);
+  await until('they ask', async () => (await received(pod)) > before + 1_000_000);
+  let served = 0;
+  for (let n = 0; n < 20; n += 1)
+    void pod.get(`/?id=beside-${n}`).then(
+      ({ status }) => (served += status === 200 ? 1 : 0),
+      () => {},
+    );
+  await until('others are served', () => served === 20, 15_000);
+  const now = await received(pod);
+  await until('they still ask', async () => (await received(pod)) > now + 1_000_000);
+});
+
+test.each([
+  ['pings', '/ping'],
+  ['hosts that are none', ''],
+])('who asks for %s again and again needs a new connection', async (_what, path) => {
+  const came = client();
+  const asked = path ? request(path) : [...request('/').slice(0, 3), [':authority', 'a!'] as const];
+  for (let n = 0; n < 100 && came.goaway() === undefined; n += 1) {
+    came.send(headers(1 + 2 * n, asked));
+    await until('an answer', () => came.whole(1 + 2 * n) || came.goaway() !== undefined);
+  }
+  expect(came.goaway()).toBe(0);
+  expect(came.frames.filter(({ type }) => type === TYPE.headers).length).toBeGreaterThanOrEqual(2);
+  await until('it is closed', () => came.ended);
+});
+
+test('who is told to go has all that it has asked for by then', async () => {
+  const came = client();
+  const asked = Array.from({ length: 9 }, (_unused, n) =>
+    headers(1 + 2 * n, request(n < 8 ? '/ping' : '/?id=asked-before')),
+  );
+  came.send(...asked);
+  await until('it is closed', () => came.ended);
+  expect(asked.map((_unused, n) => came.status(1 + 2 * n))).toEqual(Array(9).fill(200));
+  expect([came.goaway(), came.of(TYPE.reset)]).toEqual([0, []]);
+});
+
+test('more connections than memory is for, each as large as it can be', async () => {
+  const { http2Connections } = budget(pod.spec);
+  await attack(`
+    const cookies = [h.field('cookie', '', true), ...Array.from({ length: 2500 }, () => h.indexed(62))];
+    const next = (n) => {
+      if (n >= ${4 * http2Connections}) return;
+      const c = h.open(at);
+      c.socket.once('data', () => next(n + 20));
+      let id = 1;
+      for (; id < 256; id += 2) c.send(h.headers(id, h.request('/?id=large', 'POST'), h.END_HEADERS));
+      for (let each = 1; each < id; each += 2) c.send(h.reset(each));
+      if (n % 3 === 0) c.send(h.headers(id, [...h.request('/?id=half'), ...cookies], 0));
+      if (n % 3 === 1) c.send(Buffer.from([0, 0, 8]));
+      if (n % 3 === 2) c.send(h.headers(id, [...h.request('/?id=half'), ...Array.from({ length: 15 }, (_, k) => ['a' + k, 'x'.repeat(1000)])], 0));
+    };
+    for (let n = 0; n < 20; n += 1) next(n);`);
+  const connected = async () =>
+    (
+      await docker('exec', pod.nginx, 'sh', '-c', `grep -cE '^ *[0-9]+: [^ ]+:2328 [^ ]+ 01 ' /proc/net/tcp || true`)
+    ).trim();
+  await until('nginx has as many as it takes', async () => Number(await connected()) >= http2Connections);
+  for (let n = 0; n < 10; n += 1) await expectUnharmed();
+  expect(Number(await connected())).toBeLessThan(http2Connections + 50);
+});
+
+/** In the kernel there is room for some 12,000 answers; all of the others would be more than the memory limit. */
+test('what answers pings is not kept for those who do not read it', async () => {
+  await attack(`
+    let open = 100;
+    const pings = Buffer.concat(Array.from({ length: 250 }, () => h.ping()));
+    for (let n = 0; n < 100; n += 1) {
+      const c = h.open(at);
+      c.socket.pause();
+      let left = 80;
+      const write = () => { if (left-- > 0 && c.socket.writable) c.socket.write(pings, () => setTimeout(write, 20)); else done(); };
+      const done = () => { if ((open -= 1) === 0) h.open(at).send(h.headers(1, h.request('/?id=all-written'))); };
+      write();
+    }`);
+  await until('all is written', () => pod.events({ id: 'all-written' }).length > 0, 60_000);
+  await expectUnharmed();
+});
+
+test.each<[string, string, number | undefined]>([
+  [
+    'one header 5,000 times',
+    "[...h.request('/?id=bomb'), h.field('a', '', true), ...Array.from({ length: 5000 }, () => h.indexed(62))]",
+    400,
+  ],
+  [
+    '4 kB 50 times',
+    "[...h.request('/?id=bomb'), h.field('a', 'x'.repeat(4000), true), ...Array.from({ length: 50 }, () => h.indexed(62))]",
+    undefined,
+  ],
+  ['a header of 20 kB', "[...h.request('/?id=bomb'), ['a', 'x'.repeat(20_000)]]", undefined],
+])('a head that grows as it is read is refused: %s', async (_what, fields, status) => {
+  const h = await import('./apps/frames.mjs');
+  const came = client();
+  const bytes = new Function('h', `return h.headers(1, ${fields})`)(h) as Buffer;
+  came.send(bytes);
+  await until('it is refused', () => came.whole(1) || came.ended);
+  expect(came.status(1)).toBe(status);
+  expect(pod.events({ id: 'bomb' })).toEqual([]);
+  await expectUnharmed();
+});
+
+test('a head without end, in 100,000 frames, is refused', async () => {
+  const h = await import('./apps/frames.mjs');
+  const came = client();
+  came.send(headers(1, request('/?id=endless'), 0));
+  for (let n = 0; n < 1000 && !came.ended; n += 1) {
+    const part = h.frame(TYPE.continuation, 0, 1, h.block([['a', 'x'.repeat(50)]]));
+    if (!came.send(...Array(100).fill(part)))
+      await new Promise<void>((resolve) => came.socket.once('drain', resolve).once('close', resolve));
+  }
+  await until('it is closed', () => came.ended);
+  expect(pod.events({ id: 'endless' })).toEqual([]);
+  void reset;
+  await expectUnharmed();
+});
