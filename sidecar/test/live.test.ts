@@ -72,6 +72,7 @@ describe('one worker', () => {
 
   test('concurrency: more at a time, and fewer, without a moment in which there are too many', async () => {
     const limit = () => pod.metric('haproxy_server_limit_sessions{proxy="workers",server="worker-0"}');
+    const inLine = () => pod.metric('haproxy_server_limit_sessions{proxy="line",server="slots"}');
     await change({ ...input, concurrency: 3 });
     // The worker is told first.
     await until('three at a time', async () => (await limit()) === 3);
@@ -79,13 +80,13 @@ describe('one worker', () => {
     const wide = await hold(three);
     expect(pod.events({ event: 'begin' }).find(({ id }) => id === 'wide-3')?.inFlight).toBeLessThanOrEqual(3);
     await change(input);
+    // Places are looked at at another moment than the file.
+    await until('one at a time', async () => (await limit()) === 1 && (await inLine()) === 1);
     // All three are there still, and one that comes now waits for the last of them.
     const waits = pod.get('/?id=narrow');
     await pod.queued(1);
     await wide.release();
     expect((await waits).status).toBe(200);
-    expect(await pod.metric('haproxy_server_limit_sessions{proxy="line",server="slots"}')).toBe(1);
-    await until('one at a time in the second stage, too', async () => (await limit()) === 1);
     // The worker itself goes on letting three through for two seconds: HAProxy might not know yet.
     const limitInWorker = () => pod.runtimeMetric(0, 'corelane_worker_concurrency_limit');
     await until('one at a time in the worker', async () => (await limitInWorker()) === 1);

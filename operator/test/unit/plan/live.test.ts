@@ -1,8 +1,10 @@
 /** What a live field may change: the live settings, and not a byte of the pod template. */
 import { REACH, reachOf } from '../../../src/api/live.ts';
-import type { RenderService } from '../../../src/api/resource.ts';
+import { parseRenderService, type RenderService } from '../../../src/api/resource.ts';
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { desiredObjects } from '../../../src/plan/index.ts';
+import { renderLive } from '../../../src/render/live.ts';
+import { HOSTILE_COUNT, HOSTILE_SEED, hostileResource } from '../../support/hostile.ts';
 
 const CACHE = { enabled: true, ttl: [{ pathPrefix: '/a', value: '5s' }] };
 const class1 = { name: 'one', match: [{ visitor: 'Crawler' as const }] };
@@ -95,6 +97,18 @@ test.each<[string, object]>([
 ])('%s is not about the inside of pods', (field, spec) => {
   expect(reachOf(`${field}.x`)[0]).toBe('operator');
   expect(planned(spec)).toEqual(planned({}));
+});
+
+test('whatever a resource says, the file has numbers in it', () => {
+  let files = 0;
+  for (let index = 0; index < HOSTILE_COUNT; index += 1) {
+    const parsed = parseRenderService(hostileResource(HOSTILE_SEED, index));
+    if (!parsed.ok) continue;
+    files += 1;
+    const { settings } = renderLive(parsed.renderService.spec);
+    expect(settings).toMatch(/^# [^\n]+\nversion=1\nserial=[0-9a-f]{16}\n([a-z0-9-]+=[0-9]+\n)+$/);
+  }
+  expect(files).toBeGreaterThan(HOSTILE_COUNT / 10);
 });
 
 test('what is below a field is as the field is, and what nobody has thought of is rolling', () => {
