@@ -113,7 +113,6 @@ static ngx_int_t header_filter(ngx_http_request_t *r) {
       && (take_answer(r) != NGX_OK || mind_rate(r) != NGX_OK)) {
     return NGX_ERROR;
   }
-  if (r == r->main && r->stream != NULL) corelane_mind_stream(r);
   return next_header_filter(r);
 }
 

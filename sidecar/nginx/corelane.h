@@ -104,8 +104,6 @@ void corelane_evict_stream(ngx_http_request_t *r);
 void corelane_reset_stream(ngx_http_request_t *r);
 /* Whether no message of HTTP/2 may have it. */
 ngx_uint_t corelane_is_of_connection(ngx_table_elt_t *header);
-/* The head of a response is here: what is about the connection is taken away, and done. */
-void corelane_mind_stream(ngx_http_request_t *r);
 
 /* Of the head of a request, as HAProxy counts. What the proxies add takes less than the rest of its 15 kB. */
 #define CORELANE_HEAD_MAX (14 * 1024)

@@ -29,6 +29,7 @@ static ngx_queue_t clients;
 static ngx_int_t count;
 /* Of which a part was read last. */
 static ngx_connection_t *has_read;
+static ngx_http_output_header_filter_pt next_header_filter;
 
 /* What a connection's data is, it tells by its first member: of HTTP/2 alone it is the connection itself. */
 static ngx_uint_t is_http2(ngx_connection_t *c) {
@@ -241,12 +242,14 @@ ngx_uint_t corelane_is_of_connection(ngx_table_elt_t *header) {
   return is(&header->key, "TE") && !is(&header->value, "trailers");
 }
 
-void corelane_mind_stream(ngx_http_request_t *r) {
+/* The head of a response is here, with all that has been added to it. */
+static ngx_int_t header_filter(ngx_http_request_t *r) {
   ngx_http_core_loc_conf_t *core = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
   ngx_list_part_t *part;
   ngx_table_elt_t *headers;
   ngx_uint_t i, closes = core->keepalive_timeout == 0;
 
+  if (r->stream == NULL || r != r->main) return next_header_filter(r);
   for (part = &r->headers_out.headers.part; part != NULL; part = part->next) {
     headers = part->elts;
     for (i = 0; i < part->nelts; i++) {
@@ -256,4 +259,18 @@ void corelane_mind_stream(ngx_http_request_t *r) {
     }
   }
   if (closes) corelane_close_gently(r);
+  return next_header_filter(r);
 }
+
+static ngx_int_t install(ngx_conf_t *cf) {
+  next_header_filter = ngx_http_top_header_filter;
+  ngx_http_top_header_filter = header_filter;
+  return NGX_OK;
+}
+
+static ngx_http_module_t context = {NULL, install, NULL, NULL, NULL, NULL, NULL, NULL};
+
+/* A module of its own: where a filter stands among others its module says. */
+ngx_module_t ngx_http_corelane_header_module = {
+    NGX_MODULE_V1, &context, NULL, NGX_HTTP_MODULE, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NGX_MODULE_V1_PADDING,
+};

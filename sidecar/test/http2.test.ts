@@ -353,9 +353,12 @@ test('a pod that stops says GOAWAY, finishes its streams, and loses nothing', as
     const late = open({ port: stopping.port(PORTS.http) });
     connections.push(late);
     late.send(headers(1, request('/?id=late')));
+    // It refuses a response that is about its connection.
+    const strict = ask(session(stopping), '/?id=strict');
     stopping.release('last');
     await until('all is answered', () => late.whole(1) && came.whole(1) && came.whole(3));
     expect([late.status(1), came.status(1), came.status(3)]).toEqual([200, 200, 200]);
+    expect((await strict).status).toBe(200);
     await until('they are told', () => late.goaway() === 0 && came.goaway() === 0);
     // Long before nginx itself is: it still takes what comes.
     expect((await stopping.get('/ping')).status).toBe(503);

@@ -1,7 +1,7 @@
 /** Breakages of HTTP/2: what holds for a connection of HTTP/1 must hold for a stream. */
 import type { Mutant } from './mutant.ts';
 
-export const http2: Mutant[] = [
+const breakages: Mutant[] = [
   {
     name: 'a stream that is given up at once is begun all the same',
     breaks: 'I2',
@@ -52,7 +52,7 @@ export const http2: Mutant[] = [
     caughtBy: 'http2-hostile: what answers pings is not kept',
   },
   {
-    name: 'any number of connections, each as large as it can be',
+    name: 'any number of connections',
     breaks: 'I3',
     file: 'nginx.conf',
     edits: [[/corelane_http2_connections [0-9]+/g, 'corelane_http2_connections 20000']],
@@ -90,6 +90,25 @@ export const http2: Mutant[] = [
     caughtBy: 'http2: what is about a connection is in no response',
   },
   {
+    name: 'what nginx itself adds about the connection stays',
+    breaks: 'http2',
+    file: 'http2.c',
+    edits: [[/ngx_http_top_header_filter = header_filter;/g, '(void) header_filter;']],
+    caughtBy: 'http2: a pod that stops says GOAWAY',
+  },
+  {
+    name: 'who is told to go loses what it asks for at the same time',
+    breaks: 'I2',
+    file: 'http2.c',
+    edits: [
+      [
+        /ngx_post_event\(&client->leave, &ngx_posted_events\);/g,
+        'h2c->connection->close = 1; ngx_post_event(h2c->connection->read, &ngx_posted_events);',
+      ],
+    ],
+    caughtBy: 'http2-hostile: who is told to go has all',
+  },
+  {
     name: 'clients of a pod that stops keep their connections',
     breaks: 'drain',
     file: 'http2.c',
@@ -97,3 +116,5 @@ export const http2: Mutant[] = [
     caughtBy: 'http2: a pod that stops says GOAWAY',
   },
 ];
+
+export const http2 = breakages.map((one): Mutant => ({ ...one, name: `HTTP/2: ${one.name}` }));
