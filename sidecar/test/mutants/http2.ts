@@ -103,7 +103,7 @@ const breakages: Mutant[] = [
     edits: [
       [
         /ngx_post_event\(&client->leave, &ngx_posted_events\);/g,
-        'h2c->connection->close = 1; ngx_post_event(h2c->connection->read, &ngx_posted_events);',
+        '(void) client; h2c->connection->close = 1; ngx_post_event(h2c->connection->read, &ngx_posted_events);',
       ],
     ],
     caughtBy: 'http2-hostile: who is told to go has all',
