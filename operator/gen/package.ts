@@ -42,8 +42,7 @@ async function bundle(folder: string): Promise<Metafile> {
     // Not minified: who installs it can read it, and a stack says where.
     keepNames: true,
     legalComments: 'none',
-    // A source may import createRequire, too.
-    banner: { js: "import{createRequire as toRequire}from'node:module';const require=toRequire(import.meta.url);" },
+    banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
     external: ['supports-color'],
     metafile: true,
     logLevel: 'warning',

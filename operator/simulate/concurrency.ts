@@ -2,19 +2,18 @@
  * How many renders a simulated worker has at a time: a number, or what it finds by itself. The rule is the one that
  * runs beside each worker (sidecar/runtime/concurrency-rule.cjs), not a second one.
  */
-import { decide, firstState, learn } from '../../sidecar/runtime/concurrency-rule.cjs';
+import {
+  type Bounds,
+  decide,
+  type Figures,
+  firstState,
+  learn,
+  type State,
+} from '../../sidecar/runtime/concurrency-rule.cjs';
 import { busyShares } from '../../sidecar/runtime/wait-ratio.cjs';
 
-export interface Bounds {
-  min: number;
-  max: number;
-}
 /** `spec.concurrency`; bounds for Auto. */
 export type Concurrency = number | Bounds;
-
-/** As the rule has them. */
-type State = ReturnType<typeof firstState>;
-type Figures = Parameters<typeof learn>[1];
 
 /** What a worker of Auto has seen, and what it makes of it once a second. */
 export class FoundLimit {

@@ -1,20 +1,24 @@
 /** What is taken from the worker runtime, which is plain JavaScript. */
 declare module '*/concurrency-rule.cjs' {
-  interface State {
-    limit: number;
-  }
   /** Time, and idle time of the event loop, by number of renders in progress. */
-  interface Figures {
+  export interface Figures {
     timeMs: number[];
     idleMs: number[];
   }
-  interface Bounds {
+  export interface State extends Figures {
+    limit: number;
+    waitRatio?: number;
+    because?: string;
+    heldBy?: string;
+  }
+  export interface Bounds {
     min: number;
     max: number;
   }
   export function firstState(bounds: Bounds): State;
   export function learn(state: State, fresh: Figures): State;
-  export function decide(state: State, bounds: Bounds): State;
+  export function decide(state: State, bounds: Bounds, holds?: { rise?: string; fall?: string }): State;
+  export function measuredShares(state: State): Record<string, number>;
 }
 
 declare module '*/wait-ratio.cjs' {

@@ -26,7 +26,7 @@ export const REACH: Record<string, [reach: Reach, but?: string]> = {
   rollout: ['operator'],
   disruptionBudget: ['operator'],
   networkPolicy: ['operator'],
-  concurrency: ['live', 'from a number to Auto or back, past 16, 64 or 256, or with webSockets.enabled it is rolling'],
+  concurrency: ['live', 'from a number to Auto or back, past 64 or 256, or with webSockets.enabled it is rolling'],
   concurrencyRange: ['live'],
   'queue.maxLength': ['live'],
   'timeouts.render': ['live', 'past 10s, 1m or 10m, and below 10s, it is rolling'],
@@ -55,8 +55,8 @@ export function reachOf(path: string): [reach: Reach, but?: string] {
 const RENDER_STEPS = ['1m', '10m', '1h'];
 /** Below this other times follow from it (watchdog.stallTimeout). */
 const RENDER_STEPPED_MS_MIN = 10_000;
-/** Tables and limits of connections have room for so many. */
-const CONCURRENCY_STEPS = [16, 64, 256, 1_000];
+/** What HAProxy's Lua remembers of a worker's requests has room for so many. */
+const CONCURRENCY_STEPS = [64, 256, 1_000];
 /** Any would do: the real one is a live setting. */
 const ANY = { asks: 1, stale: '0s', ttl: '1s', maxQueue: '0%', html: '' };
 

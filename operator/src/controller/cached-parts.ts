@@ -34,7 +34,7 @@ function isLikeOurs(object: KubeObject): boolean {
   );
 }
 
-/** The largest configuration that we make, with 64 workers and peers, has little more than half of it. */
+/** The largest configuration that we make, with 64 workers and peers, has less than half of it. */
 export const CONFIG_BYTES_MAX = 256 * 1024;
 
 /** Longest name of anything in Kubernetes; of an owner that is nowhere checked. */

@@ -1,34 +1,16 @@
 /** concurrency: Auto: which number comes out for which renders, and what changes it and what does not. */
-import { createRequire } from 'node:module';
 import { Random } from '../../../operator/simulate/random.ts';
+import {
+  type Bounds,
+  decide,
+  type Figures,
+  firstState,
+  learn,
+  measuredShares,
+  type State,
+} from '../../runtime/concurrency-rule.cjs';
+import { busyShares } from '../../runtime/wait-ratio.cjs';
 import { type Phases, render, SimulatedWorker } from './simulated-worker.ts';
-
-interface State {
-  limit: number;
-  timeMs: number[];
-  idleMs: number[];
-  waitRatio?: number;
-  because?: string;
-  heldBy?: string;
-}
-interface Figures {
-  timeMs: number[];
-  idleMs: number[];
-}
-interface Bounds {
-  min: number;
-  max: number;
-}
-interface Rule {
-  firstState(bounds: Bounds): State;
-  learn(state: State, fresh: Figures): State;
-  decide(state: State, bounds: Bounds, holds?: { rise?: string; fall?: string }): State;
-  measuredShares(state: State): Record<string, number>;
-}
-
-const require = createRequire(import.meta.url);
-const { decide, firstState, learn, measuredShares }: Rule = require('../../runtime/concurrency-rule.cjs');
-const { busyShares }: { busyShares(ratio: number, most: number): number[] } = require('../../runtime/wait-ratio.cjs');
 
 const BOUNDS = { min: 1, max: 16 };
 

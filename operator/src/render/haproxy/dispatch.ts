@@ -15,7 +15,7 @@ import { tooLateReplies } from './replies.ts';
 import { serverAt } from './servers.ts';
 
 /** Of servers whose places are a live setting: at first one, until Lua (moving-limits.lua) has seen to it. */
-export const MOVES = 'maxconn 1';
+export const MOVING_MAXCONN = 'maxconn 1';
 
 /** Names the worker whose response it is, and its time. Whoever stands between has passed on what it got. */
 export const NAMES_WORKER = [
@@ -60,7 +60,7 @@ export function workers(model: DataPlaneModel): Lines {
     `server waiting-room unix@${RUN_MOUNT_PATH}/waiting-room.sock backup ${KEPT_NEVER}`,
     '# A refused connection takes a worker out at once (observe), a dead one is seen again within 100 ms.',
     words(
-      `default-server ${MOVES} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1`,
+      `default-server ${MOVING_MAXCONN} check inter 1s fastinter 100ms downinter 100ms fall 2 rise 1`,
       'observe layer4 error-limit 1 on-error mark-down',
     ),
     // Of an agent HAProxy believes nothing but words: one that is not there (an image without Node.js) or late (no CPU)

@@ -7,7 +7,7 @@ import { ms, whole } from '../safe.ts';
 import { ADMITS_FOR_ASSET } from './assets.ts';
 import { REQUEST } from './connections.ts';
 import { asksWhyItDied, notesForDeath } from './deaths.ts';
-import { MOVES } from './dispatch.ts';
+import { MOVING_MAXCONN } from './dispatch.ts';
 import { bindAny } from './door.ts';
 import { ADMITS_FOR_PAGE, USES_OWN_PAGES } from './homes.ts';
 import { live } from './live.ts';
@@ -50,7 +50,7 @@ export function peersList({ peersMax }: Pooling, { ports }: DataPlaneModel): Lin
 
 /** Whoever has not shown that he has the key is answered with the end of his connection, and nothing else. */
 export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
-  const perSourceMax = whole(pooling.perSourceMax, 'connections of a peer');
+  const places = `${live('concurrency-max')},mul(${whole(model.workers.length, 'workersPerPod')})`;
   return [
     '# Peers keep connections for their questions, and make one for each request that they hand over. Strangers must not take',
     '# so many that requests at nginx would notice: what is beyond waits in the kernel, and one address gets a part only.',
@@ -60,7 +60,8 @@ export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
       `maxconn ${whole(pooling.connectionsMax, 'connections of peers')}`,
       'stick-table type ipv6 size 4k expire 1m store conn_cur',
       'tcp-request connection track-sc0 src',
-      `tcp-request connection reject if { sc0_conn_cur gt ${perSourceMax} }`,
+      `tcp-request connection set-var(sess.most) ${places},add(${whole(pooling.perSourceSpare, 'connections of a peer')})`,
+      'tcp-request connection reject if { sc0_conn_cur,sub(sess.most) gt 0 }',
       'option disable-h2-upgrade',
       when(
         model.streaming.sendsToPeersAtOnce,
@@ -177,7 +178,7 @@ export function late({ timeouts }: DataPlaneModel): Lines {
       'backend late',
       'option abortonclose',
       `timeout server ${ms(timeouts.lineMs, 'timeouts.render')}`,
-      `server slots unix@${RUN_MOUNT_PATH}/slots.sock ${MOVES}`,
+      `server slots unix@${RUN_MOUNT_PATH}/slots.sock ${MOVING_MAXCONN}`,
     ),
   ];
 }

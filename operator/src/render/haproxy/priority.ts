@@ -1,5 +1,5 @@
 /** Classes of requests: whom others overtake in the queue, and who is refused before it is full. */
-import { type Lines, paragraphs, section, words } from '../directives.ts';
+import { type Lines, paragraphs, section } from '../directives.ts';
 import type { PriorityClass } from '../model/priority.ts';
 import { word } from '../safe.ts';
 import { liveOfClass } from './live.ts';
@@ -20,6 +20,7 @@ export function ranks(waiting: string): Lines {
     `http-request set-priority-offset ${liveOfClass('delay-ms')}`,
     '# Nobody can be sent away again from the queue. So those that must not fill it do not get in.',
     `http-request set-var(txn.class_max) ${liveOfClass('length-max')} if no_slot`,
+    `http-request set-var(txn.class_retry_s) ${liveOfClass('retry-s')} if no_slot`,
     `http-request set-var(txn.refused) bool(true) if no_slot { ${waiting},sub(txn.class_max) ge 0 }`,
   ];
 }
@@ -41,7 +42,7 @@ export function refusedBackends(classes: PriorityClass[]): Lines {
       ...classes.map((one) =>
         section(
           `backend ${backendOf(one)}`,
-          words(`http-request return ${errorReply(503, 'queue-full')}`, `hdr Retry-After %[${liveOfClass('retry-s')}]`),
+          `http-request return ${errorReply(503, 'queue-full')} hdr Retry-After %[var(txn.class_retry_s)]`,
         ),
       ),
     ),

@@ -8,7 +8,7 @@ import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
 import { ms } from '../safe.ts';
 import { KEEPS_SERVERS } from './connections.ts';
-import { MOVES } from './dispatch.ts';
+import { MOVING_MAXCONN } from './dispatch.ts';
 import { ONLY_PROVEN_OF_BORROWED, withTicket } from './tickets.ts';
 
 /** The backend: this pod's slots, and those that peers lend. */
@@ -29,7 +29,7 @@ export function queue({ pooling, timeouts, webSockets }: DataPlaneModel): Lines 
         'balance first',
         ONLY_PROVEN_OF_BORROWED,
       ),
-      `server slots unix@${RUN_MOUNT_PATH}/slots.sock ${MOVES}`,
+      `server slots unix@${RUN_MOUNT_PATH}/slots.sock ${MOVING_MAXCONN}`,
       given(pooling, borrowedSlots),
     ),
   ];

@@ -127,7 +127,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const isSupervised = spec.runtime.instrument;
   const replay = REPLAY[spec.replay];
   const concurrency = concurrencyBounds(spec);
-  const pool = pooling(spec, spec.workersPerPod * concurrency.max, limits);
+  const pool = pooling(spec, limits);
   const served = assets(spec, pool);
   const kept = cache(spec);
   return {

@@ -13,9 +13,10 @@ export interface Pooling {
   borrowedMax: number;
   /** How long the key of before counts when there is another one. */
   keyOverlapMs: number;
-  /** Connections to the peers' entrance, and of one address among those. */
+  /** Connections to the peers' entrance. */
   connectionsMax: number;
-  perSourceMax: number;
+  /** Of these, those that one address may have beside one for each request that all workers get at a time. */
+  perSourceSpare: number;
 }
 
 /** A client that sticks to one pod can keep this many workers of others busy. Each is a server of HAProxy (some kB). */
@@ -26,9 +27,8 @@ const KEY_OVERLAP_MS = 10 * 60_000;
 
 /**
  * Of the peers' entrance, so that requests at nginx do not notice strangers there. A fleet's questions take some
- * hundred.
+ * hundred; a peer hands over what it borrows, and what waits for a worker.
  */
-const CONNECTIONS_MIN = 1_024;
 const CONNECTIONS_MAX = 4_096;
 /** And part of all that HAProxy has memory for: the rest is for nginx' requests, each of which takes up to three. */
 const CONNECTIONS_SHARE = 1 / 3;
@@ -40,21 +40,16 @@ export function hasPeers({ pooling, readiness }: RenderServiceSpec): boolean {
   return pooling.enabled || readiness.shedWhenFull;
 }
 
-/**
- * What pods do for each other, for a defaulted spec; undefined if they do not even look at each other.
- * @param slots requests that all workers of a pod together get at a time
- */
-export function pooling(spec: RenderServiceSpec, slots: number, { haproxyFiles }: Budget): Pooling | undefined {
+/** What pods do for each other, for a defaulted spec; undefined if they do not even look at each other. */
+export function pooling(spec: RenderServiceSpec, { haproxyFiles }: Budget): Pooling | undefined {
   if (!hasPeers(spec)) return undefined;
-  const { pooling, queue } = spec;
-  // A peer hands over what it borrows, and what waits for a worker: as many as this pod has slots and places to wait.
-  const wanted = CONNECTIONS_MIN + slots + queue.maxLength;
+  const { pooling } = spec;
   return {
     peersMax: pooling.maxPeers,
     handsOver: pooling.enabled,
     borrowedMax: pooling.enabled ? BORROWED_MAX : 0,
     keyOverlapMs: KEY_OVERLAP_MS,
-    connectionsMax: Math.min(wanted, CONNECTIONS_MAX, Math.floor((haproxyFiles / 2) * CONNECTIONS_SHARE)),
-    perSourceMax: QUESTION_CONNECTIONS_MAX + BORROWED_MAX + slots + fetchedMax(spec),
+    connectionsMax: Math.min(CONNECTIONS_MAX, Math.floor((haproxyFiles / 2) * CONNECTIONS_SHARE)),
+    perSourceSpare: QUESTION_CONNECTIONS_MAX + BORROWED_MAX + fetchedMax(spec),
   };
 }

@@ -70,7 +70,7 @@ test('each live field has been looked at', () => {
 
 test.each<[string, object, object]>([
   ['a number and Auto', { concurrency: 2 }, { concurrency: 'Auto' }],
-  ['past a step of the number', { concurrency: 16 }, { concurrency: 17 }],
+  ['past a step of the number', { concurrency: 64 }, { concurrency: 65 }],
   ['WebSockets', { webSockets: { enabled: true } }, { webSockets: { enabled: true }, concurrency: 4 }],
   ['past a step of the time', { timeouts: { render: '1m' } }, { timeouts: { render: '61s' } }],
   ['below 10 s', { timeouts: { render: '9s' } }, { timeouts: { render: '8s' } }],
