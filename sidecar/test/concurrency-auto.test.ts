@@ -94,7 +94,13 @@ describe('two workers', () => {
   test('for renders that wait it opens within seconds, and queue, peers and log say the same number', async () => {
     const began = now();
     const clients = load(60, WAITS);
-    await until('both have opened', async () => (await limitOf(0)) >= 4 && (await limitOf(1)) >= 4);
+    // While they work: what is learned when the load ends, on a busy machine, is another thing.
+    const ratioOf = (worker: number) => labelled(worker, 'corelane_worker_wait_ratio');
+    const hasOpened = async (worker: number) => (await limitOf(worker)) >= 4 && Number(await ratioOf(worker)) > 1;
+    await until(
+      'both have opened, for they wait longer than they compute',
+      async () => (await hasOpened(0)) && (await hasOpened(1)),
+    );
     await until('HAProxy has heard the same, and its queue lets as many through', async () => {
       const places = await Promise.all([placesOf(0), placesOf(1)]);
       const limits = await Promise.all([limitOf(0), limitOf(1)]);
@@ -107,8 +113,6 @@ describe('two workers', () => {
     expect(answers.every(({ status }) => status === 200)).toBe(true);
     expect(mostInFlight(began)).toBeLessThanOrEqual(12);
     for (const worker of [0, 1]) {
-      // Not 6: where cores are shared, 10 ms of CPU take longer, and the render waits for less of its time.
-      expect(await labelled(worker, 'corelane_worker_wait_ratio')).toBeGreaterThan(0);
       const [first] = (await pod.supervisorLog(worker)).filter(({ event }) => event === 'concurrency');
       expect(first).toMatchObject({
         from: 1,
