@@ -79,6 +79,18 @@ test('a herd whose page kills workers costs two of them', async () => {
   expect(renders(pod, 'kills')).toBe(2);
 });
 
+test('who comes while a page kills its second worker is told at once', async () => {
+  const path = page('kills-twice', 'max-age=600', '&ms=3000&die=1');
+  const first = pod.get(path);
+  await until('its second try is rendered', () => renders(pod, 'kills-twice') === 2);
+  // nginx has no third try, so nobody comes back to tell them.
+  const others = Array.from({ length: 5 }, () => pod.get(path));
+  await waiters(pod, 5);
+  const all = await Promise.all([first, ...others]);
+  expect(statuses(all)).toEqual([502]);
+  expect(renders(pod, 'kills-twice')).toBe(2);
+});
+
 test('a worker that dies with the page of a herd loses nobody his page', async () => {
   const path = page('dies-once', 'max-age=600', '&hold=1&die=once');
   const answers = await herd(pod, path, 40);

@@ -81,7 +81,7 @@ const haproxy: Breakage[] = [
   {
     name: 'nobody knows that a render has died',
     edits: [[/ +http-after-response lua\.herd_unanswered .*\n/g, REMOVED]],
-    caughtBy: 'cache-herds: a herd whose page kills workers',
+    caughtBy: 'cache-herds: who comes while a page kills its second worker',
   },
   {
     name: 'a page that is personal without what makes it so',
