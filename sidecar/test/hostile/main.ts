@@ -89,6 +89,7 @@ function floods(): Attack[] {
       'requests:/',
       'requests:/workers/metrics',
       'requests:/workers/0/metrics',
+      'requests:/live',
     ]),
     attack(PORTS.stats, 'pages that nobody reads', ['unread:/metrics', 'unread:/']),
     attack(PORTS.stats, 'HTTP/2 preface', ['h2']),
