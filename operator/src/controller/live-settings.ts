@@ -14,8 +14,10 @@ import type { KubeObject } from '../kube/types.ts';
 import { getFromPod } from '../pods/http.ts';
 import { podAddress, statusOf } from '../pods/status.ts';
 
-/** Pods that are nudged and asked at a time. */
+/** Pods of a RenderService that are nudged and asked at a time; those of one that are out of reach hinder no other. */
 const CONCURRENCY = 64;
+/** And of all of them together: a new leader asks every pod that there is. */
+const CONCURRENCY_IN_ALL = 512;
 /** kubelet takes about a second; the first look is for pods that have them already. */
 const LOOK_MS = 400;
 /** kubelet's view of ConfigMaps may have been older than the nudge: another one, ever later. */
@@ -81,6 +83,9 @@ export class LiveSettings {
   readonly #entries = new Map<string, Entry>();
   #stopped = false;
   #mayNudge = true;
+  #visits = 0;
+  /** Who waits for a visit to end. */
+  readonly #waiting: (() => void)[] = [];
 
   constructor(options: LiveSettingsOptions) {
     this.#options = {
@@ -196,11 +201,24 @@ export class LiveSettings {
     const waiting = due.values();
     const visitNext = async () => {
       for (const [pod, known] of waiting) {
-        if (!this.#isWanted(entry)) return;
-        await this.#visitOne(entry, pod, known);
+        if (this.#visits >= CONCURRENCY_IN_ALL) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+        else this.#visits += 1;
+        try {
+          if (!this.#isWanted(entry)) return;
+          await this.#visitOne(entry, pod, known);
+        } finally {
+          this.#endVisit();
+        }
       }
     };
     await Promise.all(Array.from({ length: CONCURRENCY }, visitNext));
+  }
+
+  /** The next one has its place. */
+  #endVisit(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#visits -= 1;
   }
 
   /** Asked first: a pod that has begun since the ConfigMap was written, or another leader has nudged, needs nothing. */

@@ -194,3 +194,36 @@ test('who is gone is forgotten, and nothing goes on for him', async () => {
   await pass(600_000);
   expect(nudged).toHaveLength(before);
 });
+
+test('a new leader asks so many at a time in all, and everybody in the end', async () => {
+  let [inFlight, most] = [0, 0];
+  const asks: (() => void)[] = [];
+  const many = new LiveSettings({
+    rest: { async request() {} } as unknown as Rest,
+    podsOf: (_namespace, name) => Array.from({ length: 70 }, (_unused, n) => pod(`${name}-${n}`)),
+    onChange() {},
+    onFailed() {},
+    async get() {
+      inFlight += 1;
+      most = Math.max(most, inFlight);
+      await new Promise<void>((resolve) => void asks.push(resolve));
+      inFlight -= 1;
+      return 'serial=1\n';
+    },
+    nowMs: () => nowMs,
+    pause: () => new Promise(() => {}),
+  });
+  const names = Array.from({ length: 20 }, (_unused, n) => `shop${n}`);
+  for (const name of names) many.want({ metadata: { uid: name, namespace: 'default', name } } as RenderService, '1');
+  let answered = 0;
+  for (let round = 0; round < 10; round += 1) {
+    await settle();
+    for (const answer of asks.splice(0)) {
+      answered += 1;
+      answer();
+    }
+  }
+  expect([most, answered]).toEqual([512, 20 * 70]);
+  for (const name of names) expect(many.of(name)).toMatchObject({ pods: 70, have: 70 });
+  many.stop();
+});
