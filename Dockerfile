@@ -61,7 +61,8 @@ RUN version=$(cat /usr/share/corelane/nginx/version) && nginx=$(dpkg-query -W -f
     # The cache has a volume there.
     && mkdir -p /var/cache/corelane && chown 10001:10001 /var/cache/corelane \
     && chmod 0755 /usr/local/bin/corelane-* && chmod -R u=rw,go=r,a+X /usr/share/corelane/haproxy \
-    && chmod 0644 /usr/share/corelane/runtime/*.cjs /usr/share/corelane/nginx/mime.types
+    && chmod 0644 /usr/share/corelane/runtime/*.cjs /usr/share/corelane/nginx/mime.types \
+    && chmod -R u=rwX,go=rX /usr/share/corelane/runtime/dist
 # Numeric, so that kubelet can verify runAsNonRoot.
 USER 10001:10001
 EXPOSE 8998 8999 9000 9001
@@ -76,7 +77,10 @@ COPY --from=node /usr/local/bin/node /usr/local/bin/node
 # main.cdx.json says which packages are in it: scanners read such files.
 COPY operator/dist/main.mjs operator/dist/main.cdx.json /app/
 # A small young generation: the operator keeps little, and 160 MiB is its memory request.
-ENV NODE_OPTIONS="--max-semi-space-size=4 --max-old-space-size=192"
+# Each of Node's threads would have a heap of glibc's of its own, in which would stay what lists have taken once: pieces
+# of answers, of 64 kB. With 2,000 pods that was 226 MiB of RSS instead of 170.
+ENV NODE_OPTIONS="--max-semi-space-size=4 --max-old-space-size=192" MALLOC_ARENA_MAX=1 \
+  MALLOC_MMAP_THRESHOLD_=32768
 USER 10001:10001
 EXPOSE 8080
 ENTRYPOINT ["node", "/app/main.mjs"]

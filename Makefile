@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-mutants test-hostile test-frameworks e2e bench-concurrency bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-runtime simulate demo down clean tools-path release release-images release-test release-publish
+.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-mutants test-hostile test-frameworks test-alerts test-dashboards test-browser test-keda test-tracing e2e bench-concurrency bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-observe bench-operator bench-rollout bench-runtime simulate bench-browser soak demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -27,7 +27,12 @@ examples/storefront/node_modules/.package-lock.json: examples/storefront/package
 run: ## a page on http://localhost:8080, without a cluster; APP=FILE.yaml or a folder, OPTIONS='--pods 3 --chaos'
 	@e2e/run.sh "$(APP)" $(OPTIONS)
 
-build: setup operator/dist/main.mjs ## bundle the operator into one file
+build: setup operator/dist/main.mjs sidecar/runtime/dist/spans.cjs ## bundle the operator, and what sends spans, into a file each
+
+sidecar/runtime/dist/spans.cjs: sidecar/runtime/dist/spans.cdx.json ;
+
+sidecar/runtime/dist/spans.cdx.json: package-lock.json operator/gen/sbom.ts $(wildcard sidecar/spans/*)
+	@sidecar/spans/bundle.sh
 
 # The bundle and what is in it come from one run of esbuild.
 operator/dist/main.mjs: operator/dist/main.cdx.json ;
@@ -70,7 +75,7 @@ docs-serve: setup docs/site/node_modules/.package-lock.json ## the documentation
 test: build ## all tests that need no cluster: unit, API server, sidecar image
 	@.ci/test.sh unit api sidecar
 
-test-mutants: build ## break the data plane in more than a hundred ways: does a test notice each? (about 15 min)
+test-mutants: build ## break the data plane in more than 400 ways: does a test notice each? (about an hour; SHARD=2/4 for a quarter)
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) sidecar/test/mutants/run.ts $(MUTANTS)
@@ -81,12 +86,30 @@ test-hostile: build ## hostile bytes, floods, slow clients and neighbours agains
 test-frameworks: build ## the examples of docs/frameworks (Next, Nuxt, SvelteKit, React Router, Astro, Angular, Hypernova), built and run (5 min; the first time some more)
 	@.ci/test.sh frameworks
 
+test-alerts: build ## faults of a real fleet, seen by a real Prometheus: each raises its alert and none of another's (11 min)
+	@.ci/test.sh alerts
+
+test-keda: build ## KEDA scales RenderServices: its operator, built from its module, beside a real API server (8 min; the first time as long again to build it)
+	@.ci/test.sh keda
+
+test-tracing: build ## spans of pods, received by a real OpenTelemetry Collector, built from its modules (2 min; the first time some more to build it)
+	@.ci/test.sh tracing
+
+test-dashboards: build ## each query of the Grafana dashboards, asked of a real Prometheus that has seen a fleet under faults (6 min); UPDATE_PICTURES=1 draws the docs' pictures
+	@.ci/dashboards.sh
+
+test-browser: build ## the page of `corelane dashboard` in Debian's Chromium (1 min; the first time 30 s more); UPDATE_PICTURES=1 makes the docs' pictures
+	@.ci/test.sh browser
+
 e2e: build cluster ## the stories on the kind cluster
 	@.ci/test.sh e2e
 
 bench-drain: build cluster ## the drain and the fault story in full, 100,000 requests (about 25 min)
 	@BENCH=full .ci/test.sh e2e -- --testPathPatterns 'stories/(drain|faults)' || failed=1; \
 	 $(NODE) bench/drain.ts && exit $${failed:-0}
+
+soak: build cluster ## RenderServices made, changed, broken and deleted, pods, operators and API server killed, by chance, with honest clients beside (an hour; MINUTES=12); SEED=7 repeats a run
+	@.ci/soak.sh
 
 simulate: setup ## a simulated day: the scaling policy beside HPA, Knative, fixed fleets and an oracle; and renders that wait (about a minute)
 	@$(NODE) operator/bin/corelane.mjs simulate --out docs/benchmarks
@@ -114,13 +137,32 @@ bench-edge: build bench/peers/node_modules/.package-lock.json ## what a front do
 
 bench-concurrency: build ## concurrency: Auto beside fixed numbers and Node's cluster (8 min); BENCH=waits,steady for a part
 	@e2e/cluster/engine.sh up
-	@$(ENGINE); images=$$(e2e/images.sh sidecar node); export $$images; \
+	@$(ENGINE); images=$$(e2e/images.sh sidecar node chromium); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/concurrency.ts
 
 bench-runtime: build ## every fault on every major of Node.js, and what the worker runtime costs (about 15 min)
 	@e2e/cluster/engine.sh up
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/runtime.ts
+
+bench-browser: build ## the page of `corelane dashboard` with 200 pods, in Chromium: frame times (1 min on a quiet machine)
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); $(NODE) bench/browser.ts
+
+bench-observe: build ## ten faults in an order that nobody knows, each named by corelane explain and dashboard; what it costs to be seen (8 min); OBSERVE=faults,cost FAULTS=loop SEED=7
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); images=$$(e2e/images.sh sidecar node chromium); export $$images; \
+	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/observe.ts
+
+bench-operator: build ## the operator with 1,000 services and 10,000 pods on kwok, beside plain objects (Linux; about an hour); SHAPES=100x10/5 for a part
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); export PATH="$$(e2e/cluster/tools.sh kubectl helm):$$PATH"; images=$$(e2e/images.sh sidecar node); export $$images; \
+	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/operator.ts
+
+bench-rollout: build ## a change under load: shares, aborts, pods that go, chunks of yesterday, beside plain Deployments; PARTS=traffic,judgement,chunks REQUESTS=20000
+	@e2e/cluster/engine.sh up
+	@$(ENGINE); images=$$(e2e/images.sh sidecar node chromium); export $$images; \
+	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) bench/rollout.ts
 
 bench-first-hour: setup ## run, demo and test where nothing is cached, in an engine and folders of their own (30 min, root); PARTS=demo_cold for a part
 	@$(NODE) bench/first-hour.ts

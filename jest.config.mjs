@@ -2,8 +2,13 @@
  * One Jest configuration with a project per kind of test:
  *   unit     computes only, no engine, no cluster                 (make test)
  *   api      against a real kube-apiserver and etcd               (make test)
- *   sidecar  on the real sidecar image with real Node workers     (make test)
+ *   sidecar  on the real sidecar image with real Node workers; the alerts, by Prometheus itself (make test)
  *   frameworks  the apps of examples/frameworks                   (make test-frameworks)
+ *   alerts   faults of a fleet, seen by Prometheus                (make test-alerts)
+ *   keda     RenderServices scaled by KEDA                        (make test-keda)
+ *   tracing  spans, as an OpenTelemetry Collector gets them       (make test-tracing)
+ *   dashboards  each query of the dashboards, asked of Prometheus  (make test-dashboards)
+ *   browser  the page of corelane dashboard, in Chromium         (make test-browser)
  *   e2e      stories on the kind cluster                          (make e2e)
  */
 const common = {
@@ -44,13 +49,45 @@ export default {
     {
       ...common,
       displayName: 'sidecar',
-      testMatch: ['<rootDir>/sidecar/test/*.test.ts'],
+      testMatch: ['<rootDir>/sidecar/test/*.test.ts', '<rootDir>/e2e/alerts/*.test.ts'],
       setupFilesAfterEnv: [...timeLimit, '<rootDir>/sidecar/test/mutants/apply.ts'],
     },
     {
       ...common,
       displayName: 'frameworks',
       testMatch: ['<rootDir>/sidecar/test/frameworks/*.test.ts'],
+      setupFilesAfterEnv: timeLimit,
+    },
+    {
+      ...common,
+      displayName: 'alerts',
+      testMatch: ['<rootDir>/e2e/alerts/fleet/*.test.ts'],
+      setupFilesAfterEnv: timeLimit,
+    },
+    {
+      ...common,
+      displayName: 'keda',
+      testMatch: ['<rootDir>/e2e/keda/*.test.ts'],
+      testEnvironment: '<rootDir>/operator/test/support/environment.mjs',
+      setupFilesAfterEnv: timeLimit,
+    },
+    {
+      ...common,
+      displayName: 'tracing',
+      testMatch: ['<rootDir>/e2e/collector/*.test.ts'],
+      setupFilesAfterEnv: timeLimit,
+    },
+    {
+      ...common,
+      displayName: 'dashboards',
+      testMatch: ['<rootDir>/e2e/dashboards/*.test.ts'],
+      testEnvironment: '<rootDir>/operator/test/support/environment.mjs',
+      setupFilesAfterEnv: timeLimit,
+    },
+    {
+      ...common,
+      displayName: 'browser',
+      testMatch: ['<rootDir>/e2e/browser/*.test.ts'],
       setupFilesAfterEnv: timeLimit,
     },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/e2e/stories/**/*.test.ts'], setupFilesAfterEnv: timeLimit },

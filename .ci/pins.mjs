@@ -45,7 +45,7 @@ const hashed = (path) =>
   );
 const script = read('e2e/cluster/pin-go.sh');
 const own = hashed('e2e/cluster/go.sum');
-for (const [, module, variable] of script.matchAll(/pin "\$\w+" (\S+) "\$(\w+)"/g)) {
+for (const [, module, variable] of script.matchAll(/pin(?:_whole| "\$\w+") (\S+) "\$(\w+)"/g)) {
   const name = module.startsWith('$') ? script.match(`${module.slice(1)}=(\\S+)`)[1] : module;
   expect(own.has(`${name} ${env[variable]}`), `go.sum: ${name} ${env[variable]} is missing; run e2e/cluster/pin-go.sh`);
 }

@@ -1,8 +1,8 @@
 /**
  * Adds up the results of `make verify` and of Jest projects: node summary.mjs PREFIX NAME...
  * A missing result counts as a failure: a run that died must not look like one that passed. The files that took longest
- * are named: where a run has become slow, it says why. What failed is said once more: whoever keeps only the end of a
- * long log still reads it.
+ * are named: where a run has become slow, it says why. What failed is said once more, and its names behind that:
+ * whoever keeps only the end of a long log still reads it.
  */
 import { readFileSync } from 'node:fs';
 import { stripVTControlCharacters } from 'node:util';
@@ -11,6 +11,8 @@ const [prefix = '', ...names] = process.argv.slice(2);
 
 const SLOWEST = 10;
 const LINES_OF_A_FAILURE = 30;
+/** Jest's heading in the messages of a file. */
+const OUTSIDE = '● Test suite failed to run';
 
 /** @param {string} name of a file in .state/results without its ending */
 const resultOf = (name) => JSON.parse(readFileSync(`.state/results/${name}.json`, 'utf8'));
@@ -37,9 +39,9 @@ function failures(name) {
         test: fullName,
         text: failureMessages.join('\n'),
       }));
-      // A file that could not be loaded has no test that failed.
-      if (said.length === 0 && message !== '' && assertionResults.length === 0)
-        said.push({ test: 'the file', text: message });
+      // What failed outside of its tests: it could not be loaded, or an `afterAll` has thrown.
+      const outside = stripVTControlCharacters(message).split(OUTSIDE).at(1);
+      if (outside !== undefined) said.push({ test: 'outside of its tests', text: outside.trim() });
       return said.map((failure) => ({ ...failure, file: file.split('/').at(-1), name }));
     });
   } catch {
@@ -66,13 +68,16 @@ if (results.length > 1) {
   const slowest = names.flatMap(times).sort((a, b) => b.seconds - a.seconds);
   for (const { seconds, file, name } of slowest.slice(0, SLOWEST))
     console.log(`  ${String(seconds).padStart(4)} s  ${name}: ${file}`);
-  for (const { name, file, test, text } of names.flatMap(failures)) {
+  const failed = names.flatMap(failures);
+  for (const { name, file, test, text } of failed) {
     console.log(`\n  FAILED  ${name}: ${file}: ${test}`);
     const lines = stripVTControlCharacters(text).split('\n').slice(0, LINES_OF_A_FAILURE);
     for (const line of lines) console.log(`    ${line}`.trimEnd());
   }
-  for (const { name, passed, failed } of results)
-    console.log(`  ${name.padEnd(10)} ${passed} passed, ${failed} failed`);
+  console.log('');
+  for (const { name, file, test } of failed) console.log(`  FAILED  ${name}: ${file}: ${test}`);
+  for (const { name, ...count } of results)
+    console.log(`  ${name.padEnd(10)} ${count.passed} passed, ${count.failed} failed`);
 }
 console.log(`${prefix}${total('passed')} passed, ${total('failed')} failed`);
 process.exitCode = total('failed') > 0 || total('passed') === 0 ? 1 : 0;

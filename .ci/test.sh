@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # test.sh PROJECT... [-- JEST OPTION...]: sets up what the Jest projects need (engine, tools, images, cluster), runs
-# them, and writes their counts to .state/results/ for the summary. Last line: `[e2e: ]N passed, N failed`.
+# them, and writes their counts to .state/results/ for the summary. Last line: `[e2e: |keda: |tracing: ]N passed, N
+# failed`.
 source "$(dirname "${BASH_SOURCE[0]}")/../e2e/cluster/lib.sh"
 cd "$CLONE_DIR"
 state_dir
@@ -28,35 +29,37 @@ prepare() {
   wait "$compiled"
 }
 compile() {
-  [[ " ${projects[*]} " != *' api '* ]] || e2e/cluster/component-images.sh etcd kube-apiserver kube-controller-manager >/dev/null
+  [[ ! " ${projects[*]} " =~ \ (api|dashboards|keda)\  ]] || e2e/cluster/component-images.sh etcd kube-apiserver kube-controller-manager >/dev/null
+  [[ " ${projects[*]} " != *' keda '* ]] || e2e/cluster/keda.sh >/dev/null
+  [[ " ${projects[*]} " != *' tracing '* ]] || e2e/cluster/collector.sh >/dev/null
   e2e/cluster/tools.sh "$@" >"$results/tools"
 }
 
 run_project() {
-  local project=$1 workers=
+  local project=$1 workers=--runInBand
   say "Running the $project tests"
   # One file after the other where files share a cluster. Those of the api project only share a server, with a namespace
   # each, those of the sidecar project an engine; they wait most of their time: for leases, windows, back-offs,
-  # containers.
-  [[ $project == unit ]] || workers=--runInBand
-  [[ $project != api ]] || workers=--maxWorkers=3
+  # containers. Those of the unit project compute: of two cores Jest would leave one to itself.
+  [[ $project != unit ]] || workers=--maxWorkers=100%
+  [[ $project != api ]] || workers=--maxWorkers=$api_workers
   [[ $project != sidecar ]] || workers=--maxWorkers=2
   # A run that dies before its first test writes none, and must not be told by the one before it.
   rm -f "$results/$project.json"
   # Run even after a failure: one run should show all that is broken.
   node_modules/.bin/node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js \
-    --selectProjects "$project" $workers "${jest_options[@]}" --ci --json --outputFile="$results/$project.json" || failed=1
+    --selectProjects "$project" $workers "${jest_options[@]}" --ci --json --outputFile="$results/$project.json"
 }
 
 failed=0
 if [[ $* == unit ]]; then
-  run_project unit
+  run_project unit || failed=1
 else
   CORELANE_LINES=1 prepare "$@" &
   prepared=$!
   trap 'kill_tree "$prepared"' EXIT
   # It wants nothing of what is being prepared.
-  [[ " $* " != *' unit '* ]] || run_project unit
+  [[ " $* " != *' unit '* ]] || run_project unit || failed=1
   wait "$prepared"
   trap - EXIT
   use_engine
@@ -64,11 +67,30 @@ else
   # shellcheck disable=SC2046
   export PATH $(cat "$results/images")
   export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
-  for project in "$@"; do
-    [[ $project == unit ]] || run_project "$project"
+  others=()
+  for project in "$@"; do [[ $project == unit ]] || others+=("$project"); done
+  # The two share nothing but the engine: both at the same time take as long as the longer one. With two files of the
+  # sidecar tests and one of the api tests at a time two cores are busy; with more, each only takes longer, and what
+  # wants an answer in time gets none. What the other one has said comes behind it.
+  beside=
+  api_workers=3
+  if [[ " ${others[*]} " == *' api '* && " ${others[*]} " == *' sidecar '* ]]; then
+    say "Running the api tests beside the sidecar tests"
+    api_workers=1
+    run_project api >"$results/api.log" 2>&1 &
+    beside=$!
+    trap 'kill_tree "$beside"' EXIT
+  fi
+  for project in "${others[@]}"; do
+    [[ -n $beside && $project == api ]] || run_project "$project" || failed=1
   done
+  if [[ -n $beside ]]; then
+    wait "$beside" || failed=1
+    trap - EXIT
+    cat "$results/api.log"
+  fi
 fi
 prefix=
-[[ $* != e2e ]] || prefix='e2e: '
+[[ ! $* =~ ^(e2e|keda|tracing)$ ]] || prefix="$*: "
 node_modules/.bin/node .ci/summary.mjs "$prefix" "$@" || failed=1
 exit "$failed"

@@ -32,6 +32,7 @@ tools=$(e2e/cluster/tools.sh helm)
 check 'generated files are as the source makes them' "$bin/node" operator/gen/generate.ts --check
 check 'install.yaml is as the chart renders it' env PATH="$tools:$PATH" "$bin/node" operator/gen/install.ts --check
 check 'types (tsc)' "$bin/tsc"
+check 'types of what runs in a browser (tsc)' "$bin/tsc" --noEmit -p operator/page
 check 'lint and format (biome)' "$bin/biome" check .
 check 'chart lints (helm lint)' "$tools/helm" lint charts/corelane --strict --quiet
 check 'no path of one machine, no registry host' no_machine_paths '(registry\.npmjs|(proxy|sum)\.golang\.org|(deb|security)\.debian\.org|"resolved":)'

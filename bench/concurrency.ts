@@ -39,6 +39,10 @@ const UNLOADED_PER_SECOND = 10;
 const CLIENTS = 14 * WORKERS;
 const TIMEOUT_MS = 20_000;
 const START_SECONDS = 9;
+/** A dependency of some pages is as ever, ten times slower, dead, and back. */
+const SLOW_SECONDS = { alone: 30, slow: 60, dead: 60, after: 25 };
+/** 8 pages a second hang for 6 s: 48 places on average, of four times this. */
+const SLOW_MAX = 24;
 
 interface Figures {
   perSecond: number;
@@ -103,13 +107,13 @@ async function figures(system: System, groups: Group[], seconds: number): Promis
 }
 
 async function limitsOf({ pod }: Corelane): Promise<number[]> {
-  const { body } = await pod.get('/workers/metrics', { port: PORTS.stats });
+  const { body } = await pod.get('/corelane/metrics?detail=1', { port: PORTS.stats });
   const lines = [...body.matchAll(/^corelane_worker_concurrency_limit\{[^}]*\} ([0-9]+)$/gm)];
   return lines.map(([, limit]) => Number(limit));
 }
 
 async function changesOf({ pod }: Corelane): Promise<number> {
-  const { body } = await pod.get('/workers/metrics', { port: PORTS.stats });
+  const { body } = await pod.get('/corelane/metrics?detail=1', { port: PORTS.stats });
   const lines = [...body.matchAll(/^corelane_worker_concurrency_changes_total\{[^}]*\} ([0-9]+)$/gm)];
   return lines.reduce((sum, [, count]) => sum + Number(count), 0);
 }
@@ -178,62 +182,69 @@ async function steady(progress: Progress): Promise<Steady> {
   return progress.step('waits, open loop', 2 * LEAD_SECONDS + STEADY_SECONDS + 4 * SECONDS, work, told);
 }
 
+type Phase = keyof typeof SLOW_SECONDS;
+
 interface Slow {
-  alone: number;
-  slow: number;
-  dead: number;
-  limitsBefore: number[];
-  limitsThen: number[];
-  limitsAfter: number[];
+  /** Of the pages that do not need it. */
+  p99: Record<Phase, number>;
+  limits: Record<Phase, number[]>;
+  /** Of workers, in all that time. */
   restarts: number;
+  failed: number;
 }
 
-/** One page in five waits for something that becomes ten times slower, then dies; the others do not need it. */
+const SLOW_STEPS: Record<Phase, string> = {
+  alone: 'b15,w100,b15',
+  slow: 'b15,w1000,b15',
+  dead: 'b15,w60000,b15',
+  after: 'b15,w100,b15',
+};
+
+/** One page in six waits for something that becomes ten times slower, then dies; the others do not need it. */
 async function slow(progress: Progress): Promise<Slow> {
   const perSecond = 0.3 * ((1_000 * WORKERS) / CPU_MS);
-  const others = (name: string, seconds: number) => open(name, 'computes', seconds, perSecond);
-  const needing = (name: string, seconds: number, steps: string): Group => ({
-    ...open(name, 'waits', seconds, perSecond / 5),
-    requests: open(name, 'waits', seconds, perSecond / 5).requests.map(({ atMs }) => ({
-      path: `/?id={id}&steps=${steps}`,
-      ...(atMs !== undefined && { atMs }),
-    })),
-  });
-  const p99Of = async (system: System, phases: Group[][], name: string) => {
-    const records = await runLoad(system.network, { targets: system.targets, bodyBytes: 0, timeoutMs: 6_000, phases });
-    const times = records.filter((one) => one.group === name && one.status === 200).map((one) => one.ms);
-    return percentile(
-      times.sort((one, other) => one - other),
-      99,
-    );
+  const phaseOf = (phase: Phase): Group[] => {
+    const seconds = SLOW_SECONDS[phase];
+    const path = `/?id={id}&steps=${SLOW_STEPS[phase]}`;
+    const needing = open(`needing-${phase}`, 'waits', seconds, perSecond / 5);
+    return [
+      open(phase, 'computes', seconds, perSecond),
+      { ...needing, requests: needing.requests.map((request) => ({ ...request, path })) },
+    ];
   };
   const work = async () => {
     const auto = await Corelane.start({
-      ...{ workersPerPod: WORKERS, concurrency: 'Auto', queue: { maxLength: 1_000, timeout: '30s' } },
-      timeouts: { render: '5s' },
+      ...{ workersPerPod: WORKERS, concurrency: 'Auto', concurrencyRange: { max: SLOW_MAX } },
+      ...{ queue: { maxLength: 1_000, timeout: '30s' }, timeouts: { render: '5s' } },
     });
-    const normal = 'b15,w100,b15';
-    const alone = await p99Of(auto, [[others('alone', 15), needing('n', 15, normal)]], 'alone');
-    const limitsBefore = await limitsOf(auto);
-    const slow = await p99Of(auto, [[others('beside', 20), needing('slow', 20, 'b15,w1000,b15')]], 'beside');
-    const dead = await p99Of(auto, [[others('beside', 15), needing('dead', 15, 'b15,w60000,b15')]], 'beside');
-    const limitsThen = await limitsOf(auto);
-    await p99Of(auto, [[others('after', 25), needing('n', 25, normal)]], 'after');
-    const limitsAfter = await limitsOf(auto);
-    const { body } = await auto.pod.get('/workers/metrics', { port: PORTS.stats });
-    const restarts = [...body.matchAll(/^corelane_worker_restarts_total\{[^}]*\} ([0-9]+)$/gm)];
+    const found: Slow = { p99: {}, limits: {}, restarts: 0, failed: 0 } as Slow;
+    for (const phase of Object.keys(SLOW_SECONDS) as Phase[]) {
+      const plan = { targets: auto.targets, bodyBytes: 0, timeoutMs: 20_000, phases: [phaseOf(phase)] };
+      const all = await runLoad(auto.network, plan);
+      const records = all.filter(({ group }) => group === phase);
+      const needing = all.filter(({ group, status }) => group !== phase && status === 200).length;
+      if (phase !== 'dead' && needing === 0)
+        throw new Error(`no page that needs the dependency was answered: ${phase}`);
+      const answered = records.filter(({ status, error }) => status === 200 && error === undefined);
+      found.failed += records.length - answered.length;
+      found.p99[phase] = percentile(
+        answered.map(({ ms }) => ms).sort((one, other) => one - other),
+        99,
+      );
+      found.limits[phase] = await limitsOf(auto);
+    }
+    const { body } = await auto.pod.get('/corelane/metrics?detail=1', { port: PORTS.stats });
+    for (const [, count] of body.matchAll(/^corelane_worker_restarts_total\{[^}]*\} ([0-9]+)$/gm))
+      found.restarts += Number(count);
     await auto.stop();
-    return {
-      alone,
-      slow,
-      dead,
-      limitsBefore,
-      limitsThen,
-      limitsAfter,
-      restarts: restarts.reduce((sum, [, n]) => sum + Number(n), 0),
-    };
+    return found;
   };
-  return progress.step('slow and dead dependency', 85, work, (found) => JSON.stringify(found));
+  return progress.step('slow and dead dependency', slowSeconds(), work, (found) => JSON.stringify(found));
+}
+
+/** With what the needing pages of a phase take until they end. */
+function slowSeconds(): number {
+  return START_SECONDS + Object.values(SLOW_SECONDS).reduce((sum, seconds) => sum + seconds + 2, 0);
 }
 
 function summary(rows: Row[], found: Steady | undefined): string {
@@ -263,9 +274,11 @@ function page(rows: Row[], found: Steady | undefined, hurt: Slow | undefined, la
     `Renders that wait, open loop, Auto: p99 ${ms(found.unloadedP99)} ms unloaded, ${ms(found.equalP99)} ms at 0.9 of what one at a time can do,`,
     `${ms(found.loadedP99)} ms at 0.7 of the CPU (Node cluster ${ms(found.clusterP99)} ms); ${ratio(found.changesPerMinute)} changes a minute and worker.`,
   ];
+  const times = (phase: Phase) =>
+    hurt ? `${ms(hurt.p99[phase])} ms (${ratio(hurt.p99[phase] / hurt.p99.alone)} x)` : '';
   const slowText = hurt && [
-    `A dependency of one page in five, 10 times slower for 20 s, then dead for 15 s: the other pages' p99 ${ms(hurt.alone)} ms before, ${ms(hurt.slow)} ms, ${ms(hurt.dead)} ms;`,
-    `limits ${hurt.limitsBefore.join(' ')} before, ${hurt.limitsThen.join(' ')} at its end, ${hurt.limitsAfter.join(' ')} 25 s later; ${hurt.restarts} restarts (renders that were given up).`,
+    `A dependency of one page in six (concurrencyRange.max ${SLOW_MAX}, timeouts.render 5s): the other pages' p99 is ${ms(hurt.p99.alone)} ms; ${times('slow')} in a minute in which it is 10 times slower,`,
+    `${times('dead')} in a minute in which it is dead, ${times('after')} in the 25 s after that. Limits: ${hurt.limits.alone.join(' ')}, ${hurt.limits.slow.join(' ')}, ${hurt.limits.dead.join(' ')}, ${hurt.limits.after.join(' ')}; ${hurt.restarts} restarts, ${hurt.failed} of the other pages failed.`,
   ];
   return `# Concurrency that finds itself
 
@@ -287,7 +300,9 @@ await runBench(async () => {
   const each = START_SECONDS + LEAD_SECONDS + SECONDS;
   const systems = mixes.reduce((sum, mix) => sum + (FIXED[mix]?.length ?? 0) + 2, 0);
   const progress = new Progress(
-    each * systems + (parts.includes('steady') ? STEADY_SECONDS + 60 : 0) + (parts.includes('slow') ? 85 : 0),
+    each * systems +
+      (parts.includes('steady') ? STEADY_SECONDS + 60 : 0) +
+      (parts.includes('slow') ? slowSeconds() : 0),
   );
   const rows: Row[] = [];
   for (const mix of mixes) rows.push(...(await saturated(mix, progress)));

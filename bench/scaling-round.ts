@@ -91,7 +91,7 @@ function caches(rest: Rest): Caches {
   return {
     rest,
     renderServices,
-    podsOf: (_namespace: string, name: string) => pods.get(name) ?? [],
+    servingPodsOf: (_namespace: string, name: string) => pods.get(name) ?? [],
   } as unknown as Caches;
 }
 
@@ -102,7 +102,6 @@ async function measure(port: number): Promise<void> {
     { name: 'bench' },
   );
   let calls = 0;
-  let utilization: number | undefined;
   const rest = new Rest(config, () => {
     calls += 1;
   });
@@ -112,9 +111,6 @@ async function measure(port: number): Promise<void> {
     sampleOf: () => undefined,
     events: new EventRecorder({ rest, instance: 'bench', onError: nothing }),
     ...{ periodMs: 15_000, onChange: nothing, onDecision: nothing },
-    onUtilization: (_key, ratio) => {
-      utilization = ratio;
-    },
     onError: (key, error) => {
       throw new Error(`${key}: ${(error as Error).message}`);
     },
@@ -133,6 +129,7 @@ async function measure(port: number): Promise<void> {
     peak = Math.max(peak, process.memoryUsage().rss);
   }
   await config.close();
+  const utilization = autoscaler.figuresOf(`uid-${SERVICES - 1}`)?.utilization;
   const median = (values: number[]) =>
     Number((values.toSorted((one, other) => one - other)[Math.floor(ROUNDS / 2)] as number).toFixed(3));
   const result = {

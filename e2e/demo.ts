@@ -57,8 +57,10 @@ The cluster stays up. Try next:
   kubectl get renderservices -A
   kubectl -n ${NAMESPACE} get pods
   kubectl explain renderservice.spec.queue
+  operator/bin/corelane.mjs dashboard ${NAME} -n ${NAMESPACE}     # its workers live in the browser: open the address
   kubectl -n ${NAMESPACE} scale renderservice ${NAME} --replicas=4
-  kubectl -n ${NAMESPACE} delete deployment ${NAME}     # and see it come back
+  kubectl -n ${NAMESPACE} delete service ${NAME}     # and see it come back
+  operator/bin/corelane.mjs rollout history ${NAME} -n ${NAMESPACE}
   kubectl -n ${NAMESPACE} port-forward service/${NAME} 8080:80     # http://localhost:8080/
   make down     # removes the cluster, keeps what was built
   make clean    # removes everything

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# images.sh [--load|--release] [operator|sidecar|storefront|node|peers]...: builds these images
+# images.sh [--load|--release] [operator|sidecar|storefront|node|peers|prometheus|chromium]...: builds these images
 # of the project (all of them) into the engine and prints their names and those of the base
 # images they stand on, one NAME=IMAGE per line. --load also puts them into the cluster's nodes.
 # --release takes the official base images by digest, or fails.
@@ -43,6 +43,10 @@ build_sidecar() { # IMAGE
 build_operator() { stages node operator | docker_build -t "$1" -f - .; }
 # What the benches run beside Corelane. Nothing of its folder goes in.
 build_peers() { docker_build -t "$1" - <bench/peers/Dockerfile; }
+# What the rules are tried with. Nothing of its folder goes in.
+build_prometheus() { docker_build -t "$1" - <e2e/alerts/Dockerfile; }
+# What the page of the dashboard is tried with. Nothing of its folder goes in.
+build_chromium() { docker_build -t "$1" - <e2e/browser/Dockerfile; }
 build_storefront() { docker_build -t "$1" examples/storefront; }
 
 # make_image NAME TAG: unless the engine has it.
@@ -66,6 +70,14 @@ on_debian() {
   bases=$("$CLUSTER_DIR/base-images.sh" debian)
   echo "$bases" >"$made/debian"
   if wanted peers; then make_image peers "$(content_tag bench/peers/Dockerfile)-$(hash_of "$bases" | cut -c1-4)"; fi
+  if wanted prometheus; then
+    make_image prometheus "$(content_tag e2e/alerts/Dockerfile)-$(hash_of "$bases" | cut -c1-4)"
+  fi
+  if wanted chromium; then
+    make_image chromium "$(content_tag e2e/browser/Dockerfile)-$(hash_of "$bases" | cut -c1-4)"
+  fi
+  # A part of the image, made with the packages of this clone.
+  if wanted sidecar; then make -s sidecar/runtime/dist/spans.cjs; fi
   if wanted sidecar; then make_image sidecar "$(content_tag Dockerfile sidecar)-$(hash_of "$bases" | cut -c1-4)"; fi
 }
 
@@ -94,7 +106,7 @@ done
 (($#)) || set -- operator sidecar storefront
 names=("$@")
 for name in "${names[@]}"; do
-  [[ $name =~ ^(operator|sidecar|storefront|node|peers)$ ]] || die "images.sh: no image $name"
+  [[ $name =~ ^(operator|sidecar|storefront|node|peers|prometheus|chromium)$ ]] || die "images.sh: no image $name"
 done
 
 made=$(mktemp -d)

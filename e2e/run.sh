@@ -24,16 +24,20 @@ install_packages() {
 }
 
 # An image for the folder that is to run, the storefront's for its example; a RenderService of the user's names its own.
-images() {
-  local wanted=(sidecar)
-  if [[ -d $app ]]; then wanted+=(node); fi
-  [[ $app != examples/storefront.yaml ]] || wanted+=(storefront)
+wanted=(sidecar)
+if [[ -d $app ]]; then wanted+=(node); fi
+[[ $app != examples/storefront.yaml ]] || wanted+=(storefront)
+
+base_images() {
   "$CLUSTER_DIR/engine.sh" up
-  e2e/images.sh "${wanted[@]}" >"$STATE_DIR/run-images"
+  eval "$("$CLUSTER_DIR/engine.sh" env)"
+  "$CLUSTER_DIR/base-images.sh" debian >/dev/null
 }
 
-# Packages come from the network while Debian's are unpacked.
-CORELANE_LINES=1 at_the_same_time packages images
+# Packages come from the network while Debian's are unpacked. The images wait for both: a part of the sidecar's is made
+# with the packages.
+CORELANE_LINES=1 at_the_same_time packages base_images
+CORELANE_LINES=1 e2e/images.sh "${wanted[@]}" >"$STATE_DIR/run-images"
 eval "$("$CLUSTER_DIR/engine.sh" env)"
 # shellcheck disable=SC2046
 export $(cat "$STATE_DIR/run-images")

@@ -60,7 +60,7 @@ FROM scratch AS operator
 COPY --from=packages /operator/ /
 COPY node /usr/local/bin/node
 COPY operator/dist/main.mjs operator/dist/main.cdx.json /app/
-ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_OPTIONS="--max-semi-space-size=4 --max-old-space-size=192"
+ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin NODE_OPTIONS="--max-semi-space-size=4 --max-old-space-size=192" MALLOC_ARENA_MAX=1 MALLOC_MMAP_THRESHOLD_=32768
 USER 10001:10001
 EXPOSE 8080
 ENTRYPOINT ["node", "/app/main.mjs"]

@@ -54,7 +54,7 @@ through_a_registry() {
   render "oci://$registry/charts/corelane" --version "$VERSION" --plain-http >"$work/from-registry.yaml"
   render charts/corelane | diff - "$work/from-registry.yaml"
 }
-render() { helm template corelane "$@" --kube-version 1.36.0 --namespace corelane --include-crds; }
+render() { helm template corelane "$@" --kube-version 1.36.0 --namespace corelane; }
 
 load_images() {
   local name node

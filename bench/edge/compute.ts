@@ -84,15 +84,8 @@ export function throughputOf(text: string): Throughput {
   return { perSecond: Number(perSecond), p99Ms: Number(p99) * (MS_PER[unit] as number), failed };
 }
 
-/** A test of http-cache-tests. */
-export interface CacheTest {
-  id: string;
-  kind: string;
-  passed: boolean;
-}
-
-/** How many of a kind have passed, and of how many. */
-export function passedOf(tests: CacheTest[], kind: string): { passed: number; of: number } {
+/** How many tests of a kind have passed, and of how many. */
+export function passedOf(tests: { kind: string; passed: boolean }[], kind: string): { passed: number; of: number } {
   const own = tests.filter((test) => test.kind === kind);
   return { passed: own.filter(({ passed }) => passed).length, of: own.length };
 }

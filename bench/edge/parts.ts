@@ -11,7 +11,7 @@ import { type NginxOptions, startNginx } from '../systems/nginx.ts';
 
 export const PEERS_IMAGE = process.env.CORELANE_PEERS_IMAGE ?? 'corelane.local/peers:dev';
 const PEERS = fileURLToPath(new URL('../peers', import.meta.url));
-export const PEERS_MOUNT = ['--volume', `${PEERS}:/peers:ro`];
+const PEERS_MOUNT = ['--volume', `${PEERS}:/peers:ro`];
 const INSIDE_MOUNT = ['--volume', `${INSIDE}:/bench:ro`];
 
 const PORT = 9000;
@@ -128,9 +128,9 @@ export function startCachingNginxBefore(command: string[], options: string[], mo
   return startNginx(1, { ...NGINX_CACHE, location, command, options });
 }
 
-/** Runs a Node.js program of /peers in a system's network; gives its output. */
-export function runPeer({ network }: Reachable, ...args: string[]): Promise<string> {
-  return engine.runToEnd('--network', network, ...PEERS_MOUNT, '--entrypoint', 'node', NODE_IMAGE, ...args);
+/** Runs a Node.js program in a system's network, with options of the engine; gives its output. */
+export function runNode({ network }: Reachable, options: string[], ...args: string[]): Promise<string> {
+  return engine.runToEnd('--network', network, ...options, '--entrypoint', 'node', NODE_IMAGE, ...args);
 }
 
 /** All containers of a system may use the first core only; whoever asks gets the second. */

@@ -1,14 +1,16 @@
 /**
- * The client of the benches. Reads a plan (see lib/load.ts) from standard input, sends its requests, prints a line
- * `phase N` when each phase begins and at the end one JSON line with what has become of every request.
+ * The client of the benches. Reads a plan (see lib/load.ts) from the first line of standard input, sends its requests,
+ * prints a line `phase N` when each phase begins and at the end one JSON line with what has become of every request.
+ * Each further line of standard input has the endpoints from now on, for groups with `perSecond`, which end with it.
  *
  * Plain sockets and bodies that are made once: on a machine that runs the servers as well the client must not be what
  * is measured.
  */
 import net from 'node:net';
-import { text } from 'node:stream/consumers';
+import { createInterface } from 'node:readline';
 
-const plan = JSON.parse(await text(process.stdin));
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const plan = JSON.parse((await lines.next()).value);
 const records = [];
 const body = Buffer.alloc(plan.bodyBytes, 'x');
 /** Parts of a slow body. */
@@ -20,13 +22,18 @@ function nowMs() {
   return performance.timeOrigin + performance.now();
 }
 
-function headOf(id, { path, target = 0 }, group) {
-  const { host, port } = plan.targets[target];
+function targetOf({ target = 0, to = plan.targets[target] }) {
+  return to;
+}
+
+function headOf(id, request, group) {
+  const { path } = request;
+  const { host, port } = targetOf(request);
   const method = body.length > 0 ? `POST` : `GET`;
   const length = body.length > 0 ? `Content-Length: ${body.length}\r\n` : '';
   const connection = group.keepAlive ? 'keep-alive' : 'close';
   const more = Object.entries(group.headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `${method} ${path.replace('{id}', id)} HTTP/1.1\r\nHost: ${host}:${port}\r\nConnection: ${connection}\r\n${more.join('')}${length}\r\n`;
+  return `${method} ${path.replace('{id}', id)} HTTP/1.1\r\nHost: ${plan.host ?? `${host}:${port}`}\r\nConnection: ${connection}\r\n${more.join('')}${length}\r\n`;
 }
 
 /** Ends a body that comes in chunks; no body of the benches has these bytes. */
@@ -109,7 +116,7 @@ function mark(bytes, wanted, marks, ms) {
 function exchange(id, request, group, { kept, began = nowMs() } = {}) {
   return new Promise((resolve) => {
     const response = new Response();
-    const socket = kept ?? net.connect(plan.targets[request.target ?? 0]);
+    const socket = kept ?? net.connect(targetOf(request));
     socket.setNoDelay(true);
     const timers = [];
     const marks = {};
@@ -119,7 +126,10 @@ function exchange(id, request, group, { kept, began = nowMs() } = {}) {
       socket.on('error', () => {});
       if (!isReusable) socket.destroy();
       const { status } = response;
-      const told = group.keeps && { headers: response.headers(group.keeps) };
+      const told = {
+        ...(group.keeps && { headers: response.headers(group.keeps) }),
+        ...(request.to && { to: request.to.host }),
+      };
       const ms = nowMs() - began;
       const record = { group: group.name, id, at: began, ms, status, ...(error && { error }), ...told, ...marks };
       resolve({ record, socket: isReusable ? socket : undefined });
@@ -256,6 +266,57 @@ async function runOpen(group) {
   sockets.close();
 }
 
+/** Where a Service leads to: the targets, until other endpoints are told. */
+class Endpoints {
+  #now = plan.targets;
+  #next = 0;
+  isOver = false;
+
+  constructor() {
+    void this.#listen();
+  }
+
+  async #listen() {
+    for await (const line of lines) this.#now = JSON.parse(line);
+    this.isOver = true;
+  }
+
+  /** In turn; undefined when there are none. */
+  take() {
+    this.#next += 1;
+    return this.#now[this.#next % this.#now.length];
+  }
+}
+
+/** Open loop, evenly, until standard input ends. */
+async function runSteady(group) {
+  const beganMs = nowMs();
+  const running = new Set();
+  const endpoints = new Endpoints();
+  for (let number = 0; !endpoints.isOver; number += 1) {
+    const waitMs = beganMs + (number * 1_000) / group.perSecond - nowMs();
+    if (waitMs > 1) await new Promise((resolve) => setTimeout(resolve, waitMs));
+    const id = `${group.name}-${number}`;
+    const to = endpoints.take();
+    if (!to) {
+      records.push({ group: group.name, id, at: nowMs(), ms: 0, status: 0, error: 'no endpoints' });
+      continue;
+    }
+    const request = { ...group.requests[number % group.requests.length], to };
+    const sent = exchange(id, request, group).then(({ record }) => {
+      records.push(record);
+      running.delete(sent);
+    });
+    running.add(sent);
+  }
+  await Promise.all(running);
+}
+
+function run(group) {
+  if (group.perSecond) return runSteady(group);
+  return group.concurrency ? runClosed(group) : runOpen(group);
+}
+
 /** A system that is set up wrongly must not look like a bad one. */
 async function untilServes({ path, status }) {
   const endMs = nowMs() + HELLO_MS;
@@ -273,6 +334,6 @@ if (plan.hello) await untilServes(plan.hello);
 
 for (const [number, groups] of plan.phases.entries()) {
   console.log(`phase ${number}`);
-  await Promise.all(groups.map((group) => (group.concurrency ? runClosed(group) : runOpen(group))));
+  await Promise.all(groups.map(run));
 }
 console.log(JSON.stringify(records));

@@ -55,11 +55,18 @@ export interface Group {
   markBytes?: number;
   /** Open loop: for requests with a `choice`. */
   readiness?: Readiness;
+  /**
+   * Open loop, evenly, until the client is told to end: so many requests a second, to the endpoints in turn; `requests`
+   * are taken in turn, over and over.
+   */
+  perSecond?: number;
   requests: PlannedRequest[];
 }
 
 export interface Plan {
   targets: Target[];
+  /** What all of them are called in `Host`; else each has its address. */
+  host?: string;
   bodyBytes: number;
   timeoutMs: number;
   /** Asked for at the first target until it is answered so, before anything else; the client fails where it is not. */
@@ -78,25 +85,55 @@ export interface Record {
   /** 0 when no response has begun. */
   status: number;
   error?: string;
+  /** Of groups with `perSecond`: the host of the endpoint. */
+  to?: string;
   headers?: { [name: string]: string | undefined };
   /** Of groups with `markBytes`: milliseconds until the first byte of the body, and until so many. */
   firstMs?: number;
   markMs?: number;
 }
 
-/** Runs the client in the network `network`; `onPhase` is called when a phase begins. */
-export async function runLoad(network: string, plan: Plan, onPhase: (phase: number) => void = () => {}) {
+/** A client that runs. */
+export interface RunningClient {
+  /** From now on these are the endpoints. */
+  tell(endpoints: Target[]): void;
+  /** Nothing more is told, so groups with `perSecond` end. */
+  end(): void;
+  /** What has become of all requests, at the end. */
+  records: Promise<Record[]>;
+}
+
+/** Starts the client in the network `network`; `onPhase` is called when a phase begins. */
+export function startLoad(network: string, plan: Plan, onPhase: (phase: number) => void = () => {}): RunningClient {
   const options = ['run', '--rm', '--interactive', '--init', '--label', `${LABEL}=${RUN_ID}`, '--network', network];
   const command = ['--volume', `${INSIDE}:/bench:ro`, '--entrypoint', 'node', NODE_IMAGE, '/bench/client.mjs'];
   const client = spawn('docker', [...options, ...command], { stdio: ['pipe', 'pipe', 'inherit'] });
   const ended = new Promise<number | null>((resolve) => client.once('exit', resolve));
-  client.stdin.end(JSON.stringify(plan));
-  let records: Record[] | undefined;
-  for await (const line of createInterface({ input: client.stdout })) {
-    if (line.startsWith('phase ')) onPhase(Number(line.slice(6)));
-    else records = JSON.parse(line) as Record[];
-  }
-  const code = await ended;
-  if (!records) throw new Error(`the load client ended with ${code} and told nothing`);
-  return records;
+  // A client that has failed reads no more: its exit code is told below.
+  client.stdin.on('error', () => {});
+  client.stdin.write(`${JSON.stringify(plan)}\n`);
+  const read = async () => {
+    let records: Record[] | undefined;
+    for await (const line of createInterface({ input: client.stdout })) {
+      if (line.startsWith('phase ')) onPhase(Number(line.slice(6)));
+      else records = JSON.parse(line) as Record[];
+    }
+    const code = await ended;
+    if (!records) throw new Error(`the load client ended with ${code} and told nothing`);
+    return records;
+  };
+  const records = read();
+  records.catch(() => {}); // whoever waits for them is told
+  return {
+    tell: (endpoints) => void client.stdin.write(`${JSON.stringify(endpoints)}\n`),
+    end: () => void client.stdin.end(),
+    records,
+  };
+}
+
+/** Runs the client to its end. */
+export function runLoad(network: string, plan: Plan, onPhase?: (phase: number) => void): Promise<Record[]> {
+  const client = startLoad(network, plan, onPhase);
+  client.end();
+  return client.records;
 }

@@ -1,4 +1,7 @@
 /** The parts of `make bench-edge` that compute. */
+
+import { heldAgainstList } from '../../sidecar/test/http-cache-tests/required.ts';
+import type { CacheTest } from '../../sidecar/test/http-cache-tests/suite.ts';
 import { begun, failedOf, p99Of, passedOf, requestsOf, residentKib, seenBy, throughputOf } from '../edge/compute.ts';
 import { SCENARIOS } from '../edge/index.ts';
 import { type EdgeReport, failedIn, lastLine, markdown, picture } from '../edge/report.ts';
@@ -91,6 +94,24 @@ test('tests of a kind', () => {
     { id: 'c', kind: 'optimal', passed: true },
   ];
   expect(passedOf(tests, 'required')).toEqual({ passed: 1, of: 2 });
+});
+
+test('required tests: what fails and is not in the list, what is in it and passes, and those that did not run', () => {
+  const one = (id: string, passed: boolean, kind: CacheTest['kind'] = 'required') => ({ id, suite: 's', kind, passed });
+  // None of the list: all of it passes.
+  const { failing: none, unexpected: listed } = heldAgainstList([]);
+  expect([none, listed.length, listed.at(-1)]).toEqual([[], 34, '0 of 165 tests ran']);
+  const ids = listed.slice(0, -1);
+  const others = Array.from({ length: 132 }, (_unused, index) => one(`other-${index}`, true));
+  const asListed = [...ids.map((id) => one(id, false)), ...others, one('optimal', false, 'optimal')];
+  expect(heldAgainstList(asListed)).toEqual({ failing: ids.toSorted(), unexpected: [] });
+  const [first, ...rest] = asListed;
+  const changed = [
+    { ...(first as CacheTest), passed: true },
+    one('other-0', false),
+    ...rest.filter(({ id }) => id !== 'other-0'),
+  ];
+  expect(heldAgainstList(changed).unexpected).toEqual(['other-0', first?.id]);
 });
 
 test('memory of all processes', () => {

@@ -23,11 +23,17 @@ const GROUPS = [
     'How-to',
     [
       'docs/install.md',
+      'docs/upgrades.md',
+      'docs/rollouts.md',
+      'docs/canary.md',
       'docs/convert.md',
       'docs/check.md',
       'charts/corelane/README.md',
       'docs/sizing.md',
+      'docs/scale.md',
       'docs/scaling.md',
+      'docs/keda.md',
+      'docs/look.md',
       'docs/gateways.md',
       'docs/gitops.md',
       'docs/network-policy.md',
@@ -37,6 +43,7 @@ const GROUPS = [
       'docs/overload.md',
       'docs/classes.md',
       'docs/concurrency.md',
+      'docs/objectives.md',
     ],
   ],
   [
@@ -46,11 +53,14 @@ const GROUPS = [
       'docs/bad-resources.md',
       'docs/why-no-pods.md',
       'docs/metrics.md',
+      'docs/alerts.md',
+      'docs/dashboards.md',
       'docs/faults.md',
       'docs/versions.md',
       'operator/cli/README.md',
     ],
   ],
+  ['Runbooks', ['docs/runbooks/README.md', /^docs\/runbooks\//]],
   [
     'Explanation',
     [
@@ -68,6 +78,9 @@ const GROUPS = [
   ['Decisions', [/^docs\/adr\//]],
   ['Project', ['docs/README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', /./]],
 ];
+
+/** Long, and read one page at a time. */
+const COLLAPSED = ['Runbooks', 'Measurements', 'Decisions'];
 
 /** Where a page is on the site: docs/scaling.md is /scaling, a README is its folder. */
 export function placeOf(page) {
@@ -89,7 +102,7 @@ export function sidebar() {
   const left = new Set(pages);
   return GROUPS.map(([text, members]) => ({
     text,
-    collapsed: text === 'Measurements' || text === 'Decisions' ? true : undefined,
+    collapsed: COLLAPSED.includes(text) ? true : undefined,
     items: members
       .flatMap((member) => (typeof member === 'string' ? [member] : [...left].filter((page) => member.test(page))))
       .filter((page) => left.delete(page))

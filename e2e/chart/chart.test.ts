@@ -31,6 +31,9 @@ const VARIANTS: Record<string, string[]> = {
   digests: ['--set', `image.digest=${DIGEST}`, '--set', `sidecar.image.digest=${DIGEST}`],
   'all switches': [
     ...['--set', 'serviceMonitor.enabled=true', '--set', 'podMonitor.enabled=true', '--set', 'replicas=3'],
+    ...['--set', 'podMonitor.haproxy.enabled=true', '--set', 'podMonitor.workers.detail=true'],
+    ...['--set', 'prometheusRule.enabled=true', '--set', 'prometheusRule.labels.release=p'],
+    ...['--set', 'grafanaDashboards.enabled=true', '--set', 'grafanaDashboards.annotations.grafana_folder=Corelane'],
     ...['--set', 'priorityClassName=system-cluster-critical', '--set', 'imagePullSecrets[0].name=pull'],
     ...['--set', 'tolerations[0].operator=Exists', '--set', 'nodeSelector.disk=ssd', '--set', 'podLabels.team=web'],
     ...[
@@ -66,6 +69,13 @@ interface Manifest {
   };
 }
 
+interface Rule {
+  alert?: string;
+  for?: string;
+  labels?: Record<string, string>;
+  annotations?: Record<string, string>;
+}
+
 // The API server of the api project (operator/test/support/global-setup.ts).
 process.env.KUBECONFIG = process.env.CORELANE_TEST_KUBECONFIG;
 
@@ -97,12 +107,23 @@ describe('the values schema refuses', () => {
     ['namespaces={shop}', 'is for scope: namespaces'],
     ['scope=namespaces,namespaces={Shop}', '/namespaces/0'],
     ['replicas=0', '/replicas'],
+    ['crds.keep=always', '/crds/keep'],
     ['image.digest=latest', '/image/digest'],
     ['image.repository=', '/image/repository'],
     ['logLevel=loud', '/logLevel'],
     ['replicaCount=2', 'replicaCount'],
     ['podMonitor.interval=often', '/podMonitor/interval'],
+    ['podMonitor.sampleLimit=0', '/podMonitor/sampleLimit'],
+    ['podMonitor.workers.detail=some', '/podMonitor/workers/detail'],
+    ['podMonitor.haproxy.metrics={haproxy_*}', '/podMonitor/haproxy/metrics/0'],
+    ['podMonitor.haproxy.detail=true', '/podMonitor/haproxy'],
+    ['prometheusRule.disabled.CorelaneGone=true', 'CorelaneGone'],
+    ['prometheusRule.customRules.CorelaneSaturated.for=long', '/prometheusRule/customRules/CorelaneSaturated/for'],
+    ['prometheusRule.customRules.CorelaneSaturated.expr=1', '/prometheusRule/customRules/CorelaneSaturated'],
+    ['prometheusRule.runbookUrl=example.com', '/prometheusRule/runbookUrl'],
     ['admissionPolicy.enabled=maybe', '/admissionPolicy/enabled'],
+    ['grafanaDashboards.namespace=Grafana', '/grafanaDashboards/namespace'],
+    ['grafanaDashboards.folder=Corelane', '/grafanaDashboards'],
     ['networkPolicy.monitoring[0].cidr=10.0.0.0/8', '/networkPolicy/monitoring/0'],
     ['fullnameOverride=Lane', '/fullnameOverride'],
     ['nameOverride=9lives', '/nameOverride'],
@@ -130,14 +151,21 @@ describe('the templates', () => {
 
   test.each(Object.keys(VARIANTS))('are valid with %s (kubeconform)', async (name) => {
     const text = await template(...(VARIANTS[name] as string[]));
-    const args = ['-strict', '-summary', '-skip', 'ServiceMonitor,PodMonitor', '-schema-location', location];
+    const args = [
+      '-strict',
+      '-summary',
+      '-skip',
+      'ServiceMonitor,PodMonitor,PrometheusRule',
+      '-schema-location',
+      location,
+    ];
     const summary = await run('kubeconform', args, { input: text });
     expect(summary).toMatch(/Invalid: 0, Errors: 0/);
     expect(summary).not.toMatch(/Valid: 0,/);
   });
 
   test('kubeconform would see a typo', async () => {
-    const text = (await template()).replace('imagePullPolicy', 'imagePulPolicy');
+    const text = (await template('--set', 'crds.enabled=false')).replace('imagePullPolicy', 'imagePulPolicy');
     await expect(run('kubeconform', ['-strict', '-schema-location', location], { input: text })).rejects.toThrow(
       /imagePulPolicy/,
     );
@@ -153,7 +181,11 @@ describe('the templates', () => {
       input: JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } }),
     });
     // Warnings about a Deployment's pods go to standard error; as errors they fail the command.
-    const text = (await template()).replaceAll(`namespace: ${NAMESPACE}`, `namespace: ${namespace}`);
+    // The CRD of this server is not one that kubectl has applied, which would be a warning.
+    const text = (await template('--set', 'crds.enabled=false')).replaceAll(
+      `namespace: ${NAMESPACE}`,
+      `namespace: ${namespace}`,
+    );
     await run('kubectl', ['apply', '--dry-run=server', '--warnings-as-errors', '-f', '-'], { input: text });
     await run('kubectl', ['delete', 'namespace', namespace, '--wait=false']);
   });
@@ -196,15 +228,134 @@ describe('the templates', () => {
     ]);
   });
 
-  test('let Prometheus scrape HAProxy, the workers and the cache of each pod, as targets that differ in a label', async () => {
-    const all = await manifests(...(VARIANTS['all switches'] as string[]));
-    const relabelings = [{ sourceLabels: ['__metrics_path__'], targetLabel: 'metrics_path' }];
-    expect(all.find(({ kind }) => kind === 'PodMonitor')?.spec).toMatchObject({
-      podMetricsEndpoints: ['/metrics', '/workers/metrics', '/cache/metrics'].map((path) => ({
-        port: 'stats',
-        path,
-        relabelings,
-      })),
+  /** Endpoints of the PodMonitor. */
+  async function endpointsOf(...values: string[]): Promise<Record<string, unknown>[]> {
+    const all = await manifests('--set', 'podMonitor.enabled=true', ...values);
+    const monitor = all.find(({ kind }) => kind === 'PodMonitor') as unknown as {
+      spec: { podMetricsEndpoints: Record<string, unknown>[] };
+    };
+    return monitor.spec.podMetricsEndpoints;
+  }
+
+  /** Every series says which RenderService it is about, and which revision of it. */
+  const WHOSE = [
+    { sourceLabels: ['__meta_kubernetes_pod_label_corelane_dev_renderservice'], targetLabel: 'renderservice' },
+    { sourceLabels: ['__meta_kubernetes_pod_label_pod_template_hash'], targetLabel: 'revision' },
+  ];
+
+  /** Whatever else a page says. Which series are the pods', operator/test/unit/alerts.test.ts knows. */
+  const only = (regex: RegExp) => [{ sourceLabels: ['__name__'], regex: expect.stringMatching(regex), action: 'keep' }];
+
+  test('let Prometheus scrape one page of each pod, by default without details', async () => {
+    const page = {
+      ...{ port: 'stats', path: '/corelane/metrics', interval: '15s' },
+      ...{ relabelings: WHOSE, metricRelabelings: only(/^corelane_\(/) },
+    };
+    expect(await endpointsOf()).toEqual([page]);
+    expect(await endpointsOf('--set', 'podMonitor.workers.detail=true,podMonitor.interval=1m')).toEqual([
+      { ...page, interval: '1m', params: { detail: ['1'] } },
+    ]);
+  });
+
+  test("let it scrape parts of HAProxy's exporter, as a target that differs in a label", async () => {
+    const metrics = '{haproxy_backend_current_queue,haproxy_process_idle_time_percent}';
+    const [page, haproxy] = await endpointsOf(
+      ...['--set', 'podMonitor.haproxy.enabled=true', '--set', `podMonitor.haproxy.metrics=${metrics}`],
+    );
+    expect(page).toMatchObject({ path: '/corelane/metrics' });
+    expect(haproxy).toEqual({
+      port: 'stats',
+      path: '/metrics',
+      interval: '15s',
+      params: { 'no-maint': [''], metrics: [metrics.slice(1, -1)] },
+      relabelings: [...WHOSE, { sourceLabels: ['__metrics_path__'], targetLabel: 'metrics_path' }],
+      metricRelabelings: only(/^haproxy_\.\+$/),
+    });
+    // The default is a choice: all would be thousands of series a pod.
+    const [, all] = await endpointsOf('--set', 'podMonitor.haproxy.enabled=true');
+    expect(all?.params).toMatchObject({ metrics: [expect.stringMatching(/^haproxy_\w+(,haproxy_\w+){5,15}$/)] });
+  });
+
+  test('have a fuse for pods that have more series than they should', async () => {
+    const limit = async (...values: string[]) =>
+      (await manifests('--set', 'podMonitor.enabled=true', ...values)).find(({ kind }) => kind === 'PodMonitor')?.spec;
+    expect(await limit()).toMatchObject({ sampleLimit: 5000 });
+    expect(await limit('--set', 'podMonitor.sampleLimit=20000')).toMatchObject({ sampleLimit: 20_000 });
+  });
+
+  /** The rules of the PrometheusRule, of all groups; none if there is no such object. */
+  async function alertingOf(...values: string[]): Promise<Rule[]> {
+    const object = (await manifests(...values)).find(({ kind }) => kind === 'PrometheusRule');
+    return groupsOf(object as never).flatMap((group) => group.rules);
+  }
+
+  const groupsOf = (object?: { spec: { groups: { name: string; rules: Rule[] }[] } }) => object?.spec.groups ?? [];
+
+  test('bring the rules of files/rules.yaml, as they are, where they are wanted', async () => {
+    expect(await alertingOf()).toEqual([]);
+    const all = await manifests('--set', 'prometheusRule.enabled=true', '--set', 'prometheusRule.labels.release=p');
+    const object = all.find(({ kind }) => kind === 'PrometheusRule');
+    expect(object).toMatchObject({ apiVersion: 'monitoring.coreos.com/v1', metadata: { labels: { release: 'p' } } });
+    const file = parse(readFileSync(join(ROOT, CHART, 'files/rules.yaml'), 'utf8')) as { groups: unknown };
+    expect(groupsOf(object as never)).toEqual(file.groups);
+  });
+
+  test('leave out alerts, and change others, as the values say', async () => {
+    const before = await alertingOf('--set', 'prometheusRule.enabled=true');
+    const after = await alertingOf(
+      ...['--set', 'prometheusRule.enabled=true', '--set', 'prometheusRule.additionalRuleLabels.team=web'],
+      ...['--set', 'prometheusRule.additionalRuleAnnotations.board=b'],
+      ...['--set', 'prometheusRule.disabled.CorelaneSaturated=true,prometheusRule.disabled.CorelaneRendersStuck=false'],
+      ...['--set', 'prometheusRule.customRules.CorelaneRendersStuck.for=5m'],
+      ...['--set', 'prometheusRule.customRules.CorelaneScalingAtMaximum.severity=page'],
+      ...['--set', 'prometheusRule.runbookUrl=https://example.com/runbooks/'],
+    );
+    const expected = before
+      .filter(({ alert }) => alert !== 'CorelaneSaturated')
+      .map((rule) => {
+        if (!rule.alert) return rule;
+        const labels: Record<string, string> = { ...rule.labels, team: 'web' };
+        if (rule.alert === 'CorelaneScalingAtMaximum') labels.severity = 'page';
+        const runbook_url = `https://example.com/runbooks/${rule.alert}`;
+        const changed = { ...rule, labels, annotations: { ...rule.annotations, board: 'b', runbook_url } };
+        return rule.alert === 'CorelaneRendersStuck' ? { ...changed, for: '5m' } : changed;
+      });
+    expect(after).toEqual(expected);
+    expect(after.length).toBe(before.length - 1);
+  });
+
+  test('bring the dashboards of files/dashboards, as they are, where Grafana looks for them', async () => {
+    const dashboards = async (...values: string[]) =>
+      (await manifests(...values)).filter(({ metadata }) => metadata.name.includes('-dashboard-'));
+    expect(await dashboards()).toEqual([]);
+    const on = ['--set', 'grafanaDashboards.enabled=true'];
+    const all = (await dashboards(...on)) as unknown as (Manifest & { data: Record<string, string> })[];
+    expect(all.map(({ kind, metadata }) => `${kind} ${metadata.namespace} ${metadata.name}`)).toEqual(
+      ['fleet', 'operator', 'service'].map((name) => `ConfigMap ${NAMESPACE} corelane-dashboard-${name}`),
+    );
+    for (const { metadata, data } of all) {
+      expect(metadata.labels.grafana_dashboard).toBe('1');
+      const [[file, text] = []] = Object.entries(data);
+      expect(`${text}\n`).toBe(readFileSync(join(ROOT, CHART, 'files/dashboards', file as string), 'utf8'));
+      expect(Buffer.byteLength(text as string)).toBeLessThan(2 ** 19);
+    }
+    const others = await dashboards(
+      ...[...on, '--set', 'grafanaDashboards.namespace=monitoring', '--set', 'grafanaDashboards.labels.team=web'],
+      ...['--set', 'grafanaDashboards.annotations.grafana_folder=Corelane'],
+    );
+    for (const { metadata } of others)
+      expect(metadata).toMatchObject({
+        namespace: 'monitoring',
+        labels: { grafana_dashboard: '1', team: 'web' },
+        annotations: { grafana_folder: 'Corelane' },
+      });
+    expect(others).toHaveLength(3);
+  });
+
+  test("leave to the operator's series the namespace that they are about", async () => {
+    const all = await manifests('--set', 'serviceMonitor.enabled=true');
+    expect(all.find(({ kind }) => kind === 'ServiceMonitor')?.spec).toMatchObject({
+      endpoints: [{ port: 'metrics', path: '/metrics', honorLabels: true }],
     });
   });
 
@@ -254,7 +405,8 @@ describe('the templates', () => {
     const names = all.map(({ kind, metadata }) =>
       kind === 'ServiceAccount' ? `account ${metadata.name}` : metadata.name,
     );
-    expect(names.filter((name) => !/^lane(-|$)/.test(name))).toEqual(['account acme']);
+    const fixed = ['account acme', 'renderservices.corelane.dev'];
+    expect(names.filter((name) => !/^lane(-|$)/.test(name)).sort()).toEqual(fixed);
     expect(all.map(({ metadata }) => metadata.labels['app.kubernetes.io/name'])).toEqual(all.map(() => 'renders'));
     expect(deploymentOf(all).spec.template.spec.serviceAccountName).toBe('acme');
     const subjects = all.flatMap(({ subjects = [] }) => subjects.map(({ name }) => name));
@@ -320,8 +472,25 @@ test('README.md has each value in its table, or leaves it to values.yaml for a r
   expect(Object.keys(values).filter((name) => !new RegExp(`\`${name}\\b`).test(page))).toEqual(plain);
 });
 
-test('the chart has the very CRD of crds/', () => {
-  const name = 'corelane.dev_renderservices.yaml';
-  const [own, chart] = ['crds', `${CHART}/crds`].map((path) => readFileSync(join(ROOT, path, name), 'utf8'));
-  expect(chart).toBe(own);
+describe('the CRD', () => {
+  const own = parse(readFileSync(join(ROOT, 'crds/corelane.dev_renderservices.yaml'), 'utf8')) as Manifest;
+  const crdOf = async (...values: string[]) =>
+    (await manifests(...values)).find(({ kind }) => kind === 'CustomResourceDefinition') as
+      | (Manifest & { metadata: { annotations?: object } })
+      | undefined;
+
+  test('is in the templates, so that an upgrade of the release upgrades it, and is the very one of crds/', async () => {
+    const crd = await crdOf();
+    expect([crd?.metadata.name, crd?.spec]).toEqual([own.metadata.name, own.spec]);
+  });
+
+  test('outlives the release unless the values say otherwise, and is left out where another release has it', async () => {
+    expect((await crdOf())?.metadata.annotations).toEqual({ 'helm.sh/resource-policy': 'keep' });
+    expect((await crdOf('--set', 'crds.keep=false'))?.metadata.annotations).toBeUndefined();
+    expect(await crdOf('--set', 'crds.enabled=false')).toBeUndefined();
+  });
+
+  test('leaves client-side apply, which keeps a copy in an annotation, room below its 256 KiB', () => {
+    expect(JSON.stringify(own).length).toBeLessThan(200_000);
+  });
 });

@@ -9,6 +9,8 @@
 #   start-apiserver  bring it back at the same address
 #   restart-apiserver
 #   audit            print what user `operator` has asked for, an audit Event a line
+#   start-keda       run KEDA's operator and metrics adapter beside it, as user `keda` (with `up --keda`, once
+#                    KEDA's definitions are there)
 #   compact          forget revisions older than the present: continue tokens of them get
 #                    410 Gone, and stale watches too once the API server's own
 #                    watch cache is out of the way (restart-apiserver after it,
@@ -21,8 +23,12 @@
 #   --controllers LIST  also run kube-controller-manager with these, e.g.
 #                       garbage-collector,deployment,replicaset
 #   --no-watch-cache    watches and lists go to etcd
+#   --etcd-bytes N      etcd takes no larger request (its own default: 1572864)
 #   --service-accounts  the ServiceAccount admission plugin is on, which gives pods the tokens of their accounts
 #   --audit             what user `operator` asks for is noted, for the command audit
+#   --keda              there is a user `keda`, in no group, and other API servers can stand behind this one
+#   --large             room and speed for 10,000 pods, as a cluster of that size is set up: controllers may ask
+#                       100 times a second each (their own default is 20), etcd may grow to 8 GiB (of 2)
 #   --fresh             with up: replace a running one instead of using it
 #   --kill              with stop/restart-apiserver: no graceful end
 #
@@ -34,7 +40,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 command=${1:-}
 (($# == 0)) || shift
-name=default port='' kubeconfig='' controllers='' watch_cache=true no_accounts=ServiceAccount audit='' fresh='' all='' kill='' user=admin
+name=default port='' kubeconfig='' controllers='' watch_cache=true no_accounts=ServiceAccount audit='' keda='' etcd_bytes='' large='' fresh='' all='' kill='' user=admin
 while (($#)); do
   case $1 in
     --name) name=$2; shift ;;
@@ -45,6 +51,9 @@ while (($#)); do
     --no-watch-cache) watch_cache=false ;;
     --service-accounts) no_accounts='' ;;
     --audit) audit=1 ;;
+    --etcd-bytes) etcd_bytes=$2; shift ;;
+    --keda) keda=1 ;;
+    --large) large=1 ;;
     --fresh) fresh=1 ;;
     --all) all=1 ;;
     --kill) kill=1 ;;
@@ -87,12 +96,13 @@ make_pki() {
   openssl req -new -key server.key -subj /CN=kube-apiserver -out server.csr
   printf 'subjectAltName=DNS:localhost,DNS:apiserver,IP:127.0.0.1\n' >extensions
   openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 3650 -extfile extensions -out server.crt
-  for name in admin operator; do
+  for name in admin operator ${keda:+keda}; do
     openssl rand -hex 20 >"$dir/$name.token"
   done
   {
     echo "$(cat "$dir/admin.token"),admin,1,\"system:masters\""
     echo "$(cat "$dir/operator.token"),operator,2"
+    [[ -z $keda ]] || echo "$(cat "$dir/keda.token"),keda,3"
   } >tokens.csv
   cat >audit.yaml <<AUDIT
 apiVersion: audit.k8s.io/v1
@@ -102,6 +112,28 @@ rules:
   - { level: Metadata, users: [operator] }
   - { level: None }
 AUDIT
+  [[ -z $keda ]] || make_keda_pki
+}
+
+# certificate NAME CA EXTENSIONS: a key and a certificate of it, by openssl, in this folder
+certificate() {
+  echo "$3" >extensions
+  openssl ecparam -name prime256v1 -genkey -noout -out "$1.key"
+  openssl req -new -key "$1.key" -subj "/CN=$1" -out "$1.csr"
+  openssl x509 -req -in "$1.csr" -CA "$2.crt" -CAkey "$2.key" -CAcreateserial -days 3650 -extfile extensions -out "$1.crt"
+}
+
+# By front-proxy a server behind the API server knows who asks. By keda its two programs know each other.
+make_keda_pki() {
+  openssl ecparam -name prime256v1 -genkey -noout -out front-proxy-ca.key
+  openssl req -x509 -new -key front-proxy-ca.key -subj /CN=front-proxy-ca -days 3650 -out front-proxy-ca.crt
+  certificate front-proxy front-proxy-ca extendedKeyUsage=clientAuth
+  certificate keda ca subjectAltName=DNS:keda-operator,DNS:keda-metrics-apiserver.keda.svc
+  # The names that KEDA looks for.
+  mkdir -p certs
+  cp ca.crt certs/ca.crt
+  cp keda.crt certs/tls.crt
+  cp keda.key certs/tls.key
 }
 
 write_kubeconfig() { # PATH USER SERVER
@@ -158,12 +190,18 @@ start_etcd() {
   # In memory, unsynced: a test's data may be lost, its seconds may not.
   start_container etcd "$etcd_image" --network-alias etcd --tmpfs /data -- \
     etcd --data-dir /data --unsafe-no-fsync --log-level warn \
-    --listen-client-urls http://0.0.0.0:2379 --advertise-client-urls http://etcd:2379
+    --listen-client-urls http://0.0.0.0:2379 --advertise-client-urls http://etcd:2379 \
+    ${etcd_bytes:+--max-request-bytes=$etcd_bytes} ${large:+--quota-backend-bytes=$((8 << 30))}
 }
 
 start_apiserver() {
-  local notes=()
+  local notes=() behind=()
   [[ -z $audit ]] || notes=(--audit-policy-file=/pki/audit.yaml --audit-log-path=-)
+  [[ -z $keda ]] || behind=(
+    --requestheader-client-ca-file=/pki/front-proxy-ca.crt --requestheader-allowed-names=front-proxy
+    --requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group
+    --requestheader-extra-headers-prefix=X-Remote-Extra-
+    --proxy-client-cert-file=/pki/front-proxy.crt --proxy-client-key-file=/pki/front-proxy.key)
   start_container apiserver "$apiserver_image" --network-alias apiserver --publish "127.0.0.1:$port:6443" -- \
     kube-apiserver --etcd-servers=http://etcd:2379 --secure-port=6443 --endpoint-reconciler-type=none \
     --tls-cert-file=/pki/server.crt --tls-private-key-file=/pki/server.key \
@@ -171,7 +209,7 @@ start_apiserver() {
     --service-account-issuer=https://kubernetes.default.svc \
     --service-account-key-file=/pki/service-account.key --service-account-signing-key-file=/pki/service-account.key \
     --service-cluster-ip-range=10.96.0.0/16 --disable-admission-plugins="$no_accounts" \
-    --watch-cache="$watch_cache" --profiling=false "${notes[@]}"
+    --watch-cache="$watch_cache" --profiling=false "${notes[@]}" "${behind[@]}"
 }
 
 start_controllers() {
@@ -181,7 +219,27 @@ start_controllers() {
   # Ends when the API server is away for long; like in a cluster it comes again.
   start_container controllers "$controllers_image" --restart on-failure:20 -- \
     kube-controller-manager --kubeconfig=/pki/controllers.kubeconfig --leader-elect=false \
-    --controllers="$(IFS=,; echo "${list[*]}")" --service-account-private-key-file=/pki/service-account.key
+    --controllers="$(IFS=,; echo "${list[*]}")" --service-account-private-key-file=/pki/service-account.key \
+    ${large:+--kube-api-qps=100 --kube-api-burst=100}
+}
+
+# Its admission webhook is not there. Nothing leaves this machine: KEDA itself asks only what a trigger names.
+start_keda() {
+  local image options
+  [[ -e $dir/keda.token ]] || die "apiserver.sh: $name was started without --keda"
+  image=$("$CLUSTER_DIR/keda.sh" | sed -n 's/^KEDA_IMAGE=//p')
+  write_kubeconfig "$dir/pki/keda.kubeconfig" keda https://apiserver:6443
+  options=(--env POD_NAMESPACE=keda --env KEDA_CLUSTER_OBJECT_NAMESPACE=keda --env WATCH_NAMESPACE=)
+  options+=(--restart on-failure:20)
+  step "Starting KEDA's operator" "keda-operator-$name" \
+    start_container keda-operator "$image" --network-alias keda-operator "${options[@]}" -- \
+    keda-operator --kubeconfig=/pki/keda.kubeconfig --cert-dir=/pki/certs --zap-encoder=console
+  step "Starting KEDA's metrics adapter" "keda-adapter-$name" \
+    start_container keda-adapter "$image" --network-alias keda-metrics-apiserver "${options[@]}" -- \
+    keda-adapter --kubeconfig=/pki/keda.kubeconfig --secure-port=443 --cert-dir=/pki/certs \
+    --authentication-kubeconfig=/pki/keda.kubeconfig --authorization-kubeconfig=/pki/keda.kubeconfig \
+    --lister-kubeconfig=/pki/keda.kubeconfig --metrics-service-address=keda-operator:9666 \
+    --client-ca-file=/pki/ca.crt --tls-cert-file=/pki/certs/tls.crt --tls-private-key-file=/pki/certs/tls.key
 }
 
 create() {
@@ -202,11 +260,11 @@ remove() { # CLONE-WIDE-FILTER...
   # shellcheck disable=SC2086
   [[ -z $ids ]] || docker network rm $ids >/dev/null
 }
-remove_this() { remove --filter "name=^/?$prefix(-(etcd|apiserver|controllers))?\$"; rm -rf "$dir"; }
+remove_this() { remove --filter "name=^/?$prefix(-(etcd|apiserver|controllers|keda-operator|keda-adapter))?\$"; rm -rf "$dir"; }
 
 up() {
   local images wanted=(etcd kube-apiserver) options started=$SECONDS
-  options="controllers=$controllers watch_cache=$watch_cache no_accounts=$no_accounts audit=$audit"
+  options="controllers=$controllers watch_cache=$watch_cache no_accounts=$no_accounts audit=$audit keda=$keda large=$large"
   : "${kubeconfig:=$dir/kubeconfig}"
   state_dir
   lock "apiserver-$clone_id-$name"
@@ -268,6 +326,7 @@ case $command in
   stop-apiserver) must_exist; stop_apiserver ;;
   start-apiserver) must_exist; start_again ;;
   restart-apiserver) must_exist; stop_apiserver; start_again ;;
+  start-keda) must_exist; start_keda ;;
   compact) must_exist; compact ;;
   audit) must_exist; docker logs "$prefix-apiserver" 2>/dev/null | grep '^{"kind":"Event"' || true ;;
   *) sed -n '2,/^source/{/^source/d;s/^# \{0,1\}//;p;}' "${BASH_SOURCE[0]}" >&2; exit 2 ;;

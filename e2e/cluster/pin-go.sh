@@ -84,6 +84,17 @@ pin "$LAPTOPS" github.com/anchore/syft "$SYFT_VERSION" github.com/anchore/syft/c
 registry=github.com/google/go-containerregistry
 pin "$LAPTOPS" $registry "$CRANE_VERSION" $registry/cmd/crane
 pin "$LAPTOPS" knative.dev/serving "$QUEUE_PROXY_VERSION" knative.dev/serving/cmd/queue
+pin "$NODES" sigs.k8s.io/kwok "$KWOK_VERSION" sigs.k8s.io/kwok/cmd/kwok
+
+# Of KEDA the module alone: the modules that it is made of have their hashes in its own go.sum, which is part of it.
+pin_whole() {
+  local sum mod_sum
+  sum=$(go mod download -json "$1@$2" | sed -n 's/^[[:space:]]*"Sum": "\(.*\)",*$/\1/p')
+  mod_sum=$(go mod download -json "$1@$2" | sed -n 's/^[[:space:]]*"GoModSum": "\(.*\)",*$/\1/p')
+  [[ -n $sum && -n $mod_sum ]] || die "pin-go.sh: no hashes of $1 $2"
+  printf '%s\n' "$1 $2 $sum" "$1 $2/go.mod $mod_sum" >"$sums/${1//\//_}"
+}
+pin_whole github.com/kedacore/keda/v2 "$KEDA_VERSION"
 
 LC_ALL=C sort -u "$sums"/* >"$GO_SUM"
 say "$(wc -l <"$GO_SUM") hashes in $GO_SUM"

@@ -9,6 +9,7 @@ import { ApiProxy } from '../harness/cluster/api-proxy.ts';
 import { eventually, get, kubectl } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
 import { outcomeOf, report, type StoryOutcome } from '../harness/cluster/outcome.ts';
+import { killProxy, sh, signalWorker } from '../harness/cluster/processes.ts';
 import { type LivePod, type LiveRenderService, podsOf } from '../harness/cluster/renderservice.ts';
 
 const isFull = process.env.BENCH === 'full';
@@ -48,10 +49,6 @@ afterAll(async () => {
   await fleet.remove();
 });
 
-async function sh(pod: string, container: string, script: string): Promise<string> {
-  return (await kubectl(['-n', fleet.namespace, 'exec', pod, '-c', container, '--', 'sh', '-c', script])).trim();
-}
-
 /** A page of a pod, through the API server. */
 function page(pod: string, port: number, path: string): Promise<string> {
   return proxy.page(fleet.namespace, pod, port, path);
@@ -63,26 +60,7 @@ async function pagesOfAll(path: string): Promise<string[]> {
   return Promise.all(pods.map(({ metadata }) => page(metadata.name, 8999, path)));
 }
 
-/**
- * Sends a signal to the process that serves in worker-0: the youngest that runs Node.js, the oldest is the supervisor.
- */
-function signalWorker(pod: string, signal: string): Promise<string> {
-  const script = `node=$(readlink /proc/1/exe)
-    for pid in $(ls /proc | grep -E '^[0-9]+$' | sort -n); do
-      [ "$(readlink /proc/$pid/exe)" != "$node" ] || last=$pid
-    done
-    [ $last != 1 ] && kill -s ${signal} $last`;
-  return sh(pod, 'worker-0', script);
-}
-
-/** Kills a process of a proxy by its name; of several the oldest, or the youngest. */
-function killProxy(pod: string, name: 'haproxy' | 'nginx', which: 'head' | 'tail'): Promise<string> {
-  const script = `pids=$(for pid in $(ls /proc | grep -E '^[0-9]+$' | sort -n); do
-      [ "$(cat /proc/$pid/comm 2>/dev/null)" != ${name} ] || echo $pid
-    done)
-    kill -s KILL $(echo "$pids" | ${which} -n 1)`;
-  return sh(pod, name, script);
-}
+const signal = (pod: string, name: string) => signalWorker(fleet.namespace, pod, name);
 
 /** Sends a pod a request that breaks the worker which gets it; resolves with the answer. */
 function breakBy(pod: string, path: string): Promise<string> {
@@ -90,7 +68,7 @@ function breakBy(pod: string, path: string): Promise<string> {
       console.log(response.statusCode, response.headers['x-corelane-error']);
       process.exit();
     }).on('error', ({ code }) => console.log(code)).end()`;
-  return sh(pod, 'worker-0', `NODE_OPTIONS= node -e "${script}"`);
+  return sh(fleet.namespace, pod, 'worker-0', `NODE_OPTIONS= node -e "${script}"`);
 }
 
 /** Restarts of all workers of a pod, or undefined while one of them is not up. */
@@ -112,7 +90,7 @@ async function fleetRestarts(pods: LivePod[]): Promise<number | undefined> {
 
 /** Whether no worker of any pod counts as ending again and again. */
 async function isCalm(): Promise<boolean> {
-  const pages = await pagesOfAll('/workers/metrics');
+  const pages = await pagesOfAll('/corelane/metrics?detail=1');
   return pages.every(
     (text) =>
       /^corelane_worker_crash_looping\{.*\} 0$/m.test(text) && !/^corelane_worker_crash_looping\{.*\} 1$/m.test(text),
@@ -153,7 +131,7 @@ async function breakProxies(name: string, process: 'haproxy' | 'nginx', which: '
   await fleet.phase(name, PROXY_KILLS, async (index) => {
     const pod = await podNumber(index);
     await eventually('the queues to be empty', 120_000, async () => (await isQueueEmpty()) || undefined);
-    await killProxy(pod, process, which);
+    await killProxy(fleet.namespace, pod, process, which);
     const began = performance.now();
     await eventually(`${process} of ${pod} to serve`, 60_000, async () => {
       await page(pod, 8998, '/readyz');
@@ -187,8 +165,8 @@ describe('under load from three clients, no pod leaves its Service', () => {
   });
   afterEach(async () => expect(await readiness()).toEqual(before));
 
-  test('a worker is killed', () => breakWorkers('worker killed (-9)', (pod) => signalWorker(pod, 'KILL')), 600_000);
-  test('a worker is frozen', () => breakWorkers('worker frozen', (pod) => signalWorker(pod, 'STOP')), 600_000);
+  test('a worker is killed', () => breakWorkers('worker killed (-9)', (pod) => signal(pod, 'KILL')), 600_000);
+  test('a worker is frozen', () => breakWorkers('worker frozen', (pod) => signal(pod, 'STOP')), 600_000);
   test('a worker exhausts its heap', async () => {
     await breakWorkers('heap exhausted', async (pod) => expect(await breakBy(pod, '/heap')).toBe('502 worker-died'));
   }, 600_000);
@@ -250,7 +228,7 @@ describe('a worker that ends again and again', () => {
     const before = await readiness();
     const eventsBefore = await crashLoopEvents();
     const condition = await eventually('status to tell', 120_000, async () => {
-      await signalWorker(pod, 'KILL').catch(() => undefined); // none is there while its supervisor waits
+      await signal(pod, 'KILL').catch(() => undefined); // none is there while its supervisor waits
       const now = await health();
       return now?.status === 'False' ? now : undefined;
     });

@@ -2,8 +2,9 @@
  * Settings that reach pods that run: `kubectl apply`, a second later all pods have them, no pod is another one, and the
  * clients have noticed nothing.
  */
-import { eventually, get, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
+import { eventually, get, SELDOM_MS } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
+import { failedRequests } from '../harness/cluster/outcome.ts';
 import { type LiveRenderService, untilReady } from '../harness/cluster/renderservice.ts';
 
 /** What is changed, one after the other; all of it is live. */
@@ -40,8 +41,7 @@ const read = () => get<WithLive>('-n', fleet.namespace, 'renderservice', fleet.n
 /** Changes the spec, and waits until status says that all pods have it. Gives how long that took. */
 async function change(spec: object): Promise<number> {
   const began = performance.now();
-  const patch = `--patch=${JSON.stringify({ spec })}`;
-  await kubectl(['-n', fleet.namespace, 'patch', 'renderservice', fleet.name, '--type=merge', patch]);
+  await fleet.change(spec);
   await eventually('all pods to have it', 60_000, async () => {
     const { metadata, status } = await read();
     const { observedGeneration, pods } = status?.liveSettings ?? {};
@@ -78,9 +78,6 @@ test('a change of another field replaces them, and the new ones have all of it f
 
 test('no request is lost', async () => {
   const clients = await fleet.stopClients();
-  const lost = clients.flatMap(({ name, timeline }) =>
-    timeline.flatMap(([, , how, id]) => (how === undefined ? [] : [`${name} ${id}: ${how}`])),
-  );
-  expect(lost).toEqual([]);
+  expect(failedRequests(clients)).toEqual([]);
   for (const { timeline } of clients) expect(timeline.length).toBeGreaterThan(0);
 });

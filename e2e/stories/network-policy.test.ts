@@ -5,7 +5,7 @@
 import { apply, eventually, get, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
 import { OPERATOR_NAMESPACE } from '../harness/cluster/operator.ts';
-import { type LivePod, podsOf, untilAllWorkersUp } from '../harness/cluster/renderservice.ts';
+import { deploymentOf, type LivePod, podsOf, untilAllWorkersUp } from '../harness/cluster/renderservice.ts';
 import { create, ingress, reachable, type Standpoint, statusOf, visitor } from '../harness/cluster/visitors.ts';
 
 const HEALTH = 8998;
@@ -143,8 +143,9 @@ describe('under the policy', () => {
   });
 
   test("new pods become Ready by kubelet's probes, the operator reads them, and the old ones end by kubelet's hooks", async () => {
-    await kubectl(['-n', fleet.namespace, 'rollout', 'restart', `deployment/${fleet.name}`]);
-    await kubectl(['-n', fleet.namespace, 'rollout', 'status', `deployment/${fleet.name}`, '--timeout=180s'], {
+    const deployment = `deployment/${(await deploymentOf(fleet.namespace, fleet.name)).metadata.name}`;
+    await kubectl(['-n', fleet.namespace, 'rollout', 'restart', deployment]);
+    await kubectl(['-n', fleet.namespace, 'rollout', 'status', deployment, '--timeout=180s'], {
       timeoutMs: 200_000,
     });
     // Only from the pods' own pages does the operator know of workers that are up.

@@ -7,7 +7,14 @@ import { MERGE_PATCH, Rest } from '../../operator/src/kube/rest.ts';
 import { apply, eventually, get, KUBECONFIG, kubectl } from '../harness/cluster/cluster.ts';
 import { formatMeasurements, type Measurement } from '../harness/cluster/measurements.ts';
 import { imageNames, installOperator, OPERATOR_NAMESPACE } from '../harness/cluster/operator.ts';
-import { example, type LivePod, podsOf, untilAllWorkersUp, untilReady } from '../harness/cluster/renderservice.ts';
+import {
+  deploymentOf,
+  example,
+  type LivePod,
+  podsOf,
+  untilAllWorkersUp,
+  untilReady,
+} from '../harness/cluster/renderservice.ts';
 import { ROOT, run } from '../harness/cluster/shell.ts';
 
 const NAMESPACE = 'operator-story';
@@ -21,8 +28,7 @@ interface Lease {
 
 const measurements: Measurement[] = [];
 const manifest = example('storefront.yaml').replaceAll(/\bshop\b/g, NAMESPACE);
-const replicasOf = async () =>
-  (await get<{ spec: { replicas: number } }>('-n', NAMESPACE, 'deployment', NAME)).spec.replicas;
+const replicasOf = async () => (await deploymentOf(NAMESPACE, NAME)).spec.replicas;
 /** Name of the pod that leads; for a moment after a hand-over there is none. */
 const leader = () =>
   eventually('a leader', 30_000, async () => {
@@ -86,6 +92,7 @@ describe('the operator', () => {
     const config = new PooledKubeConfig();
     config.loadFromFile(KUBECONFIG);
     const rest = new Rest(config);
+    const path = objectPath(kinds.deployment, NAMESPACE, (await deploymentOf(NAMESPACE, NAME)).metadata.name);
     const latenciesMs: number[] = [];
     for (let change = 1; change <= SPEC_CHANGES; change += 1) {
       const progressDeadlineSeconds = 600 + change; // a change that starts no pods
@@ -96,7 +103,6 @@ describe('the operator', () => {
         'the change',
         10_000,
         async () => {
-          const path = objectPath(kinds.deployment, NAMESPACE, NAME);
           const { spec } = await rest.request<{ spec: { progressDeadlineSeconds: number } }>('GET', path);
           return spec.progressDeadlineSeconds === progressDeadlineSeconds || undefined;
         },

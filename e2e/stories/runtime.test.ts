@@ -6,10 +6,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CpuProfile } from '../../operator/cli/flame-graph.ts';
-import { apply, eventually, get, KUBECONFIG, kubectl } from '../harness/cluster/cluster.ts';
+import { apply, corelane, eventually, get, kubectl } from '../harness/cluster/cluster.ts';
 import { imageNames, installOperator } from '../harness/cluster/operator.ts';
 import { type LivePod, podsOf, untilReady } from '../harness/cluster/renderservice.ts';
-import { ROOT, run } from '../harness/cluster/shell.ts';
+import { ROOT } from '../harness/cluster/shell.ts';
 
 const NAMESPACE = 'runtime-story';
 const NAME = 'storefront';
@@ -38,7 +38,6 @@ function renderService(name: string, command: string[], spec: object = {}) {
 }
 
 beforeAll(async () => {
-  process.env.KUBECONFIG = KUBECONFIG;
   await installOperator();
   await kubectl(['delete', 'namespace', NAMESPACE, '--ignore-not-found'], { timeoutMs: 240_000 });
   const data = { 'price.mjs': readFileSync(join(ROOT, 'e2e/harness/cluster/price.mjs'), 'utf8') };
@@ -100,7 +99,7 @@ async function underLoad(work: () => Promise<void>): Promise<Record<string, numb
 
 function profile(...args: string[]): Promise<string> {
   const common = ['profile', NAME, '--namespace', NAMESPACE, '--pod', pod];
-  return run(process.execPath, ['operator/bin/corelane.mjs', ...common, ...args]);
+  return corelane([...common, ...args]);
 }
 
 test('a render that never ends: 502 that says so, and its place in the access log and in the metrics', async () => {
@@ -112,12 +111,12 @@ test('a render that never ends: 502 that says so, and its place in the access lo
     return lines.map((text) => JSON.parse(text)).find(({ uri }) => uri === '/stuck');
   });
   expect(line).toMatchObject({ status: 502, error: 'worker-stuck', stuckIn: expect.stringMatching(place) });
-  const path = `/api/v1/namespaces/${NAMESPACE}/pods/${pod}:8999/proxy/workers/metrics`;
+  const path = `/api/v1/namespaces/${NAMESPACE}/pods/${pod}:8999/proxy/corelane/metrics?detail=1`;
   const metrics = await kubectl(['get', '--raw', path]);
   expect(metrics).toMatch(
     /^corelane_worker_last_stall_timestamp_seconds\{worker="\d",in="renderPrice \/app\/.*price\.mjs:\d+"\} \d/m,
   );
-  expect(metrics.match(/^corelane_worker_runtime_up\{worker="\d"\} 1$/gm)).toHaveLength(WORKERS);
+  expect(metrics).toContain(`corelane_workers{state="watched"} ${WORKERS}\n`);
 });
 
 test('corelane profile names the function that takes the time; a second one at a time is refused', async () => {

@@ -2,7 +2,14 @@
 import { apply, eventually, get, kubectl } from '../harness/cluster/cluster.ts';
 import { lost, startLoad } from '../harness/cluster/load.ts';
 import { installOperator } from '../harness/cluster/operator.ts';
-import { example, objectsOf, podsOf, untilAllWorkersUp, untilReady } from '../harness/cluster/renderservice.ts';
+import {
+  deploymentOf,
+  example,
+  objectsOf,
+  podsOf,
+  untilAllWorkersUp,
+  untilReady,
+} from '../harness/cluster/renderservice.ts';
 
 const NAMESPACE = 'shop';
 const NAME = 'storefront';
@@ -97,7 +104,7 @@ describe('the storefront example', () => {
     );
     expect(scale).toMatchObject({
       spec: { replicas: 2 },
-      status: { replicas: 2, selector: `corelane.dev/renderservice=${NAME}` },
+      status: { replicas: 2, selector: `corelane.dev/renderservice=${NAME},corelane.dev/serving=true` },
     });
   });
 
@@ -128,13 +135,15 @@ describe('the storefront example', () => {
   });
 
   test('comes back when its objects are deleted by hand', async () => {
-    const uid = async (kind: string) =>
-      (await get<{ metadata: { uid: string } }>('-n', NAMESPACE, kind, NAME)).metadata.uid;
+    const deployment = (await deploymentOf(NAMESPACE, NAME)).metadata.name;
+    const uid = async (kind: string, name: string) =>
+      (await get<{ metadata: { uid: string } }>('-n', NAMESPACE, kind, name)).metadata.uid;
     for (const kind of ['service', 'poddisruptionbudget', 'deployment']) {
-      const before = await uid(kind);
-      await kubectl(['-n', NAMESPACE, 'delete', kind, NAME, '--wait=false']);
+      const name = kind === 'deployment' ? deployment : NAME;
+      const before = await uid(kind, name);
+      await kubectl(['-n', NAMESPACE, 'delete', kind, name, '--wait=false']);
       await eventually(`${kind} to be made again`, 20_000, async () =>
-        (await uid(kind)) !== before ? true : undefined,
+        (await uid(kind, name)) !== before ? true : undefined,
       );
     }
     await untilReady(NAMESPACE, NAME);

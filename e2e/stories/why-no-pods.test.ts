@@ -227,7 +227,7 @@ test.each(WORLDS)('$what', async (world) => {
     const { status } = await get<LiveRenderService>('-n', namespace, 'renderservice', name);
     const ready = status?.conditions?.find(({ type }) => type === 'Ready');
     message = (ready?.message ?? '').replaceAll(
-      new RegExp(`\\b${name}-[0-9a-f]{6,10}-(?:[a-z0-9]{5})?`, 'g'),
+      new RegExp(`\\b${name}-[0-9a-f]{10}-[0-9a-f]{6,10}-(?:[a-z0-9]{5})?`, 'g'),
       `${name}-...`,
     );
     return ready?.status === 'False' && says.test(message) ? true : undefined;

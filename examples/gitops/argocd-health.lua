@@ -14,6 +14,9 @@ local stalled, reconciling, ready = condition("Stalled"), condition("Reconciling
 if stalled.status == "True" then
   return { status = "Degraded", message = stalled.message }
 end
+if (obj.status.rollout or {}).phase == "Paused" then
+  return { status = "Suspended", message = reconciling.message or "rollout.paused holds a change" }
+end
 if reconciling.status == "True" then
   return { status = "Progressing", message = reconciling.message }
 end

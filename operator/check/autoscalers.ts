@@ -8,14 +8,13 @@ interface Target {
   name?: string;
 }
 
-/** Whether an autoscaler means the RenderService, or the Deployment that it owns. */
+/** Whether an autoscaler means the RenderService, or a Deployment that it owns: one has the name of its revision. */
 function meant(target: Target | undefined, name: string): 'RenderService' | 'Deployment' | undefined {
-  if (target?.name !== name) return undefined;
-  return target.kind === KIND
-    ? 'RenderService'
-    : (target.kind ?? 'Deployment') === 'Deployment'
-      ? 'Deployment'
-      : undefined;
+  const { kind = 'Deployment', name: given = '' } = target ?? {};
+  if (kind === KIND) return given === name ? 'RenderService' : undefined;
+  const isOwned =
+    given === name || (given.startsWith(`${name}-`) && /^[0-9a-f]{10}$/.test(given.slice(name.length + 1)));
+  return kind === 'Deployment' && isOwned ? 'Deployment' : undefined;
 }
 
 function ofDeployment(object: string, path: string): Finding {
@@ -24,7 +23,7 @@ function ofDeployment(object: string, path: string): Finding {
     level: 'error',
     object,
     path,
-    what: 'it scales the Deployment that the RenderService owns',
+    what: 'it scales a Deployment that the RenderService owns',
     why: 'The operator takes back what it writes, again and again (condition ObjectsInSync)',
     wayOut: `Let it scale the RenderService (apiVersion: corelane.dev/v1alpha1, kind: ${KIND}), or delete it.`,
   };
@@ -57,6 +56,13 @@ function* numbers({ name, spec, surroundings }: Workload): Generator<Finding> {
   }
 }
 
+const OF_WHOLE_PODS = {
+  code: 'C009',
+  level: 'warning',
+  what: 'it measures the CPU of whole pods',
+  why: 'The proxies, which are nearly idle, dilute that of the workers',
+} as const;
+
 function* wholePods({ name, surroundings }: Workload): Generator<Finding> {
   for (const { metadata, spec } of surroundings.autoscalers) {
     if (meant(spec?.scaleTargetRef, name) !== 'RenderService') continue;
@@ -64,13 +70,21 @@ function* wholePods({ name, surroundings }: Workload): Generator<Finding> {
       spec?.metrics?.findIndex(({ type, resource }) => type === 'Resource' && resource?.name === 'cpu') ?? -1;
     if (index < 0) continue;
     yield {
-      code: 'C009',
-      level: 'warning',
+      ...OF_WHOLE_PODS,
       object: `HorizontalPodAutoscaler/${metadata?.name}`,
       path: `spec.metrics[${index}].resource`,
-      what: 'it measures the CPU of whole pods',
-      why: 'The proxies, which are nearly idle, dilute that of the workers',
       wayOut: 'Use type ContainerResource with container: worker-0 (docs/scaling.md).',
+    };
+  }
+  for (const { metadata, spec } of surroundings.scaledObjects) {
+    if (meant(spec?.scaleTargetRef, name) !== 'RenderService') continue;
+    const index = spec?.triggers?.findIndex((one) => one.type === 'cpu' && !one.metadata?.containerName) ?? -1;
+    if (index < 0) continue;
+    yield {
+      ...OF_WHOLE_PODS,
+      object: `ScaledObject/${metadata?.name}`,
+      path: `spec.triggers[${index}].metadata`,
+      wayOut: 'Set containerName: worker-0 (docs/scaling.md).',
     };
   }
 }

@@ -90,7 +90,7 @@ export const CODES = {
     title: 'names, selectors, traffic',
     levels: ['info', 'decide'],
     meaning:
-      'A RenderService makes a Deployment, a Service, a PodDisruptionBudget and more of its own name, and touches none that belongs to somebody else: it waits (condition Stalled). Pods with the labels of the old ones would be taken by the old Service, which sends to a port where nobody listens. `convert` therefore takes those labels out of the template, and lets affinities that meant them mean the new pods.',
+      'A RenderService makes a Service, a PodDisruptionBudget and more of its own name, and Deployments `NAME-<revision>`, and touches none that belongs to somebody else: it waits (condition Stalled). Pods with the labels of the old ones would be taken by the old Service, which sends to a port where nobody listens. `convert` therefore takes those labels out of the template, and lets affinities that meant them mean the new pods.',
     wayOut:
       'Give it a name of its own (`--name`), let both run side by side and move the selector of the old Service; or delete the old objects first, which is an outage. `convert` prints the commands; docs/convert.md explains them.',
   },
@@ -165,7 +165,7 @@ export const CODES = {
     levels: ['warning', 'error'],
     needs: 'a cluster',
     meaning:
-      'The conditions of a RenderService that runs: `Stalled` (an object of its name belongs to somebody else, a rollout came to nothing), `WorkersHealthy` (a worker ends again and again), `Ready`, `CapacityAvailable`, `ObjectsInSync`.',
+      'The conditions of a RenderService that runs: `Stalled` (an object of its name belongs to somebody else, a rollout came to nothing), `WorkersHealthy` (a worker ends again and again), `Ready`, `CapacityAvailable`, `ObjectsInSync`, `SchemaInStep`.',
     wayOut: 'The message has it (docs/why-no-pods.md, docs/bad-resources.md).',
   },
 } as const satisfies Record<string, CodeEntry>;

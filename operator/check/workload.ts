@@ -32,7 +32,7 @@ export interface ScaledObject {
     scaleTargetRef?: { apiVersion?: string; kind?: string; name?: string };
     minReplicaCount?: number;
     maxReplicaCount?: number;
-    triggers?: { type?: string }[];
+    triggers?: { type?: string; metadata?: { containerName?: string } }[];
   };
 }
 

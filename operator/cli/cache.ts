@@ -1,12 +1,12 @@
 /** `corelane cache purge`: pages that pods keep go. */
-import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { PORTS } from '../src/api/names.ts';
 import { Cluster } from './cluster.ts';
 import type { Command } from './command.ts';
-import { getPodPage } from './pod-page.ts';
+import { bodyText, getPodPage, SAID_BYTES_MAX } from './pod-page.ts';
 import { podsOf } from './profile-target.ts';
 import { UsageError } from './usage.ts';
+import { visible } from './visible.ts';
 
 const SECONDS_MAX = 10;
 /** What nginx takes for a path: no query, nothing that a request line cannot have. */
@@ -65,17 +65,18 @@ async function purgePod({ config, namespace }: Cluster, pod: string, path: strin
   };
   try {
     const { status, body } = await getPodPage(config, {
-      ...{ namespace, pod, port: PORTS.cache, secondsMax: SECONDS_MAX },
+      ...{ namespace, pod, port: PORTS.figures, secondsMax: SECONDS_MAX },
       ...request,
     });
-    const said = (await text(body)).trim();
+    const said = (await bodyText(body, SAID_BYTES_MAX)).trim();
     if (status !== 200) throw new Error(`status ${status}: ${said}`);
     console.log(`${pod}: done`);
     return true;
   } catch (error) {
     const { message } = error as Error;
     const why = /connection refused/.test(message) ? 'it keeps no pages: spec.cache is not enabled' : message;
-    console.error(`${pod}: ${why}`);
+    // Where no pages are kept any program of the pod may have that port.
+    console.error(visible(`${pod}: ${why}`));
     return false;
   }
 }

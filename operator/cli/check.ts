@@ -13,6 +13,7 @@ import type { Command } from './command.ts';
 
 import { checklist, placeOf, summary } from './findings.ts';
 import { imageConfigs } from './image-config.ts';
+import { json } from './json.ts';
 import { asUsageError, DEPLOYMENT_KINDS, objectName, readManifests } from './manifest-files.ts';
 import { imagesOf, nodesOf, type Subject } from './subject.ts';
 import { UsageError } from './usage.ts';
@@ -156,5 +157,5 @@ function asJson(checked: Checked[], refused: Finding[]): string {
     skipped: report.skipped,
   }));
   const kinds = refused.map((finding) => ({ object: finding.object, findings: [finding], skipped: [] }));
-  return JSON.stringify([...objects, ...kinds], null, 2);
+  return json([...objects, ...kinds]);
 }

@@ -1,11 +1,13 @@
 /** What commands read from a cluster: objects as they are, as far as the user's rights go. */
+import { Readable } from 'node:stream';
 import type { V1Node, V1Pod, V1PodTemplateSpec } from '@kubernetes/client-node';
 import type { Surroundings } from '../check/workload.ts';
 import { isRecord, type Manifest, manifestOf } from '../convert/manifests.ts';
 import { API_VERSION, isWorkerName, KIND, LABEL_RENDER_SERVICE, PLURAL } from '../src/api/names.ts';
 import { parseQuantity } from '../src/api/scalars.ts';
 import { PooledKubeConfig } from '../src/kube/config.ts';
-import { ApiError, isNotFound, Rest } from '../src/kube/rest.ts';
+import { ApiError, isNotFound, MERGE_PATCH, Rest } from '../src/kube/rest.ts';
+import { linesOf } from './run/each-line.ts';
 import type { Subject } from './subject.ts';
 
 /** Kinds that may stand around a Deployment or RenderService; the last two are there where their operators are. */
@@ -22,6 +24,11 @@ const AROUND: [apiVersion: string, kind: string, plural: string][] = [
 /** Of larger lists the first so many are read. */
 const ITEMS_MAX = '500';
 const BYTES_MAX = 32 * 1024 ** 2;
+/** Of one pod; a line of an access log has some 600 bytes. */
+const LOG_BYTES_MAX = 64 * 1024 ** 2;
+const LOG_MS_MAX = 60_000;
+/** Of a line; what a stranger may have in one is bounded by far less. */
+const LINE_LENGTH_MAX = 8_192;
 
 interface Items {
   items: Record<string, unknown>[];
@@ -33,11 +40,14 @@ export class Cluster {
   readonly config: PooledKubeConfig;
   readonly #rest: Rest;
 
-  /** @throws Error when there is no kubeconfig that could be used */
-  constructor(namespace: string | undefined) {
-    this.config = userKubeConfig();
+  /**
+   * @param of another namespace's, whose connections it shares
+   * @throws Error when there is no kubeconfig that could be used
+   */
+  constructor(namespace: string | undefined, of?: Cluster) {
+    this.config = of?.config ?? userKubeConfig();
     this.namespace = namespace ?? this.config.getContextObject(this.config.getCurrentContext())?.namespace ?? 'default';
-    this.#rest = new Rest(this.config);
+    this.#rest = of ? of.#rest : new Rest(this.config);
   }
 
   /** An object of the namespace. @throws Error that says what is missing */
@@ -64,6 +74,26 @@ export class Cluster {
       return items.map((item) => manifestOf({ ...item, apiVersion, kind }, 'in the cluster'));
     } catch (error) {
       throw plain(error, `${plural} of namespace ${this.namespace} cannot be listed`);
+    }
+  }
+
+  /** Changes an object of the namespace by a merge patch. @throws Error that says what is missing */
+  async patch(apiVersion: string, plural: string, name: string, body: object): Promise<void> {
+    const options = { query: { fieldManager: 'corelane-cli' }, contentType: MERGE_PATCH, body };
+    try {
+      await this.#rest.request('PATCH', this.#path(apiVersion, plural, name), options);
+    } catch (error) {
+      throw plain(error, `${plural} ${this.namespace}/${name} cannot be changed`);
+    }
+  }
+
+  /** Objects of all namespaces, as they are. @throws Error that says what is missing */
+  async listEverywhere(apiVersion: string, plural: string): Promise<Record<string, unknown>[]> {
+    const options = { query: { limit: ITEMS_MAX }, bytesMax: BYTES_MAX };
+    try {
+      return (await this.#rest.request<Items>('GET', `${rootOf(apiVersion)}/${plural}`, options)).items;
+    } catch (error) {
+      throw plain(error, `${plural} of all namespaces cannot be listed`);
     }
   }
 
@@ -103,16 +133,36 @@ export class Cluster {
     }
   }
 
+  /**
+   * Calls `onLine` for each line of a container's log of the last seconds, at most so many bytes of it.
+   * @throws Error that says what is missing
+   */
+  async podLog(pod: string, container: string, sinceSeconds: number, onLine: (line: string) => void): Promise<void> {
+    const query = { container, sinceSeconds: String(sinceSeconds), limitBytes: String(LOG_BYTES_MAX) };
+    try {
+      const signal = AbortSignal.timeout(LOG_MS_MAX);
+      const bytes = await this.#rest.stream(`${this.#path('v1', 'pods', pod)}/log`, query, signal);
+      await linesOf(Readable.from(bytes), LINE_LENGTH_MAX, onLine);
+    } catch (error) {
+      if (isNotFound(error)) throw new Error(`pod ${pod} is gone`);
+      throw plain(error, `the log of ${container} of pod ${pod} cannot be read`);
+    }
+  }
+
   /** Closes the connections, so that the process can end. */
   async close(): Promise<void> {
     await this.config.close();
   }
 
   #path(apiVersion: string, plural: string, name?: string): string {
-    const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
+    const root = rootOf(apiVersion);
     const namespace = encodeURIComponent(this.namespace);
     return [root, 'namespaces', namespace, plural, ...(name === undefined ? [] : [encodeURIComponent(name)])].join('/');
   }
+}
+
+function rootOf(apiVersion: string): string {
+  return apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
 }
 
 /** A Deployment with what stands around it. */
@@ -205,7 +255,7 @@ function userKubeConfig(): PooledKubeConfig {
 }
 
 /** A kind that the cluster has not, or a list that the user may not read, is not known; all else is an error. */
-function ifNotAllowed(error: Error): undefined {
+export function ifNotAllowed(error: Error): undefined {
   const status = (error.cause as ApiError | undefined)?.status;
   if (status === 403 || status === 404) return undefined;
   throw error;

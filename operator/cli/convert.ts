@@ -7,6 +7,7 @@ import type { Manifest } from '../convert/manifests.ts';
 import type { Command } from './command.ts';
 import { findingLine, placeOf, summary } from './findings.ts';
 import { imageConfigs } from './image-config.ts';
+import { json } from './json.ts';
 import { asUsageError, DEPLOYMENT_KINDS, objectName, readManifests } from './manifest-files.ts';
 import { wholeOf } from './options.ts';
 import { imagesOf, nodesOf } from './subject.ts';
@@ -133,5 +134,5 @@ function asText({ findings, plan, text }: Conversion, manifests: Manifest[], mai
 
 function asJson({ findings, plan, skipped, text }: Conversion, manifests: Manifest[]): string {
   const placed = sorted(findings).map((finding) => ({ ...finding, place: placeOf(finding, manifests) }));
-  return JSON.stringify({ written: text !== undefined, findings: placed, skipped, plan }, null, 2);
+  return json({ written: text !== undefined, findings: placed, skipped, plan });
 }

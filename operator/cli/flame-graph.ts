@@ -1,4 +1,5 @@
 /** A CPU profile as a flame graph: one HTML file that needs nothing else. */
+import { clip } from '../live/text.ts';
 import { PAGE_SCRIPT, PAGE_STYLE } from './flame-graph-page.ts';
 import { visible } from './visible.ts';
 
@@ -35,6 +36,8 @@ export interface OwnTime {
 
 /** Deeper than people can see, and than JSON and the page want to recurse. */
 const DEPTH_MAX = 400;
+/** Of a name, which a program may have made as long as it likes, or something else than a text. */
+const TEXT_LENGTH_MAX = 300;
 const HOTTEST = 15;
 const HOTTEST_IN_SUMMARY = 3;
 /** Not a function: the event loop waits. */
@@ -49,10 +52,8 @@ function ownTimes({ samples, timeDeltas }: CpuProfile): Map<number, number> {
 }
 
 function placeOf({ functionName, url, lineNumber }: CallFrame): { name: string; at: string } {
-  return {
-    name: functionName || '(anonymous)',
-    at: url ? `${url.replace(/^file:\/\//, '')}:${lineNumber + 1}` : '',
-  };
+  const at = url ? `${clip(String(url), TEXT_LENGTH_MAX).replace(/^file:\/\//, '')}:${Number(lineNumber) + 1}` : '';
+  return { name: clip(String(functionName || '(anonymous)'), TEXT_LENGTH_MAX), at };
 }
 
 /** The tree of calls with their times; idle time, and calls that took nothing, are left out. */
@@ -116,8 +117,12 @@ function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (found) => `&#${found.charCodeAt(0)};`);
 }
 
-/** The page. A click on a box makes it as wide as the page; a click on the first line goes back. */
-export function flameGraph(profile: CpuProfile, title: string): string {
+/**
+ * The page. A click on a box makes it as wide as the page; a click on the first line goes back.
+ * @param nonce of a Content-Security-Policy
+ */
+export function flameGraph(profile: CpuProfile, title: string, nonce?: string): string {
+  const own = nonce === undefined ? '' : ` nonce="${escaped(nonce)}"`;
   // `<` could end the script.
   const data = JSON.stringify(frames(profile)).replaceAll('<', '\\u003c');
   const found = hottest(profile);
@@ -129,7 +134,7 @@ export function flameGraph(profile: CpuProfile, title: string): string {
 <html lang="en">
 <meta charset="utf-8">
 <title>${escaped(title)}</title>
-<style>${PAGE_STYLE}</style>
+<style${own}>${PAGE_STYLE}</style>
 <h1>${escaped(title)}</h1>
 <p>CPU profile: ${busy(found)}. Idle time is left out. Width is time; a click makes a box wide, one on the first line goes back.</p>
 <p id="told">&nbsp;</p>
@@ -139,7 +144,7 @@ export function flameGraph(profile: CpuProfile, title: string): string {
 <tr><th>of busy time<th>time<th>function<th>where it begins
 ${rows.join('\n')}
 </table>
-<script>
+<script${own}>
 const root = ${data};
 ${PAGE_SCRIPT}
 </script>

@@ -6,7 +6,12 @@ import { visibleLines } from './visible.ts';
 
 /** Commands by name. Each is loaded only when it is used: some bring the Kubernetes client along (0.6 s). */
 const COMMANDS: Record<string, () => Promise<{ command: Command }>> = {
+  explain: () => import('./explain.ts'),
+  logs: () => import('./logs.ts'),
+  top: () => import('./top.ts'),
+  dashboard: () => import('./dashboard.ts'),
   profile: () => import('./profile.ts'),
+  rollout: () => import('./rollout.ts'),
   cache: () => import('./cache.ts'),
   simulate: () => import('./simulate.ts'),
   plan: () => import('./plan.ts'),

@@ -1,11 +1,11 @@
 /** Values of options, as users write them. */
 import { UsageError } from './usage.ts';
 
-const UNIT_S: Record<string, number> = { ms: 0.001, s: 1, m: 60 };
+const UNIT_S: Record<string, number> = { ms: 0.001, s: 1, m: 60, h: 3600 };
 
-/** Seconds of `80ms`, `0.4s`, `2m`. */
+/** Seconds of `80ms`, `0.4s`, `2m`, `1h`. */
 export function secondsOf(option: string, text: string): number {
-  const [, value, unit] = /^([0-9]+(?:\.[0-9]+)?)(ms|s|m)$/.exec(text) ?? [];
+  const [, value, unit] = /^([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)$/.exec(text) ?? [];
   const seconds = Number(value) * (UNIT_S[unit ?? ''] ?? Number.NaN);
   if (!(seconds > 0)) throw new UsageError(`--${option} must be a time such as 80ms or 2s, not "${text}"`);
   return seconds;

@@ -23,6 +23,24 @@ export interface PodAddress {
 /** The runtime of a worker gives profiles and heap snapshots only to those who can set a header. */
 const MEANT = { 'X-Corelane-Runtime': 'true' };
 
+/** Of what a pod says when something is wrong. */
+export const SAID_BYTES_MAX = 4 * 1024;
+
+/**
+ * A body as text.
+ * @throws Error when it has more bytes than that: whoever answers may be a program of a stranger, and go on for ever
+ */
+export async function bodyText(body: AsyncIterable<Buffer>, bytesMax: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) throw new Error(`the answer has more than ${bytesMax} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
 /**
  * A request for a page of a pod. The answer's body is still to be read; it fails if the connection ends before it does.
  * @throws Error when the API server or the pod refuses, or nothing comes

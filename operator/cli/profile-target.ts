@@ -1,6 +1,6 @@
 /** Which worker `corelane profile` means; an error says what is in the way, and the way out. */
 import type { V1Pod } from '@kubernetes/client-node';
-import { API_VERSION, isWorkerName, KIND, LABEL_RENDER_SERVICE, PLURAL } from '../src/api/names.ts';
+import { API_VERSION, isWorkerName, KIND, LABEL_RENDER_SERVICE, LABEL_SERVING, PLURAL } from '../src/api/names.ts';
 import type { Cluster } from './cluster.ts';
 
 export interface Target {
@@ -20,11 +20,14 @@ export interface Wanted {
 /** Names in a message; the others are counted. */
 const NAMED_MAX = 5;
 
-/** Looks at the RenderService's pods: the one that is wanted, else the first by name that is ready. */
+/** Looks at its pods: the one that is wanted, else the first by name that is ready and gets requests. */
 export async function findTarget(cluster: Cluster, { name, pod, worker }: Wanted): Promise<Target> {
   const { namespace } = cluster;
   const pods = await podsOf(cluster, name);
-  const found = pod === undefined ? pods.find(isReady) : pods.find(({ metadata }) => metadata?.name === pod);
+  const found =
+    pod === undefined
+      ? pods.find((one) => isReady(one) && isServing(one))
+      : pods.find(({ metadata }) => metadata?.name === pod);
   const names = named(pods.map(({ metadata }) => metadata?.name ?? ''));
   if (!found && pod === undefined)
     throw new Error(
@@ -61,6 +64,11 @@ async function whyNoPods(cluster: Cluster, name: string): Promise<string> {
   if (names.includes(name)) return `${KIND} ${namespace}/${name} has no pods`;
   const others = names.length > 0 ? `there are ${named(names)}` : 'nor any other';
   return `there is no ${KIND} ${name} in namespace ${namespace}; ${others}`;
+}
+
+/** Whether requests come to a pod: to one of a revision that rests none do, and what it has free is nobody's. */
+export function isServing({ metadata }: V1Pod): boolean {
+  return metadata?.labels?.[LABEL_SERVING] !== 'false';
 }
 
 function isReady({ metadata, status }: V1Pod): boolean {

@@ -1,22 +1,24 @@
 /** `corelane profile`: a CPU profile or a heap snapshot of one worker in production. */
-import { createWriteStream, rmSync, writeFileSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
+import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { parseArgs } from 'node:util';
 import type { KubeConfig } from '@kubernetes/client-node';
-import { PORTS, WORKERS_PER_POD_MAX } from '../src/api/names.ts';
+import { PORTS, WORKERS_PER_POD_MAX, workerName } from '../src/api/names.ts';
 import { Cluster } from './cluster.ts';
 import type { Command } from './command.ts';
 import { type CpuProfile, flameGraph, summary } from './flame-graph.ts';
 import { wholeOf } from './options.ts';
-import { getPodPage } from './pod-page.ts';
+import { bodyText, getPodPage, SAID_BYTES_MAX } from './pod-page.ts';
 import { findTarget, type Target } from './profile-target.ts';
+import { replaceFile, replaceFileBy } from './replace-file.ts';
 import { TryAgainError, UsageError } from './usage.ts';
 
 const SECONDS_MAX = 60;
 /** The worker may be about to render for long, and a heap snapshot of 1 GB takes a minute. */
 const ANSWER_SECONDS_MAX = 30;
 const HEAP_SECONDS_MAX = 300;
+/** A minute of a large program has some 10 MB. */
+const PROFILE_BYTES_MAX = 64 * 1024 ** 2;
 
 const help = `
 Usage: corelane profile NAME [--namespace N] [--pod P] [--worker N] [--seconds N | --heap] [--output FILE]
@@ -63,7 +65,7 @@ export const command: Command = {
       const target = await findTarget(cluster, { name, pod: values.pod, worker });
       if (values.pod === undefined)
         console.error(`${target.pod} is the first pod that is ready; --pod and --worker choose others`);
-      const output = values.output ?? `${target.pod}-worker-${worker}`;
+      const output = values.output ?? fileName(target.pod, workerName(worker));
       if (values.heap) await heapSnapshot(cluster.config, target, output);
       else await cpuProfile(cluster.config, target, seconds, output);
     } finally {
@@ -73,7 +75,7 @@ export const command: Command = {
   },
 };
 
-async function ask(config: KubeConfig, { namespace, pod, worker }: Target, path: string, secondsMax: number) {
+async function askRuntime(config: KubeConfig, { namespace, pod, worker }: Target, path: string, secondsMax: number) {
   const port = PORTS.firstWorkerRuntime + worker;
   const { status, body } = await getPodPage(config, { namespace, pod, port, path, secondsMax }).catch((error) => {
     if (!/connection refused/.test(error.message)) throw error;
@@ -84,30 +86,43 @@ async function ask(config: KubeConfig, { namespace, pod, worker }: Target, path:
     );
   });
   if (status === 200) return body;
-  const said = `worker-${worker} of ${pod}: ${(await text(body)).trim()}`;
+  const said = `worker-${worker} of ${pod}: ${(await bodyText(body, SAID_BYTES_MAX)).trim()}`;
   throw status === 409 || status === 503 ? new TryAgainError(said) : new Error(said);
 }
 
 async function cpuProfile(config: KubeConfig, target: Target, seconds: number, output: string): Promise<void> {
   console.error(`Profiling worker-${target.worker} of ${target.pod} for ${seconds} s`);
-  const json = await text(await ask(config, target, `/profile?seconds=${seconds}`, seconds + ANSWER_SECONDS_MAX));
-  const profile: CpuProfile = JSON.parse(json);
-  writeFileSync(`${output}.cpuprofile`, json);
+  const json = await takeProfile(config, target, seconds);
   const title = `worker-${target.worker} of ${target.pod}`;
-  writeFileSync(`${output}.html`, flameGraph(profile, title));
-  console.error(summary(profile));
-  console.log(`${output}.cpuprofile\n${output}.html`);
+  const { files, summary } = writeProfile(json, output, title);
+  console.error(summary);
+  console.log(files.join('\n'));
+}
+
+/** A CPU profile of a worker, as JSON. @throws Error that says what is in the way */
+export async function takeProfile(config: KubeConfig, target: Target, seconds: number): Promise<string> {
+  const body = await askRuntime(config, target, `/profile?seconds=${seconds}`, seconds + ANSWER_SECONDS_MAX);
+  return bodyText(body, PROFILE_BYTES_MAX);
+}
+
+/** Of a profile, without ending. An API server that is none may call a pod as it likes. */
+export function fileName(pod: string, worker: string): string {
+  return `${pod}-${worker}`.replaceAll(/[^a-z0-9.-]+/gi, '-').replace(/^[.-]+/, '');
+}
+
+/** Writes a profile and its flame graph. */
+export function writeProfile(json: string, output: string, title: string): { files: string[]; summary: string } {
+  const profile: CpuProfile = JSON.parse(json);
+  const files = [`${output}.cpuprofile`, `${output}.html`];
+  replaceFile(`${output}.cpuprofile`, json);
+  replaceFile(`${output}.html`, flameGraph(profile, title));
+  return { files, summary: summary(profile) };
 }
 
 async function heapSnapshot(config: KubeConfig, target: Target, output: string): Promise<void> {
   console.error(`Taking a heap snapshot of worker-${target.worker} of ${target.pod}`);
   const file = `${output}.heapsnapshot`;
-  const snapshot = await ask(config, target, '/heap', HEAP_SECONDS_MAX);
-  try {
-    await pipeline(snapshot, createWriteStream(file));
-  } catch (error) {
-    rmSync(file, { force: true }); // half of one is of no use
-    throw error;
-  }
+  const snapshot = await askRuntime(config, target, '/heap', HEAP_SECONDS_MAX);
+  await replaceFileBy(file, (fresh) => pipeline(snapshot, createWriteStream(fresh)));
   console.log(file);
 }

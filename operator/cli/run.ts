@@ -5,7 +5,8 @@ import { Session } from './run/session.ts';
 
 const help = `
 Usage: corelane run FILE.yaml|FOLDER [--pods N] [--workers N] [--port N] [--image I] [--env K=V] [--env-file F]
-                    [--allowed-host NAME] [--watch] [--load N] [--chaos] [--quiet-logs] [--engine docker|podman]
+                    [--allowed-host NAME] [--watch] [--load N] [--chaos] [--dashboard] [--quiet-logs]
+                    [--engine docker|podman]
 
 Runs a RenderService, or a folder with a Node.js program, in containers of Docker or Podman: the same proxies,
 configuration and worker runtime as in a cluster. Ctrl-C removes everything. docs/run.md tells what is left out.
@@ -20,6 +21,7 @@ configuration and worker runtime as in a cluster. Ctrl-C removes everything. doc
       --watch            a folder: when a file changes the workers are replaced one after the other, and no request is lost
       --load N           sends N requests a second to /
       --chaos            a fault every few seconds, and a table of what each cost whom (with --load 10 unless given)
+      --dashboard        says where the page of corelane dashboard is; [d] opens it
       --quiet-logs       without the log of the workers
       --engine E         docker or podman (the first that answers)
 

@@ -29,7 +29,7 @@ two fixed fleets and an oracle. The same seed gives the same numbers.
       --wait-cv N      likewise (1)
       --concurrency N  renders that a worker has at a time: a number or Auto (1, or as in the file)
       --max N          most that Auto finds (16, or as in the file)
-      --slo pNN=TIME   objective (p99=500ms)
+      --slo pNN=TIME   objective (p99=500ms, or spec.objectives.latency.p99 of the file)
       --start TIME     from the decision to a pod that takes requests (20s)
       --workers N      workers per pod (4, or as in the file)
       --seed N         (1)
@@ -48,7 +48,7 @@ export const command: Command = {
         'peak-rps': { type: 'string', default: '160' },
         render: { type: 'string', default: '80ms' },
         ...RENDER_OPTIONS,
-        slo: { type: 'string', default: 'p99=500ms' },
+        slo: { type: 'string' },
         start: { type: 'string', default: '20s' },
         workers: { type: 'string' },
         seed: { type: 'string', default: '1' },
@@ -59,6 +59,7 @@ export const command: Command = {
     const resource = readPolicy(values.file);
     const workers = values.workers ?? String(resource.workersPerPod ?? 4);
     const concurrency = concurrencyOf(values, resource);
+    const p99 = resource.objectives?.latency?.p99;
     const scenario: Scenario = {
       trace: values.trace
         ? parseTrace(readFileSync(values.trace, 'utf8'))
@@ -74,7 +75,7 @@ export const command: Command = {
         queueLengthPerPod: resource.queue?.maxLength ?? 100,
         queueTimeoutS: durationMs(resource.queue?.timeout ?? '10s') / 1000,
       },
-      objective: objectiveOf(values.slo),
+      objective: objectiveOf(values.slo ?? `p99=${p99 ?? '500ms'}`),
       seed,
       policy: policyOf(resource.scaling),
     };
@@ -97,6 +98,7 @@ interface Resource {
   concurrency?: unknown;
   concurrencyRange?: unknown;
   queue?: { maxLength?: number; timeout?: string };
+  objectives?: { latency?: { p99?: string } };
   scaling: ScalingSpec;
 }
 

@@ -14,6 +14,7 @@ import {
   type Tags,
   visit,
 } from 'yaml';
+import { writtenOut } from './written-out.ts';
 
 /** A file that cannot be used; the message says why, and the way out. */
 export class ManifestError extends Error {}
@@ -21,6 +22,8 @@ export class ManifestError extends Error {}
 /** More than the API server stores of one object (1.5 MB), times what a file may reasonably hold of them. */
 export const TEXT_LENGTH_MAX = 8_000_000;
 const OBJECTS_MAX = 2_000;
+/** Of a document with aliases, when these are written out: some 200 MB. */
+const WRITTEN_OUT_MAX = 500_000;
 
 /** A Kubernetes object as it was read. */
 export interface Manifest {
@@ -187,9 +190,11 @@ export function manifestOf(value: Record<string, unknown>, file: string): Manife
   };
 }
 
-/** Plain values of a document. Aliases that multiply ("billion laughs") are refused by the library. */
+/** Plain values of a document. Aliases that multiply ("billion laughs") are refused by the library, long ones here. */
 function plain(document: Document, file: string): unknown {
   try {
+    if (hasAliases(document) && writtenOut(document) > WRITTEN_OUT_MAX)
+      throw new Error(`its aliases stand for more than ${WRITTEN_OUT_MAX} values`);
     return document.toJS({ maxAliasCount: 100 });
   } catch (error) {
     throw new ManifestError(`${file} cannot be read: ${(error as Error).message}`);

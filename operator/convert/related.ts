@@ -12,6 +12,7 @@ import type {
 import type { Finding } from '../check/finding.ts';
 import { PARTS, type ReadKind, wrongParts } from '../check/parts.ts';
 import type { ScaledObject, VerticalPodAutoscaler } from '../check/workload.ts';
+import { withoutMadeByKeda } from './made-by-keda.ts';
 import { isRecord, type Manifest } from './manifests.ts';
 import { matches } from './selectors.ts';
 
@@ -56,7 +57,7 @@ class Sorter {
 
   constructor(deployment: V1Deployment, others: Manifest[]) {
     this.#deployment = deployment;
-    for (const manifest of others) {
+    for (const manifest of withoutMadeByKeda(others)) {
       const wrong = isReadKind(manifest.kind) ? wrongParts(manifest.kind, manifest.value) : [];
       if (wrong.length === 0 && this.#isInNamespace(manifest)) this.#usable.push(manifest);
       if (wrong.length > 0) this.#findings.push(unreadable(manifest, wrong));

@@ -4,13 +4,15 @@ import { PARTS, type ReadKind, wrongParts } from '../check/parts.ts';
 import type { Surroundings } from '../check/workload.ts';
 import { unknownSurroundings } from '../check/workload.ts';
 import { KIND, LABEL_RENDER_SERVICE } from '../src/api/names.ts';
+import { withoutMadeByKeda } from './made-by-keda.ts';
 import type { Manifest } from './manifests.ts';
 import { backends } from './related.ts';
 
 /** Of manifests that cannot be read nothing is known. */
 export function surroundingsOf(renderService: Manifest, others: Manifest[]): Surroundings {
+  const around = withoutMadeByKeda(others);
   const of = <T>(kind: ReadKind) =>
-    others
+    around
       .filter((one) => one.kind === kind && wrongParts(kind, one.value).length === 0)
       .map(({ value }) => value as T);
   const { name } = renderService;

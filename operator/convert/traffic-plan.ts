@@ -24,7 +24,8 @@ export function trafficPlan(move: Move): string[] {
   const { draft, related, others, name, isChosen } = move;
   const services = related.services.map(({ manifest }) => manifest.name);
   const budgets = related.budgets.map(({ manifest }) => manifest.name);
-  const isClash = [draft.source.name, ...services, ...budgets].includes(name);
+  // Not the Deployment: those of a RenderService have the names of its revisions.
+  const isClash = [...services, ...budgets].includes(name);
   if (!isClash) sayTaken(draft, others, name);
   const balanced = related.services.find(({ value }) => ['LoadBalancer', 'NodePort'].includes(value.spec?.type ?? ''));
   draft.say('metadata.name', {
@@ -32,7 +33,7 @@ export function trafficPlan(move: Move): string[] {
     level: isChosen ? 'info' : 'decide',
     what: isClash ? `the ${KIND} has the name of the old objects` : `the ${KIND} is named ${name}`,
     why: isClash
-      ? `It makes a Deployment and a Service of that name, and waits (Stalled) until the old ones are gone`
+      ? `It makes a Service and more of that name, and waits (Stalled) until the old ones are gone`
       : 'Old and new pods run side by side until traffic has moved',
     wayOut: isClash
       ? `Choose another one with --name ${name}-render and move traffic without an outage, or delete the old ones first.`
@@ -52,7 +53,7 @@ export function trafficPlan(move: Move): string[] {
 }
 
 /** Kinds of which a RenderService makes an object of its own name. */
-const MADE = ['Deployment', 'Service', 'PodDisruptionBudget', 'NetworkPolicy'];
+const MADE = ['Service', 'PodDisruptionBudget', 'NetworkPolicy'];
 
 /** An object of somebody else that has the name already. */
 function sayTaken(draft: Draft, others: Manifest[], name: string): void {

@@ -12,5 +12,5 @@ options=(
 )
 node_modules/.bin/esbuild operator/src/main.ts "${options[@]}" --outfile="$out/main.mjs" --metafile="$out/main.meta.json"
 # Last and in one piece: it is what make looks at.
-node_modules/.bin/node operator/gen/sbom.ts "$out/main.meta.json" >"$out/main.cdx.json.part"
+node_modules/.bin/node operator/gen/sbom.ts "$out/main.meta.json" corelane-operator >"$out/main.cdx.json.part"
 mv "$out/main.cdx.json.part" "$out/main.cdx.json"

@@ -1,6 +1,6 @@
 /**
- * Writes all that is made from the schema, the RBAC table, the lifecycle of workers, the simulator and the benches'
- * figures:
+ * Writes all that is made from the schema, the RBAC table, the lifecycle of workers, the tables of metrics, the
+ * simulator, the benches' figures, and the list of required tests that the cache fails:
  *   node operator/gen/generate.ts           writes
  *   node operator/gen/generate.ts --check   writes nothing, names what differs, exit 1
  */
@@ -8,13 +8,19 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import { requiredTests } from '../../sidecar/test/http-cache-tests/required.ts';
 import type { WaitingStudy } from '../simulate/waiting-study.ts';
 import { rules } from '../src/kube/rbac.ts';
+import { rulesFile } from './alerts/rules.ts';
 import { withBlock } from './block.ts';
 import { checkPage } from './check-page.ts';
 import { customResourceDefinition } from './crd.ts';
+import { dashboardFiles } from './dashboards/dashboards.ts';
 import { besidePeers, type Faults, type Fleet, overLoad } from './figures.ts';
 import { withPicture } from './lifecycle.ts';
+import { OPERATOR_METRICS } from './metrics/operator.ts';
+import { metricsTable } from './metrics/page.ts';
+import { POD_METRICS } from './metrics/pod.ts';
 import { referencePage } from './reference.ts';
 import { requestsOfPod, whatNginxAdmits } from './sizes.ts';
 import { waitingPicture } from './waiting.ts';
@@ -45,17 +51,26 @@ const CROWD_POLICIES = [
 
 /** Content of every generated file by its path in the repository. */
 function generatedFiles(): Record<string, string> {
-  const crd = yaml(customResourceDefinition());
+  const crd = customResourceDefinition();
   const fleet = measured<Fleet>('fleet');
   const waiting = measured<WaitingStudy>('simulate-waiting');
   return {
-    'crds/corelane.dev_renderservices.yaml': crd,
-    'charts/corelane/crds/corelane.dev_renderservices.yaml': crd,
+    'crds/corelane.dev_renderservices.yaml': yaml(crd),
+    // Its metadata is the chart's (templates/crd.yaml).
+    'charts/corelane/files/crd-spec.yaml': yaml({ spec: crd.spec }),
     'charts/corelane/files/rbac-namespaced.yaml': yaml(rules.namespaced),
     'charts/corelane/files/rbac-own-namespace.yaml': yaml(rules.ownNamespace),
+    'charts/corelane/files/rules.yaml': rulesFile(),
+    ...dashboardFiles(),
     'docs/reference.md': referencePage(),
     'docs/check.md': checkPage(),
     'docs/runtime.md': withPicture(readFileSync('docs/runtime.md', 'utf8')),
+    ...page('docs/cache.md', { 'required tests': requiredTests() }),
+    ...page('docs/metrics.md', {
+      operator: metricsTable(OPERATOR_METRICS),
+      pod: metricsTable(POD_METRICS.filter(({ detail }) => !detail)),
+      detail: metricsTable(POD_METRICS.filter(({ detail }) => detail)),
+    }),
     ...page('docs/edge.md', { budget: whatNginxAdmits() }),
     ...page('docs/sizing.md', { requests: requestsOfPod(), pods: podsForLoad(waiting) }),
     ...page('docs/scaling.md', { crowd: thresholdsInCrowd(waiting, CROWD_POLICIES) }),

@@ -6,6 +6,7 @@
  * clone. So commands find the Dockerfile and `sidecar/` in both: `corelane run` builds the image of these. What a
  * source reads from beside itself lies beside the bundle.
  */
+import { execFileSync } from 'node:child_process';
 import {
   constants,
   copyFileSync,
@@ -20,7 +21,8 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { bundleBom, type Metafile, packagesOf } from './sbom.ts';
+import { bundlePage } from '../cli/dashboard/bundle.ts';
+import { type Bom, bundleBom, type Metafile, packagesOf } from './sbom.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -43,10 +45,18 @@ async function bundle(folder: string): Promise<Metafile> {
     keepNames: true,
     legalComments: 'none',
     banner: { js: "import{createRequire}from'node:module';const require=createRequire(import.meta.url);" },
-    external: ['supports-color'],
+    // esbuild makes the page of a clone; here the page is made below.
+    external: ['supports-color', 'esbuild'],
     metafile: true,
     logLevel: 'warning',
   });
+  return metafile;
+}
+
+/** The page of `corelane dashboard`, beside the bundle, which looks for it there. */
+async function page(folder: string): Promise<Metafile> {
+  const { outputFiles, metafile } = await bundlePage();
+  for (const { path, contents } of outputFiles) writeFileSync(join(folder, 'operator/cli', basename(path)), contents);
   return metafile;
 }
 
@@ -61,9 +71,16 @@ function filesBesideSources(meta: Metafile): string[] {
   );
 }
 
-/** Licence texts of all packages that are in the bundle: their authors want them passed on. */
-function thirdPartyLicences(meta: Metafile): string {
-  const texts = packagesOf(meta).map((path) => {
+/** Paths of the packages in the bundle that a worker's supervisor sends spans with, which is made here as well. */
+function packagesOfSpans(): string[] {
+  execFileSync(join(ROOT, 'sidecar/spans/bundle.sh'));
+  const { components } = JSON.parse(readFileSync(join(ROOT, 'sidecar/runtime/dist/spans.cdx.json'), 'utf8')) as Bom;
+  return components.map(({ group, name }) => `node_modules/${group ? `${group}/` : ''}${name}`);
+}
+
+/** Licence texts of all packages that are in the bundles: their authors want them passed on. */
+function thirdPartyLicences(paths: string[]): string {
+  const texts = paths.map((path) => {
     const { version, license } = JSON.parse(readFileSync(join(ROOT, path, 'package.json'), 'utf8'));
     const file = readdirSync(join(ROOT, path)).find((name) => /^licen[cs]e/i.test(name));
     const text = file ? readFileSync(join(ROOT, path, file), 'utf8').trim() : `${license} (it has no text of its own)`;
@@ -98,13 +115,14 @@ async function writePackage(folder: string): Promise<void> {
   mkdirSync(join(folder, dirname(bin)), { recursive: true });
   copyFileSync(join(ROOT, 'operator/bin/packaged.mjs'), join(folder, bin));
 
-  const meta = await bundle(folder);
-  for (const path of filesBesideSources(meta)) {
+  const cli = await bundle(folder);
+  const meta = { outputs: { ...cli.outputs, ...(await page(folder)).outputs } };
+  for (const path of filesBesideSources(cli)) {
     copyFileSync(join(ROOT, path), join(folder, 'operator/cli', basename(path)), constants.COPYFILE_EXCL);
   }
   const lock = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
   write('bundle.cdx.json', json(bundleBom(meta, lock, 'corelane')));
-  write('THIRD-PARTY-LICENSES', thirdPartyLicences(meta));
+  write('THIRD-PARTY-LICENSES', thirdPartyLicences([...new Set([...packagesOf(meta), ...packagesOfSpans()])].sort()));
 
   for (const path of ['LICENSE', 'Dockerfile', '.dockerignore']) copyFileSync(join(ROOT, path), join(folder, path));
   copyFileSync(join(ROOT, 'operator/cli/README.md'), join(folder, 'README.md'));

@@ -1,6 +1,8 @@
 /**
  * Takes Kubernetes' PodTemplateSpec out of its published OpenAPI v3 document and makes it structural, so that it can
- * stand inside a CRD. Run it after a change of the Kubernetes version:
+ * stand inside a CRD. Its descriptions are left out: `kubectl explain deployment.spec.template` has them, and with them
+ * the CRD would be larger than the 256 KiB that `kubectl apply` and Argo CD can keep in an annotation. Run it after a
+ * change of the Kubernetes version:
  *
  *   node operator/gen/pod-template.ts <kubernetes source>/api/openapi-spec/v3/apis__apps__v1_openapi.json
  *
@@ -49,33 +51,17 @@ const QUANTITY = '^[+-]?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE
 /** Metadata of a pod template. CRDs drop every metadata field that is not spelled out. */
 const METADATA: Node = {
   type: 'object',
-  description: 'Metadata of the pods.',
   properties: {
-    annotations: { type: 'object', additionalProperties: { type: 'string' }, description: 'Annotations of the pods.' },
-    creationTimestamp: {
-      type: 'string',
-      format: 'date-time',
-      nullable: true,
-      description: 'Ignored; manifests made by kubectl create --dry-run have it.',
-    },
-    finalizers: { type: 'array', items: { type: 'string' }, description: 'Finalizers of the pods.' },
-    generateName: { type: 'string', description: 'Ignored.' },
-    labels: { type: 'object', additionalProperties: { type: 'string' }, description: 'Labels of the pods.' },
-    name: { type: 'string', description: 'Ignored.' },
-    namespace: { type: 'string', description: 'Ignored.' },
+    annotations: { type: 'object', additionalProperties: { type: 'string' } },
+    // Ignored; manifests made by kubectl create --dry-run have it.
+    creationTimestamp: { type: 'string', format: 'date-time', nullable: true },
+    finalizers: { type: 'array', items: { type: 'string' } },
+    generateName: { type: 'string' },
+    labels: { type: 'object', additionalProperties: { type: 'string' } },
+    name: { type: 'string' },
+    namespace: { type: 'string' },
   },
 };
-
-/**
- * First sentence of a description. With whole descriptions the CRD would exceed the 256 KiB that `kubectl apply`
- * can keep in its annotation.
- */
-function brief(description: unknown): string | undefined {
-  if (typeof description !== 'string') return undefined;
-  const sentence = /^.*?[.](?=\s|$)/s.exec(description)?.[0] ?? description;
-  const text = sentence.replaceAll(/\s+/g, ' ').trim();
-  return text.length <= 160 ? text : `${text.slice(0, 157)}...`;
-}
 
 function referenceOf(node: Node): string | undefined {
   return (node.$ref ?? (node.allOf as Node[] | undefined)?.[0]?.$ref) as string | undefined;
@@ -86,7 +72,7 @@ function resolve(node: Node, schemas: Record<string, Node>): Node {
   if (reference === undefined) return node;
   const target = schemas[reference.replace('#/components/schemas/', '')];
   if (target === undefined) throw new Error(`${reference} is not in the document`);
-  return { ...target, ...(node.description === undefined ? {} : { description: node.description }) };
+  return target;
 }
 
 /** Fields of a list item that identify it must be required or have a default, which Kubernetes has for a few. */
@@ -103,14 +89,13 @@ function withKeyDefaults(list: Node, item: Node): Node {
 function structural(source: Node, schemas: Record<string, Node>, path: string): Node {
   if (path === 'metadata') return METADATA;
   const node = resolve(source, schemas);
-  const description = brief(node.description);
   const additions = ADDITIONS[path] ?? {};
   if (Array.isArray(node.oneOf)) {
     const pattern = referenceOf(source)?.endsWith('.Quantity') && { pattern: QUANTITY };
-    return { 'x-kubernetes-int-or-string': true, ...pattern, ...(description && { description }) };
+    return { 'x-kubernetes-int-or-string': true, ...pattern };
   }
   const kept = Object.fromEntries(KEPT.filter((key) => key in node).map((key) => [key, node[key]]));
-  const result: Node = { ...kept, ...additions, ...(description && { description }) };
+  const result: Node = { ...kept, ...additions };
   if (node.properties) {
     const entries = Object.entries(node.properties as Record<string, Node>);
     result.properties = Object.fromEntries(

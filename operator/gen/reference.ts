@@ -24,9 +24,9 @@ function typeOf(node: Schema): string {
   if (node['x-kubernetes-int-or-string'])
     return boundsOf(node).includes('percentage') ? 'integer or percentage' : 'integer or Auto';
   if (node.enum) return (node.enum as string[]).join(' \\| ');
-  if (node.type === 'integer') {
+  if (node.type === 'integer' || node.type === 'number') {
     const bounds = node.maximum === undefined ? '' : ` ${node.minimum ?? 0}..${node.maximum}`;
-    return `integer${bounds}`;
+    return `${node.type}${bounds}`;
   }
   if (node.additionalProperties) return 'map of strings';
   return String(node.type ?? 'object');

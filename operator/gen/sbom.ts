@@ -1,6 +1,6 @@
 /**
  * What is in a bundle, as CycloneDX: a scanner of the operator's image sees one file without a name in it.
- *   node operator/gen/sbom.ts METAFILE >main.cdx.json
+ *   node operator/gen/sbom.ts METAFILE NAME >main.cdx.json
  * METAFILE is what esbuild tells of the bundle; versions, licences and hashes are those of package-lock.json.
  */
 import { readFileSync } from 'node:fs';
@@ -98,9 +98,9 @@ function component(path: string, locked: LockedPackage | undefined): Component {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const [metafile] = process.argv.slice(2);
-  if (!metafile) throw new Error('usage: sbom.ts METAFILE');
+  const [metafile, name] = process.argv.slice(2);
+  if (!metafile || !name) throw new Error('usage: sbom.ts METAFILE NAME');
   const lock = JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8'));
-  const bom = bundleBom(JSON.parse(readFileSync(metafile, 'utf8')), lock, 'corelane-operator');
+  const bom = bundleBom(JSON.parse(readFileSync(metafile, 'utf8')), lock, name);
   process.stdout.write(`${JSON.stringify(bom, undefined, 1)}\n`);
 }

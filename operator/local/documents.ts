@@ -3,7 +3,6 @@
  * only. The spec is checked by the operator's own rules, so an error has the path and the words that kubectl has.
  */
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
-import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { KIND } from '../src/api/names.ts';
 import { type FieldError, parseRenderService } from '../src/api/resource.ts';
@@ -11,6 +10,7 @@ import type { RenderServiceSpec } from '../src/api/spec.ts';
 import { workerTemplate } from '../src/api/worker-template.ts';
 import { type DataObject, resolvedEnv } from './env.ts';
 import { leftOut, withoutHost } from './left-out.ts';
+import { parseYaml } from './yaml.ts';
 
 /** What is to run. */
 export interface Service {
@@ -144,16 +144,10 @@ export function loadDocuments(text: string, options: LoadOptions): Service {
 }
 
 function parse(text: string, source: string): Document[] {
-  const parsed = parseAllDocuments(text);
-  const all = 'empty' in parsed ? [] : parsed;
-  for (const { errors } of all) {
-    const [error] = errors;
-    if (error) throw new InputError(`${source} is no YAML: ${error.message.trim()}`);
-  }
   try {
-    return all.map((document) => document.toJS()).filter((one) => typeof one === 'object' && one !== null);
+    return parseYaml(text).filter((one) => typeof one === 'object' && one !== null) as Document[];
   } catch (error) {
-    throw new InputError(`${source} is no YAML: ${(error as Error).message}`); // aliases without end
+    throw new InputError(`${source} is no YAML: ${(error as Error).message}`);
   }
 }
 

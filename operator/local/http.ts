@@ -61,9 +61,9 @@ export function request(
   });
 }
 
-/** Waits until `condition` gives something true, and gives that. */
+/** Waits until `condition` gives something true, and gives that. `what` may tell what there was instead. */
 export async function until<T>(
-  what: string,
+  what: string | (() => string),
   condition: () => T | Promise<T>,
   limitMs = WAIT_MS,
 ): Promise<NonNullable<T>> {
@@ -71,7 +71,7 @@ export async function until<T>(
   for (;;) {
     const value = await condition();
     if (value) return value as NonNullable<T>;
-    if (Date.now() > end) throw new Error(`Waited ${limitMs} ms in vain: ${what}`);
+    if (Date.now() > end) throw new Error(`Waited ${limitMs} ms in vain: ${typeof what === 'string' ? what : what()}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }

@@ -46,6 +46,7 @@ export function leftOut(spec: RenderServiceSpec, worker: V1Container, path: stri
       .map(([name]) => `${prefix}.${name}: ${Object.hasOwn(why, name) ? why[name] : 'an engine has no such thing'}`);
   return [
     ...(spec.forwarded.proxyProtocol ? ['spec.forwarded.proxyProtocol: browsers do not speak it'] : []),
+    ...(spec.tracing?.headersFrom ? ['spec.tracing.headersFrom: nobody reads the Secret here'] : []),
     ...(spec.scaling ? ['spec.scaling: the number of pods is --pods'] : []),
     ...lines('spec.template.spec', pod, POD_USED, POD_WHY),
     ...lines('spec.template.spec.securityContext', pod.securityContext ?? {}, POD_SECURITY_USED, {}),

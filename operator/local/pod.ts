@@ -10,8 +10,10 @@ import { withoutLive } from '../src/api/live.ts';
 import {
   ASSETS_MOUNT_PATH,
   CACHE_MOUNT_PATH,
+  CANARY_FILE,
   LIVE_FILE,
   LIVE_MOUNT_PATH,
+  NGINX_CONTAINER,
   PEERS_KEY,
   PEERS_KEY_MOUNT_PATH,
   PORTS,
@@ -30,6 +32,8 @@ import { hasCache } from '../src/render/model/cache.ts';
 import { containerArguments, environmentFile, memoryOptions } from './container.ts';
 import { type Engine, RESTRICTED, together } from './engine.ts';
 import { type Answer, type Call, request, until } from './http.ts';
+import { nodeIn } from './node-in.ts';
+import { HOLDER, partLabel } from './parts.ts';
 
 const PUBLISHED = [PORTS.http, PORTS.health, PORTS.stats, PORTS.peers];
 /** Stands for the DNS name of the headless Service. */
@@ -42,6 +46,8 @@ interface NetworkSettings {
 }
 
 export interface LocalPodOptions {
+  /** By which other processes of this machine find its containers (parts.ts). */
+  name?: string;
   sidecarImage: string;
   /** Network of the fleet: the pods in it are peers, all have the name that stands for the headless Service. */
   network?: string;
@@ -55,6 +61,8 @@ export interface LocalPodOptions {
   shell?: string | undefined;
   /** More files beside the configuration, in /etc/corelane, by name. */
   files?: Record<string, string>;
+  /** How many requests half of the fleet's workers get at a time (`concurrency: Auto`), as the operator would say. */
+  median?: number | undefined;
   /** After so long the pod's network ends by itself, should nobody be left to remove it. */
   secondsMax?: number;
 }
@@ -112,7 +120,15 @@ export class LocalPod {
     await this.copyAssets();
     const starts = workerContainers(withoutLive(this.spec), template).map(async (container, index) => {
       const { file, env } = this.#environment(container, index);
-      const shared = ['--network', this.network, ...this.#runtime, ...mounts, ...further, ...file];
+      const shared = [
+        '--network',
+        this.network,
+        ...this.#part(container.name),
+        ...this.#runtime,
+        ...mounts,
+        ...further,
+        ...file,
+      ];
       this.workers[index] = await this.engine.start(...shared, ...containerArguments({ ...container, env }));
     });
     await together(starts);
@@ -120,12 +136,31 @@ export class LocalPod {
 
   /** Secrets among the variables go through a file. (How Podman reads quotes in one depends on its version.) */
   #environment(container: V1Container, index: number): { file: string[]; env: V1EnvVar[] } {
-    const { env = [] } = container;
+    const env = (container.env ?? []).map((entry) => this.#ofPod(entry));
     if (this.engine.command !== 'docker') return { file: [], env };
-    const { file, rest } = environmentFile(container);
+    const { file, rest } = environmentFile({ ...container, env });
     const path = join(this.#folder, `worker-${index}.env`);
     writeFileSync(path, file, { mode: 0o600 });
     return { file: ['--env-file', path], env: rest };
+  }
+
+  /** What a pod would say of itself to whoever sends its spans. */
+  #ofPod(entry: V1EnvVar): V1EnvVar {
+    const { name = 'local', revision = 'r1' } = this.#options;
+    const known: Record<string, string> = {
+      CORELANE_SPANS_SERVICE: name.replace(/-[0-9]+$/, ''),
+      CORELANE_SPANS_NAMESPACE: 'default',
+      CORELANE_SPANS_POD: name,
+      CORELANE_SPANS_REVISION: revision,
+      CORELANE_DEPLOYMENT_ID: revision,
+    };
+    const value = known[entry.name];
+    return value === undefined || entry.value !== undefined ? entry : { name: entry.name, value };
+  }
+
+  #part(name: string): string[] {
+    const { name: pod } = this.#options;
+    return pod === undefined ? [] : partLabel(pod, name);
   }
 
   /** Removes everything. */
@@ -239,21 +274,13 @@ export class LocalPod {
 
   /** Runs a script with the Node.js of a worker's container, beside the program; gives what it prints. */
   inWorker(worker: number, script: string, ...args: string[]): Promise<string> {
-    return this.#nodeOf(worker, ['-e', script, '--', ...args]);
+    return nodeIn(this.engine, this.workers[worker] ?? '', ['-e', script, '--', ...args]);
   }
 
   /** Whether a worker's container has a Node.js that can be found. */
   async hasNode(worker: number): Promise<boolean> {
-    const version = await this.#nodeOf(worker, ['--version']).catch(() => '');
+    const version = await nodeIn(this.engine, this.workers[worker] ?? '', ['--version']).catch(() => '');
     return /^v[0-9]+\./.test(version);
-  }
-
-  #nodeOf(worker: number, args: string[]): Promise<string> {
-    const exec = ['exec', '--env', 'NODE_OPTIONS=', this.workers[worker] ?? ''];
-    return this.engine.run(...exec, 'node', ...args).catch((error) => {
-      if (!/executable file not found|no such file/i.test(error.message)) throw error;
-      return this.engine.run(...exec, '/proc/1/exe', ...args); // an image without PATH, such as distroless
-    });
   }
 
   /** State of a container: `{ Running, ExitCode }`. */
@@ -267,11 +294,12 @@ export class LocalPod {
   }
 
   /**
-   * Puts other live settings in place of those that the pod has. (kubelet replaces all files in one step; the page goes
-   * first here.)
+   * Puts other live settings in place of those that the pod has. (kubelet replaces all files in one step; the settings
+   * go last here.)
    */
-  writeLive({ [SHELL_FILE]: shell, [LIVE_FILE]: settings }: LiveConfig): void {
+  writeLive({ [SHELL_FILE]: shell, [CANARY_FILE]: canary, [LIVE_FILE]: settings }: LiveConfig): void {
     this.#replace('live', SHELL_FILE, shell);
+    this.#replace('live', CANARY_FILE, canary);
     this.#replace('live', LIVE_FILE, settings);
   }
 
@@ -306,7 +334,7 @@ export class LocalPod {
     const publish = PUBLISHED.flatMap((port) => ['--publish', `127.0.0.1::${port}`]);
     const joined = network ? ['--network', network, '--network-alias', PEERS_HOST] : [];
     const sleep = ['--init', '--entrypoint', 'sleep', sidecarImage, String(secondsMax ?? 'infinity')];
-    this.#holder = await this.engine.start(...publish, ...joined, ...sleep);
+    this.#holder = await this.engine.start(...this.#part(HOLDER), ...publish, ...joined, ...sleep);
     const inspected = await this.engine.run('inspect', '--format', '{{json .NetworkSettings}}', this.#holder);
     const { Ports, Networks } = JSON.parse(inspected) as NetworkSettings;
     for (const port of PUBLISHED) this.#ports.set(port, Number(Ports[`${port}/tcp`]?.[0]?.HostPort));
@@ -315,10 +343,10 @@ export class LocalPod {
 
   async #startContainers(): Promise<void> {
     const config = this.#writeConfig();
-    const { revision = 'r1', key, shell, sidecarImage } = this.#options;
+    const { revision = 'r1', key, median, shell, sidecarImage } = this.#options;
     this.writeKey(key);
     this.writeShell(shell);
-    this.writeLive(renderLive(this.spec));
+    this.writeLive(renderLive(this.spec, median));
     const addresses = await this.#startHolder();
     const live = ['--volume', `${join(this.#folder, 'live')}:${LIVE_MOUNT_PATH}:ro`];
     const shared = ['--volume', `${config}:/etc/corelane:ro`, ...live, '--volume', `${this.run}:/run/corelane`];
@@ -341,7 +369,14 @@ export class LocalPod {
       const assets = hasAssets ? ['--volume', `${this.open('assets')}:${ASSETS_MOUNT_PATH}:ro`] : [];
       const pages = hasCache(this.spec) ? ['--volume', `${this.open('pages')}:${CACHE_MOUNT_PATH}`] : [];
       const files = [...disk, ...page, ...assets, ...pages];
-      this.nginx = await this.engine.start(...options, ...files, ...memory, sidecarImage, 'nginx');
+      this.nginx = await this.engine.start(
+        ...this.#part(NGINX_CONTAINER),
+        ...options,
+        ...files,
+        ...memory,
+        sidecarImage,
+        'nginx',
+      );
     };
     await together([haproxy(), nginx()]);
   }

@@ -8,16 +8,8 @@ import type { Service } from './documents.ts';
 import type { Engine } from './engine.ts';
 import { FAULT_SIGNALS, FAULTS_MODULE, type WorkerFault } from './fault-signals.ts';
 import { request, until } from './http.ts';
+import { supervisorPage } from './node-in.ts';
 import { LocalPod, type LocalPodOptions } from './pod.ts';
-
-/** Prints the body of a page of the supervisor; the exit code tells whether the status was 200. */
-const ASK = `
-  const [port, path] = process.argv.slice(-2);
-  require('node:http').get({ host: '127.0.0.1', port, path, headers: { 'X-Corelane-Runtime': 'true' } }, (response) => {
-    const isGood = response.statusCode === 200;
-    response.pipe(isGood ? process.stdout : process.stderr);
-    response.on('end', () => { process.exitCode = isGood ? 0 : 1; });
-  }).on('error', (error) => { console.error(error.message); process.exitCode = 1; });`;
 
 /** Sends a signal to the process below the supervisor that listens on PORT; prints its number. */
 const SIGNAL = `
@@ -61,7 +53,7 @@ export class RunPod extends LocalPod {
     super(
       engine,
       { ...service.spec, forwarded: { ...forwarded, proxyProtocol: false } },
-      { shell: service.shell, ...options },
+      { shell: service.shell, name, ...options },
     );
     this.name = name;
     this.#service = service;
@@ -105,7 +97,7 @@ export class RunPod extends LocalPod {
    * @throws Error with what it answers when that is not 200
    */
   runtimePage(worker: number, path: string): Promise<string> {
-    return this.inWorker(worker, ASK, String(PORTS.firstWorkerRuntime + worker), path);
+    return supervisorPage(this.engine, this.workers[worker] ?? '', PORTS.firstWorkerRuntime + worker, path);
   }
 
   /** Hurts the program of a worker; gives the number of its process. */

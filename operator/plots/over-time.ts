@@ -32,7 +32,9 @@ export interface TimeChart {
   events?: [atS: number, text: string][];
   /** Spans of time with their words. */
   bands?: { beginS: number; endS: number; text: string }[];
-  /** Dots at the bottom; their words show under the pointer. */
+  /** Short lines at the bottom, for what happens often; their words show under the pointer. */
+  strokes?: { atS: number; text: string }[];
+  /** Dots at the bottom, likewise. */
   dots?: { atS: number; text: string }[];
 }
 
@@ -50,7 +52,7 @@ const TOP_OF_BANDS = 124;
 
 /** The chart. */
 export function overTime(chart: TimeChart, color: ColorOf): Part {
-  const { lines, endS, ticks, isStepped = false, marks = [], events = [], bands = [], dots = [] } = chart;
+  const { lines, endS, ticks, isStepped = false, marks = [], events = [], bands = [], strokes = [], dots = [] } = chart;
   const top = bands.length > 0 ? TOP_OF_BANDS : TOP;
   const bottom = top + HEIGHT;
   const right = WIDTH - RIGHT;
@@ -81,6 +83,10 @@ export function overTime(chart: TimeChart, color: ColorOf): Part {
     ...lines.map(({ name, points }) => {
       const path = pathOf(isStepped ? changes(points) : points, x, y, isStepped);
       return `<path d="${path}" fill="none" stroke="${color(name)}" stroke-width="1.6"/>`;
+    }),
+    ...strokes.map(({ atS, text: told }) => {
+      const stroke = `<path d="M${at(x(atS))} ${bottom}v-8" stroke="#888" stroke-width="1.2">`;
+      return `${stroke}<title>${escapeXml(told)}</title></path>`;
     }),
     ...dots.map(({ atS, text: told }) => {
       const dot = `<circle cx="${at(x(atS))}" cy="${bottom}" r="3" fill="#c00000">`;

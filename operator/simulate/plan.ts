@@ -70,6 +70,12 @@ export function plan({ load, objective, workersPerPod, seed }: PlanOptions): Pla
   };
 }
 
+/** Whether `pods` hold the objective, as simulated. */
+export function keeps(pods: number, options: PlanOptions): { isKept: boolean; simulatedMs: number } {
+  const { p99Ms } = check(pods, options);
+  return { isKept: p99Ms <= options.objective.limitS * 1000 * TOLERANCE, simulatedMs: p99Ms };
+}
+
 interface Checked {
   /** The objective's quantile. */
   p99Ms: number;

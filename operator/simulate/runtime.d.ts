@@ -7,6 +7,7 @@ declare module '*/concurrency-rule.cjs' {
   }
   export interface State extends Figures {
     limit: number;
+    lately: Figures;
     waitRatio?: number;
     because?: string;
     heldBy?: string;

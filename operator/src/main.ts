@@ -1,7 +1,9 @@
 /** Entry point of the operator process: environment, log, signals, exit code. */
 import { pino } from 'pino';
+import manifest from '../../package.json' with { type: 'json' };
 import { serveMetrics, serveProbes } from './http.ts';
 import { loadKubeConfig } from './kube/config.ts';
+import { errorLine } from './kube/error-line.ts';
 import { createMetrics } from './metrics.ts';
 import { Operator } from './operator.ts';
 import { readSettings, settingsHelp } from './settings.ts';
@@ -27,9 +29,14 @@ async function main(): Promise<number> {
     return 0;
   }
   const settings = configured(() => readSettings(process.env));
-  const log = pino({ level: settings.CORELANE_LOG_LEVEL, base: null, timestamp: pino.stdTimeFunctions.isoTime });
+  const log = pino({
+    level: settings.CORELANE_LOG_LEVEL,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: errorLine },
+  });
   const config = configured(loadKubeConfig);
-  const metrics = createMetrics();
+  const metrics = createMetrics(manifest.version);
   const operator = new Operator({ config, settings, metrics, log });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {
@@ -58,7 +65,8 @@ async function main(): Promise<number> {
 try {
   process.exitCode = await main();
 } catch (error) {
-  console.error(`corelane-operator: ${(error as Error).message}`);
+  const text = error instanceof ConfigError ? error.message : errorLine(error);
+  console.error(`corelane-operator: ${text}`);
   // A port that is open already would keep the process.
   process.exit(error instanceof ConfigError ? EXIT_CONFIG : 1);
 }

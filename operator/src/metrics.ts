@@ -1,13 +1,21 @@
 /**
  * Metrics of the operator, in Prometheus' conventions: base units, `_total` for counters. docs/metrics.md lists them.
+ * Those about each RenderService are in renderservice-metrics.ts.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** All metrics of one operator process. */
-export function createMetrics() {
+/** All metrics of one operator process of this version. */
+export function createMetrics(version: string) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
+  const info = new Gauge({
+    name: 'corelane_operator_info',
+    help: 'Version of the operator, always 1.',
+    labelNames: ['version'],
+    registers,
+  });
+  info.set({ version }, 1);
   return {
     registry,
     reconcileSeconds: new Histogram({
@@ -27,6 +35,28 @@ export function createMetrics() {
           this.set(depth());
         },
       }),
+    /** Registers the gauges of the staged data plane, which are read at each scrape. */
+    trackDataPlane: (figures: () => { waiting: number; held: number }) => {
+      const gauge = (name: string, help: string, value: () => number) =>
+        new Gauge({
+          name,
+          help,
+          registers,
+          collect() {
+            this.set(value());
+          },
+        });
+      gauge(
+        'corelane_data_plane_waiting',
+        'RenderServices whose pods are those of another version of the operator, and that wait for their turn.',
+        () => figures().waiting,
+      );
+      gauge(
+        'corelane_data_plane_held',
+        '1 while no RenderService gets its turn because one did not become healthy.',
+        () => figures().held,
+      );
+    },
     requestSeconds: new Histogram({
       name: 'corelane_operator_api_request_duration_seconds',
       help: 'Duration of calls to the API server, by method and status code (0: no answer).',
@@ -57,16 +87,9 @@ export function createMetrics() {
       help: 'Events that were only logged, because there had been too many.',
       registers,
     }),
-    scalingUtilization: new Gauge({
-      name: 'corelane_scaling_utilization_ratio',
-      help: 'Per-core CPU or occupancy over the window of additions, as the last decision saw it.',
-      labelNames: ['namespace', 'name'],
-      registers,
-    }),
-    scalingDecisions: new Counter({
-      name: 'corelane_scaling_decisions_total',
-      help: 'Changes of the number of pods, by direction and reason.',
-      labelNames: ['namespace', 'name', 'direction', 'reason'],
+    crdMissingFields: new Gauge({
+      name: 'corelane_operator_crd_missing_fields',
+      help: "Fields that the operator knows and the cluster's CustomResourceDefinition does not.",
       registers,
     }),
     leader: new Gauge({

@@ -1,11 +1,16 @@
 /** The operator as a whole: caches, leader election, queue. `main.ts` gives it an environment and signals. */
 import type { Logger } from 'pino';
+import type { RenderServiceResource } from './api/resource.ts';
 import { Autoscaler } from './controller/autoscaler.ts';
-import { Caches } from './controller/caches.ts';
+import { Caches, hasNewSpec } from './controller/caches.ts';
+import { CanaryWatch } from './controller/canary-watch.ts';
+import { DataPlane } from './controller/data-plane.ts';
 import { LiveSettings } from './controller/live-settings.ts';
 import { PeersKeys } from './controller/peers-keys.ts';
 import { type Outcome, WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
+import { currentRevisions } from './controller/revisions.ts';
+import { ServedSchema } from './controller/served-schema.ts';
 import { Shells } from './controller/shells.ts';
 import type { PooledKubeConfig } from './kube/config.ts';
 import { type EventDraft, EventRecorder } from './kube/events.ts';
@@ -15,6 +20,7 @@ import type { KubeObject } from './kube/types.ts';
 import type { Metrics } from './metrics.ts';
 import { poisonEvent, stuckWorkerEvents } from './pods/events.ts';
 import { PodSampler } from './pods/sampler.ts';
+import { trackRenderServices } from './renderservice-metrics.ts';
 import type { Settings } from './settings.ts';
 
 /** Everything is looked at again after this time: a safety net, watches do the work. */
@@ -37,21 +43,30 @@ export class Operator {
   readonly #autoscaler: Autoscaler;
   readonly #peersKeys: PeersKeys;
   readonly #shells: Shells;
+  readonly #schema: ServedSchema;
+  readonly #dataPlane: DataPlane;
   readonly #live: LiveSettings;
+  readonly #canaries: CanaryWatch;
   readonly #reconciler: Reconciler;
   readonly #queue: WorkQueue;
   #synced = false;
+  #leads = false;
 
   constructor(options: OperatorOptions) {
     const { config, settings, metrics, log } = options;
     this.#options = options;
     metrics.trackQueueDepth(() => this.#queue.depth);
+    trackRenderServices(metrics.registry, {
+      list: () => (this.#leads ? this.#caches.renderServices.list() : []),
+      revisions: () => currentRevisions(this.#caches),
+      scalingOf: (uid) => this.#autoscaler.figuresOf(uid),
+    });
     const observe: RequestObserver = (method, _path, code, seconds) =>
       metrics.requestSeconds.observe({ method, code }, seconds);
     // Asked at every write: a process that was stopped for a while (SIGSTOP, a frozen machine) wakes up in
     // mid-reconcile.
-    const mayWrite = () => this.#election.isCurrent;
-    this.#caches = new Caches(new Rest(config, observe, mayWrite), settings.CORELANE_NAMESPACES, (kind, error) => {
+    const writeMs = () => this.#election.writeMs;
+    this.#caches = new Caches(new Rest(config, observe, writeMs), settings.CORELANE_NAMESPACES, (kind, error) => {
       metrics.watchErrors.inc({ kind: kind.kind });
       log.warn({ kind: kind.kind, err: error }, 'list or watch failed; trying again');
     });
@@ -75,6 +90,14 @@ export class Operator {
         const owner = this.#caches.ownerOf(pod);
         if (owner) this.#queue.add(`${owner.metadata.namespace}/${owner.metadata.name}`);
       },
+      countedFor: (pod) => {
+        const owner = this.#caches.ownerOf(pod);
+        return owner && hasObjectives(owner) ? owner.metadata.uid : undefined;
+      },
+      counted: () => {
+        const services = this.#caches.renderServices.list().filter(hasObjectives);
+        return new Set(services.map(({ metadata }) => metadata.uid));
+      },
       onResult: (result) => metrics.podSamples.inc({ result }),
       onStalls: (pod, stalls) => void this.#report(pod, stuckWorkerEvents(pod, stalls), 'worker was stuck'),
       onPoison: (pod, refused) => void this.#report(pod, [poisonEvent(pod, refused)], 'URL in quarantine'),
@@ -85,15 +108,7 @@ export class Operator {
       events: this.#events,
       periodMs: settings.CORELANE_SCALING_PERIOD_SECONDS * 1000,
       onChange: (key) => this.#queue.add(key),
-      onDecision: (key, { from, to, reason, message }) => {
-        const direction = to > from ? 'up' : 'down';
-        metrics.scalingDecisions.inc({ ...labelsOf(key), direction, reason });
-        log.info({ key, from, to, reason, message }, 'scaled');
-      },
-      onUtilization: (key, ratio) => {
-        if (ratio === undefined) metrics.scalingUtilization.remove(labelsOf(key));
-        else metrics.scalingUtilization.set(labelsOf(key), ratio);
-      },
+      onDecision: (key, { from, to, reason, message }) => log.info({ key, from, to, reason, message }, 'scaled'),
       onError: (key, error) => log.warn({ key, err: error }, 'scaling failed; trying again in the next round'),
     });
     const onWrite = (what: string, key: string) => {
@@ -110,6 +125,31 @@ export class Operator {
       },
     });
     this.#shells = new Shells(this.#caches.rest);
+    this.#dataPlane = new DataPlane({
+      pace: {
+        maxConcurrent: settings.CORELANE_DATA_PLANE_MAX_CONCURRENT,
+        pauseMs: settings.CORELANE_DATA_PLANE_PAUSE,
+      },
+      window: settings.CORELANE_DATA_PLANE_WINDOW,
+      keys: () =>
+        this.#caches.renderServices
+          .list()
+          .filter(({ metadata }) => !metadata.deletionTimestamp)
+          .map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
+      obstacle: () => (this.#schema.missing.length > 0 ? 'the CustomResourceDefinition is outdated' : undefined),
+      onTurn: (key) => this.#queue.add(key),
+      nowMs: () => Date.now(),
+    });
+    metrics.trackDataPlane(() => (this.#leads ? this.#dataPlane.figures : { waiting: 0, held: 0 }));
+    this.#schema = new ServedSchema({
+      rest: this.#caches.rest,
+      onChange: (missing) => {
+        metrics.crdMissingFields.set(missing.length);
+        if (missing.length > 0) log.warn({ missing }, 'the CustomResourceDefinition lacks fields: it is outdated');
+        this.#enqueueAll();
+      },
+      onError: (error) => log.warn({ err: error }, 'the schema of RenderServices cannot be read; trying again'),
+    });
     this.#live = new LiveSettings({
       rest: this.#caches.rest,
       podsOf: (namespace, name) => this.#caches.podsOf(namespace, name),
@@ -117,11 +157,18 @@ export class Operator {
       onFailed: (key, error) =>
         log.warn({ key, err: error }, 'pods cannot be told of their live settings, which take up to two minutes so'),
     });
+    this.#canaries = new CanaryWatch({
+      podsOf: (namespace, name) => this.#caches.podsOf(namespace, name),
+      onChange: (key) => this.#queue.add(key),
+    });
     this.#reconciler = new Reconciler({
       caches: this.#caches,
       live: this.#live,
+      canaries: this.#canaries,
       peersKeys: this.#peersKeys,
       shells: this.#shells,
+      dataPlane: this.#dataPlane,
+      schema: this.#schema,
       sampler: this.#sampler,
       scalingOf: (uid) => this.#autoscaler.viewOf(uid),
       sidecar: { image: settings.CORELANE_SIDECAR_IMAGE, pullPolicy: settings.CORELANE_SIDECAR_PULL_POLICY },
@@ -151,20 +198,25 @@ export class Operator {
    */
   async run(): Promise<'stopped' | 'lost'> {
     const { log, metrics } = this.#options;
-    this.#caches.onChange((key) => this.#queue.add(key));
+    this.#caches.onChange((key, isUrgent) => this.#queue.add(key, isUrgent));
     await Promise.race([this.#caches.start(), aborted(this.#stop.signal)]);
     this.#synced = true;
     log.info('caches are filled; waiting for the lead');
     if (await this.#election.acquire()) {
       log.info('this process leads');
+      this.#leads = true;
       metrics.leader.set(1);
       this.#lead();
       await this.#election.holdUntilLost();
+      this.#leads = false;
       metrics.leader.set(0);
     }
     const result = this.#stop.signal.aborted ? 'stopped' : 'lost';
     this.#sampler.stop();
     this.#live.stop();
+    this.#canaries.stop();
+    this.#schema.stop();
+    this.#dataPlane.stop();
     await this.#autoscaler.stop();
     await this.#queue.stop();
     // Only now: nobody else may write before the last reconcile here is done.
@@ -190,20 +242,23 @@ export class Operator {
   }
 
   #lead(): void {
-    const keys = () => this.#caches.renderServices.list();
-    const enqueueAll = () => {
-      const uids = new Set(keys().map(({ metadata }) => metadata.uid));
-      this.#peersKeys.keepOnly(uids);
-      this.#shells.keepOnly(uids);
-      this.#live.keepOnly(uids);
-      for (const { metadata } of keys()) this.#queue.add(`${metadata.namespace}/${metadata.name}`);
-    };
     this.#queue.start();
-    enqueueAll();
+    this.#enqueueAll();
+    void this.#schema.start();
     this.#sampler.start();
     this.#autoscaler.start();
     // A process that has lost the lead must end, and a timer would keep it.
-    setInterval(enqueueAll, RESYNC_MS).unref();
+    setInterval(() => this.#enqueueAll(), RESYNC_MS).unref();
+  }
+
+  #enqueueAll(): void {
+    const all = this.#caches.renderServices.list();
+    const uids = new Set(all.map(({ metadata }) => metadata.uid));
+    this.#peersKeys.keepOnly(uids);
+    this.#shells.keepOnly(uids);
+    this.#live.keepOnly(uids);
+    this.#canaries.keepOnly(uids);
+    for (const one of all) this.#queue.add(`${one.metadata.namespace}/${one.metadata.name}`, hasNewSpec(one));
   }
 
   async #reconcile(key: string, failures: number): Promise<Outcome> {
@@ -219,9 +274,8 @@ export class Operator {
   }
 }
 
-function labelsOf(key: string): { namespace: string; name: string } {
-  const [namespace = '', name = ''] = key.split('/');
-  return { namespace, name };
+function hasObjectives({ spec }: RenderServiceResource): boolean {
+  return Boolean((spec as { objectives?: unknown } | undefined)?.objectives);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

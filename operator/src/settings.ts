@@ -1,6 +1,8 @@
 /** Settings of the operator process, from its environment. The chart sets them; `--help` lists them. */
 import { z } from 'zod';
 import { networkPeer } from './api/network-policy.ts';
+import { DURATION_PATTERN, durationMs } from './api/scalars.ts';
+import { parseWindow } from './turns/window.ts';
 
 const port = (value: number) => z.coerce.number().int().min(1).max(65_535).default(value);
 
@@ -8,6 +10,16 @@ const port = (value: number) => z.coerce.number().int().min(1).max(65_535).defau
 const json = z.string().transform((text, ctx): unknown => {
   try {
     return JSON.parse(text);
+  } catch (error) {
+    ctx.addIssue({ code: 'custom', message: (error as Error).message });
+    return z.NEVER;
+  }
+});
+
+/** The hours, as `parseWindow` has them. */
+const window = z.string().transform((text, ctx) => {
+  try {
+    return parseWindow(text);
   } catch (error) {
     ctx.addIssue({ code: 'custom', message: (error as Error).message });
     return z.NEVER;
@@ -57,6 +69,22 @@ const schema = z.object({
     .max(45)
     .default(15)
     .describe('How often RenderServices with scaling are looked at.'),
+  CORELANE_DATA_PLANE_MAX_CONCURRENT: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1000)
+    .default(1)
+    .describe('RenderServices that get the pods of another version of the operator at a time.'),
+  CORELANE_DATA_PLANE_PAUSE: z
+    .string()
+    .regex(DURATION_PATTERN, 'is no duration such as 30s or 2m')
+    .default('2m')
+    .transform(durationMs)
+    .describe('For how long one of them must have been healthy before the next one begins.'),
+  CORELANE_DATA_PLANE_WINDOW: window
+    .optional()
+    .describe('When they may begin, such as "Mon-Fri 22:00-04:00 Europe/Berlin"; empty for always.'),
   CORELANE_MONITORING: json
     .pipe(z.array(networkPeer))
     .default([])

@@ -13,13 +13,13 @@ local settings = require('settings')('second-tries.lua', { ... }, { 'places' })
 local requests = new_requests(settings['places'])
 local verdicts = new_verdicts(settings['places'])
 
--- In a server line: called when HAProxy takes or opens a connection for a request, with its token, and the name of a
--- connection that nobody has used, if it is to have one. Gives the name of the connection.
+-- In a server line: called when HAProxy takes or opens a connection for a request, with the machine's time, the token,
+-- and the name of a connection that nobody has used, if it is to have one. Gives the name of the connection.
 core.register_converters('corelane_sent', function(request, worker)
-  local token, fresh = request:match('^([^/]*)/?(.*)$')
-  -- A second too early at most, which is on the safe side. By the machine's clock: a process that began while HAProxy
-  -- stood still knows nothing of a request that is older, and must not seem to.
-  if token ~= '' then requests:note(token, worker, os.time() * 1000) end
+  local ms, token, fresh = request:match('^(%d+)/([^/]*)/?(.*)$')
+  -- Not HAProxy's own time: a process that began while HAProxy stood still knows nothing of a request that is older,
+  -- and must not seem to.
+  if token ~= '' then requests:note(token, worker, tonumber(ms)) end
   return fresh == '' and 'any' or fresh
 end)
 
@@ -33,6 +33,17 @@ core.register_action('note_verdict', { 'http-res' }, function(txn)
   local token = txn:get_var('txn.token')
   -- A bool comes as a number.
   if token then verdicts:note(token, txn:get_var('txn.unbegun') ~= nil) end
+end)
+
+-- Another pod has promised to take it: nobody can have begun it before there is a connection, which shows the ticket.
+core.register_action('note_unbegun', { 'http-req' }, function(txn)
+  local token = txn:get_var('txn.token')
+  if token then verdicts:note(token, true) end
+end)
+core.register_fetches('corelane_side_ticket', function(txn)
+  local token = txn:get_var('txn.token')
+  if token and txn:get_var('txn.only_once') then verdicts:note(token, false) end
+  return txn:get_var('txn.ticket')
 end)
 
 -- Sets txn.stuck, to the place, if the watchdog has killed the worker because of this request. Where the worker had

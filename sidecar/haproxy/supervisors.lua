@@ -1,8 +1,8 @@
 -- Questions to the supervisors of the workers, in their containers. Nothing in an answer is trusted.
 
--- A supervisor answers within a millisecond or two, but on a machine that stalls it may get no CPU for long. The client
--- waits for an answer meanwhile.
-local BEGUN_MS_MAX = 1000
+-- A supervisor answers within a millisecond or two, but on a machine that stalls it may get no CPU for long. Nor may
+-- the process that is to end (request-journal.cjs: 1.5 s at most). The client waits for an answer meanwhile.
+local BEGUN_MS_MAX = 2000
 -- A kill by the watchdog has been noted before it: the answer is there at once, or the supervisor is in trouble as
 -- well, or gets no CPU [measured: more than 0.5 s where 10 processes want 2 cores].
 local WHY_MS_MAX = 1000

@@ -7,21 +7,6 @@
 static ngx_str_t stale = ngx_string("X-Corelane-Stale");
 static ngx_str_t age = ngx_string("Age");
 
-static ngx_table_elt_t *find_header(ngx_http_upstream_t *u, ngx_str_t *name) {
-  ngx_list_part_t *part = &u->headers_in.headers.part;
-  ngx_table_elt_t *header;
-  ngx_uint_t i;
-
-  for (; part != NULL; part = part->next) {
-    header = part->elts;
-    for (i = 0; i < part->nelts; i++) {
-      if (header[i].key.len == name->len && ngx_strncasecmp(header[i].key.data, name->data, name->len) == 0) {
-        return &header[i];
-      }
-    }
-  }
-  return NULL;
-}
 
 static time_t seconds(u_char *begin, u_char *end) {
   ngx_int_t value = ngx_atoi(begin, end - begin);
@@ -55,7 +40,7 @@ ngx_int_t corelane_judge_stale(ngx_http_request_t *r) {
   if (has_failed(u->headers_in.status_n) && u->cache_status == NGX_HTTP_CACHE_EXPIRED && r->cache->stale_error) {
     return NGX_DECLINED;
   }
-  header = find_header(u, &stale);
+  header = corelane_find_header(u, &stale);
   if (header != NULL) {
     set_windows(r->cache, &header->value);
   }
@@ -78,7 +63,7 @@ static ngx_int_t not_found(ngx_http_variable_value_t *value) {
 
 /* $corelane_cache_age: of a page, since it was rendered; of any other response what it says. */
 static ngx_int_t cache_age(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
-  ngx_table_elt_t *said = r->upstream == NULL ? NULL : find_header(r->upstream, &age);
+  ngx_table_elt_t *said = r->upstream == NULL ? NULL : corelane_find_header(r->upstream, &age);
   time_t total = said == NULL ? 0 : seconds(said->value.data, said->value.data + said->value.len);
   u_char *text;
 
@@ -215,7 +200,7 @@ static u_char *after_scheme(u_char *pos, u_char *end) {
 
 /* Of a header with a URL, if it is of this host: its path. */
 static void purge_named(ngx_http_request_t *r, ngx_str_t *name) {
-  ngx_table_elt_t *header = find_header(r->upstream, name);
+  ngx_table_elt_t *header = corelane_find_header(r->upstream, name);
   u_char *pos, *end, *to, *path, *host;
 
   if (header == NULL) {
@@ -294,23 +279,16 @@ ngx_int_t corelane_count_result(ngx_http_request_t *r) {
   return NGX_OK;
 }
 
-/* $corelane_cache_metrics: for Prometheus. */
-static ngx_int_t cache_metrics(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
-  static char head[] =
-      "# HELP corelane_cache_requests_total Requests by what the cache had to do with them.\n"
-      "# TYPE corelane_cache_requests_total counter\n";
-  u_char *text = ngx_pnalloc(r->pool, sizeof(head) + RESULTS * (64 + NGX_INT64_LEN));
-  u_char *to;
+u_char *corelane_write_cache_results(u_char *to, u_char *end) {
   ngx_uint_t i;
 
-  if (text == NULL) {
-    return NGX_ERROR;
-  }
-  to = ngx_cpymem(text, head, sizeof(head) - 1);
+  to = ngx_slprintf(to, end,
+                    "# HELP corelane_cache_requests_total Requests by what the cache had to do with them.\n"
+                    "# TYPE corelane_cache_requests_total counter\n");
   for (i = 0; i < RESULTS; i++) {
-    to = ngx_sprintf(to, "corelane_cache_requests_total{result=\"%V\"} %uL\n", &results[i].name, results[i].count);
+    to = ngx_slprintf(to, end, "corelane_cache_requests_total{result=\"%V\"} %uL\n", &results[i].name, results[i].count);
   }
-  return found(value, text, to - text);
+  return to;
 }
 
 ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf) {
@@ -321,7 +299,6 @@ ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf) {
                  || corelane_add_variable(cf, "corelane_cache_changed", cache_changed) != NGX_OK
                  || corelane_add_variable(cf, "corelane_cache_peer_epoch", cache_peer_epoch) != NGX_OK
                  || corelane_add_variable(cf, "corelane_cache_purge", cache_purge) != NGX_OK
-                 || corelane_add_variable(cf, "corelane_cache_metrics", cache_metrics) != NGX_OK
                  || corelane_add_variable(cf, "corelane_cache_uri", corelane_cache_uri) != NGX_OK
              ? NGX_ERROR
              : NGX_OK;

@@ -15,6 +15,9 @@ enum { CORELANE_STREAM_NEVER, CORELANE_STREAM_AUTO, CORELANE_STREAM_ALWAYS };
 /* Which parameters of a query are in the cache's key. */
 enum { CORELANE_QUERY_ALL, CORELANE_QUERY_ONLY, CORELANE_QUERY_EXCEPT };
 
+/* Which requests of a location are in the figures, and of which their times are as well. */
+enum { CORELANE_COUNT_PAGES, CORELANE_COUNT_REQUESTS, CORELANE_COUNT_NOTHING };
+
 /* nginx has one worker process, so all that it has is here, and nothing is shared. */
 typedef struct {
   /* What nginx has places for. */
@@ -33,15 +36,27 @@ typedef struct {
   /* The file with settings that change, and what limit_conn says of a client in nginx.conf. */
   ngx_str_t live_file;
   ngx_int_t clients_max;
+  /* It is there while the pod drains. */
+  ngx_str_t draining_file;
   /* Of the cache: a page beyond it is not kept; which parameters of the query its key has. */
   size_t kept_max;
   ngx_uint_t query_mode;
   ngx_array_t *query_names;
   /* Connections of HTTP/2. */
   ngx_int_t http2_max;
+  /* Where somebody hears of sampled requests, and of how many in a second. */
+  ngx_int_t spans_port;
+  ngx_int_t spans_max;
   /* Address ranges (ngx_cidr_t) of those whose PROXY header is believed. */
   ngx_array_t *balancers;
 } corelane_conf_t;
+
+/* Of a location. */
+typedef struct {
+  ngx_uint_t counts;
+  /* Whether one comes here that has waited for a page. */
+  ngx_flag_t looks_again;
+} corelane_loc_conf_t;
 
 /* Of an upstream: what nginx would call for each request. */
 typedef struct {
@@ -56,7 +71,10 @@ typedef struct {
 
 typedef ngx_int_t (*corelane_handler_pt)(ngx_http_request_t *r);
 
-/* Of a request that goes to HAProxy: what the proxy module has meant to be called, and how far its response is. */
+/*
+ * Of a request that goes to HAProxy: what the proxy module has meant to be called, and how far its response is. One
+ * that is given a kept page has the times.
+ */
 typedef struct {
   corelane_handler_pt process_header;
   corelane_handler_pt reinit_request;
@@ -68,6 +86,8 @@ typedef struct {
   ngx_uint_t interim_left;
   /* From the first byte of the request to the head of the response, in milliseconds; -1 before. */
   ngx_msec_int_t first_byte_ms;
+  /* The same until something of a kept page was sent last. */
+  ngx_msec_int_t sent_ms;
   ngx_uint_t streams;
   /* What nginx wants to see of the response before it hands on a buffer that is not full. */
   off_t wanted;
@@ -154,8 +174,40 @@ void corelane_init_streaming(ngx_http_request_t *r, corelane_ctx_t *ctx);
 void corelane_mind_no_transform(ngx_http_request_t *r);
 /* The head of its response is here. */
 void corelane_note_head(ngx_http_request_t *r, corelane_ctx_t *ctx);
+/* $corelane_new_trace, $corelane_new_span, $corelane_began. */
+ngx_int_t corelane_add_trace_variables(ngx_conf_t *cf);
 /* $corelane_first_byte_ms: first_byte_ms of the request; null if it had no response of HAProxy. */
 ngx_int_t corelane_first_byte_ms(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
+
+/* $corelane_draining. */
+ngx_int_t corelane_add_drain_variables(ngx_conf_t *cf);
+
+/* The first header of this name: of a response of HAProxy; of what the client is sent. NULL: there is none. */
+ngx_table_elt_t *corelane_find_header(ngx_http_upstream_t *u, ngx_str_t *name);
+ngx_table_elt_t *corelane_find_sent(ngx_http_request_t *r, ngx_str_t *name);
+
+/* When a request has ended. */
+ngx_int_t corelane_count_request(ngx_http_request_t *r);
+/* The head of a response is here: counts a render for the cache, which no client's request is the end of. */
+void corelane_count_fill(ngx_http_request_t *r);
+/* Notes when a client has a page that was kept. Must be called once, when all filters are known. */
+void corelane_init_metrics(void);
+/* What lies whole in a file goes out in full packets. Must be called once, when all filters are known. */
+void corelane_init_whole_files(void);
+ngx_int_t corelane_add_metrics_variables(ngx_conf_t *cf);
+/* The cache's part of the figures. */
+u_char *corelane_write_cache_results(u_char *to, u_char *end);
+
+/* From the first byte of a request to the last one that its client was sent. */
+ngx_msec_int_t corelane_total_ms(ngx_http_request_t *r);
+
+/* A sampled request has ended. */
+ngx_int_t corelane_tell_request(ngx_http_request_t *r);
+/* The head of a response is here: of a render for the cache, which no client's request is the end of. */
+void corelane_tell_fill(ngx_http_request_t *r);
+ngx_int_t corelane_init_spans(ngx_cycle_t *cycle);
+/* Their part of the figures. */
+u_char *corelane_write_spans(u_char *to, u_char *end);
 
 /* corelane_cache_query only|except NAME...; */
 ngx_int_t corelane_add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variable_pt get);
@@ -169,6 +221,12 @@ ngx_int_t corelane_judge_stale(ngx_http_request_t *r);
 /* The head of a response to a request that may have changed something is here: pages of it are there no more. */
 void corelane_note_change(ngx_http_request_t *r);
 ngx_int_t corelane_order_conditions(ngx_http_request_t *r);
+/* Lets a request that has waited for a page look for it when that is there (NGX_DONE: it goes on later). */
+ngx_int_t corelane_look_again(ngx_http_request_t *r);
+/* The head of a response that is to be kept is here, and there is room for it. */
+void corelane_note_fill(ngx_http_request_t *r);
+/* Must be called once, before the first request. */
+void corelane_init_look_again(void);
 /* When a request has ended. */
 ngx_int_t corelane_count_result(ngx_http_request_t *r);
 /* The head of a response that is to be kept is here: others may have to go, or it is not kept. */

@@ -54,6 +54,8 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
     }
     if (rc == NGX_OK && !is_interim(u->headers_in.status_n)) {
       corelane_note_head(r, ctx);
+      corelane_count_fill(r);
+      corelane_tell_fill(r);
       corelane_mind_no_transform(r);
       corelane_note_change(r);
       if (corelane_judge_stale(r) != NGX_OK) {

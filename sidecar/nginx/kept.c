@@ -51,6 +51,7 @@ void corelane_make_room(ngx_http_request_t *r) {
   r->headers_in.if_match = NULL;
   r->headers_in.if_unmodified_since = NULL;
   r->headers_in.range = NULL;
+  corelane_note_fill(r);
 }
 
 /* No more of it to disk, either: its file is nobody's any more. */

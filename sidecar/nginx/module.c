@@ -12,6 +12,8 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->large_bodies_max = NGX_CONF_UNSET;
   conf->answers_max = NGX_CONF_UNSET;
   conf->http2_max = NGX_CONF_UNSET;
+  conf->spans_port = NGX_CONF_UNSET;
+  conf->spans_max = NGX_CONF_UNSET;
   conf->body_memory = NGX_CONF_UNSET_SIZE;
   conf->busy_max = NGX_CONF_UNSET;
   conf->worker_held_max = NGX_CONF_UNSET_MSEC;
@@ -28,7 +30,8 @@ static char *init_conf(ngx_conf_t *cf, void *data) {
   if (conf->requests_max == NGX_CONF_UNSET || conf->bodies_max == NGX_CONF_UNSET
       || conf->large_bodies_max == NGX_CONF_UNSET || conf->answers_max == NGX_CONF_UNSET
       || conf->busy_max == NGX_CONF_UNSET || conf->body_memory == NGX_CONF_UNSET_SIZE
-      || conf->worker_held_max == NGX_CONF_UNSET_MSEC || conf->streaming == NGX_CONF_UNSET_UINT) {
+      || conf->draining_file.len == 0 || conf->worker_held_max == NGX_CONF_UNSET_MSEC
+      || conf->streaming == NGX_CONF_UNSET_UINT) {
     ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "a corelane_ directive is missing");
     return NGX_CONF_ERROR;
   }
@@ -49,8 +52,28 @@ ngx_int_t corelane_add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variabl
 
 static ngx_int_t add_variables(ngx_conf_t *cf) {
   if (corelane_add_variable(cf, "corelane_no_place", corelane_no_place) != NGX_OK
-      || corelane_add_cache_variables(cf) != NGX_OK) return NGX_ERROR;
+      || corelane_add_cache_variables(cf) != NGX_OK || corelane_add_drain_variables(cf) != NGX_OK
+      || corelane_add_metrics_variables(cf) != NGX_OK
+      || corelane_add_trace_variables(cf) != NGX_OK) return NGX_ERROR;
   return corelane_add_variable(cf, "corelane_first_byte_ms", corelane_first_byte_ms);
+}
+
+static void *create_location(ngx_conf_t *cf) {
+  corelane_loc_conf_t *conf = ngx_pcalloc(cf->pool, sizeof(corelane_loc_conf_t));
+
+  if (conf != NULL) {
+    conf->counts = NGX_CONF_UNSET_UINT;
+    conf->looks_again = NGX_CONF_UNSET;
+  }
+  return conf;
+}
+
+static char *merge_location(ngx_conf_t *cf, void *outer, void *inner) {
+  corelane_loc_conf_t *parent = outer, *conf = inner;
+
+  ngx_conf_merge_uint_value(conf->counts, parent->counts, CORELANE_COUNT_PAGES);
+  ngx_conf_merge_value(conf->looks_again, parent->looks_again, 0);
+  return NGX_CONF_OK;
 }
 
 static void *create_upstream(ngx_conf_t *cf) {
@@ -86,10 +109,13 @@ static ngx_int_t add_handler(ngx_conf_t *cf, ngx_http_phases phase, ngx_http_han
 static ngx_int_t install(ngx_conf_t *cf) {
   if (add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_order_conditions) != NGX_OK
       || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_count_result) != NGX_OK
+      || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_count_request) != NGX_OK
+      || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_tell_request) != NGX_OK
       || add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_encode_target) != NGX_OK
       || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_take_place) != NGX_OK
       /* What comes later here nginx calls first. */
-      || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_check_size) != NGX_OK) {
+      || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_check_size) != NGX_OK
+      || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_look_again) != NGX_OK) {
     return NGX_ERROR;
   }
   wrap_upstreams(cf);
@@ -102,21 +128,31 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
 
   corelane_init_places(cycle->log);
   corelane_init_answers();
+  corelane_init_metrics();
   corelane_init_rounds(cycle->log);
   corelane_init_heads();
   corelane_init_http2();
+  corelane_init_whole_files();
+  corelane_init_look_again();
   for (i = 0; i < cycle->listening.nelts; i++) {
     if (listening[i].handler == ngx_http_init_connection) {
       listening[i].handler = corelane_init_connection;
     }
   }
-  return corelane_init_live(cycle);
+  return corelane_init_spans(cycle) != NGX_OK ? NGX_ERROR : corelane_init_live(cycle);
 }
 
 static ngx_conf_enum_t streaming[] = {
     {ngx_string("never"), CORELANE_STREAM_NEVER},
     {ngx_string("auto"), CORELANE_STREAM_AUTO},
     {ngx_string("always"), CORELANE_STREAM_ALWAYS},
+    {ngx_null_string, 0},
+};
+
+static ngx_conf_enum_t counts[] = {
+    {ngx_string("pages"), CORELANE_COUNT_PAGES},
+    {ngx_string("requests"), CORELANE_COUNT_REQUESTS},
+    {ngx_string("nothing"), CORELANE_COUNT_NOTHING},
     {ngx_null_string, 0},
 };
 
@@ -131,19 +167,27 @@ static ngx_command_t commands[] = {
     DIRECTIVE("answers", ngx_conf_set_num_slot, answers_max, NULL),
     DIRECTIVE("busy_connections", ngx_conf_set_num_slot, busy_max, NULL),
     DIRECTIVE("http2_connections", ngx_conf_set_num_slot, http2_max, NULL),
+    DIRECTIVE("spans_port", ngx_conf_set_num_slot, spans_port, NULL),
+    DIRECTIVE("spans_max", ngx_conf_set_num_slot, spans_max, NULL),
     DIRECTIVE("body_memory", ngx_conf_set_size_slot, body_memory, NULL),
     DIRECTIVE("live", ngx_conf_set_str_slot, live_file, NULL),
     DIRECTIVE("clients", ngx_conf_set_num_slot, clients_max, NULL),
+    DIRECTIVE("draining_file", ngx_conf_set_str_slot, draining_file, NULL),
     DIRECTIVE("worker_held_max", ngx_conf_set_msec_slot, worker_held_max, NULL),
     DIRECTIVE("balancer", corelane_set_balancer, balancers, NULL),
     DIRECTIVE("kept_max", ngx_conf_set_size_slot, kept_max, NULL),
     {ngx_string("corelane_cache_query"), NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, corelane_set_cache_query,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, NULL},
     DIRECTIVE("streaming", ngx_conf_set_enum_slot, streaming, streaming),
+    {ngx_string("corelane_counts"), NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1,
+     ngx_conf_set_enum_slot, NGX_HTTP_LOC_CONF_OFFSET, offsetof(corelane_loc_conf_t, counts), counts},
+    {ngx_string("corelane_looks_again"), NGX_HTTP_LOC_CONF | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(corelane_loc_conf_t, looks_again), NULL},
     ngx_null_command,
 };
 
-static ngx_http_module_t context = {add_variables, install, create_conf, init_conf, create_upstream, NULL, NULL, NULL};
+static ngx_http_module_t context = {add_variables,   install, create_conf,     init_conf,
+                                    create_upstream, NULL,    create_location, merge_location};
 
 ngx_module_t ngx_http_corelane_module = {
     NGX_MODULE_V1, &context, commands, NGX_HTTP_MODULE, NULL, NULL, init_process, NULL, NULL, NULL, NULL, NGX_MODULE_V1_PADDING,

@@ -123,7 +123,7 @@ static ngx_int_t input_filter_init(void *data) {
 }
 
 void corelane_init_streaming(ngx_http_request_t *r, corelane_ctx_t *ctx) {
-  ctx->first_byte_ms = -1;
+  ctx->first_byte_ms = ctx->sent_ms = -1;
   ctx->input_filter_init = r->upstream->input_filter_init;
   r->upstream->input_filter_init = input_filter_init;
 }

@@ -11,7 +11,7 @@ const { nowMs } = require('./clock.cjs');
 const { decide, firstState, learn, measuredShares, withBounds } = require('./concurrency-rule.cjs');
 const { watchLive } = require('./live.cjs');
 const { log } = require('./log.cjs');
-const { ANSWER_MS, all, setLimit, setRenderMs } = require('./servers.cjs');
+const { ANSWER_MS, all, setAsideMax, setLimit, setRenderMs } = require('./servers.cjs');
 const { AUTO_LEVELS_MAX } = require('./shared-metrics.cjs');
 const { news, phase, state } = require('./state.cjs');
 const { ask } = require('./watchers.cjs');
@@ -26,6 +26,11 @@ const MEMORY_SHARE = 0.8;
 const CPU_SHARE = 0.95;
 /** From here on fewer are better than none. */
 const MEMORY_SHARE_MAX = 0.9;
+/**
+ * Renders that were given up and wait may go on without a place, so many for each that a worker may have: their memory
+ * is bounded by MEMORY_SHARE, this bounds what computes for nobody when all of them get their answer at last.
+ */
+const ASIDE_PER_PLACE = 8;
 /** Without an answer for so many looks nobody knows what the event loop does. */
 const UNANSWERED_MAX = 10;
 const HOLDS = ['memory', 'cpu', 'inspector', 'abandoned', 'processes', 'unmeasured'];
@@ -42,7 +47,8 @@ function boundsOf(text = '') {
 const room = boundsOf(process.env.CORELANE_CONCURRENCY);
 const isOn = room !== undefined;
 let bounds = liveBounds(state.live) ?? room;
-let rule = isOn ? firstState(bounds) : undefined;
+/** A new container begins where the fleet is; a new process where the one before it was. */
+let rule = isOn ? firstState(bounds, state.live?.start) : undefined;
 const changes = { up: 0, down: 0 };
 /** What the process had done when it was looked at last; undefined: what it has done until now teaches nothing. */
 let before;
@@ -61,6 +67,7 @@ function liveBounds(settings) {
 function watchConcurrency() {
   if (isOn) {
     setLimit(rule.limit);
+    logChange();
     setInterval(() => void look(), LOOK_MS);
   } else setFixed(state.live?.concurrency);
   setRenderMs(state.live?.renderMs);
@@ -72,7 +79,9 @@ function watchConcurrency() {
 }
 
 function setBounds(settings) {
-  bounds = liveBounds(settings);
+  const next = liveBounds(settings);
+  if (next.min === bounds.min && next.max === bounds.max) return;
+  bounds = next;
   // With other levels there is nothing to compare with.
   before = undefined;
   turnTo(withBounds(rule, bounds));
@@ -109,13 +118,20 @@ async function look() {
   unanswered = 0;
   const last = before;
   before = { ...figures, pid: server.pid };
+  setAsideMax(asideMaxOf(memoryShareOf(figures).most));
   if (last?.pid === server.pid && phase() === 'up') measure(server, figures, last);
   return undefined;
+}
+
+/** With one place at most no render may go on beside another one. */
+function asideMaxOf(memoryShare) {
+  return bounds.max > 1 && memoryShare <= MEMORY_SHARE ? ASIDE_PER_PLACE * bounds.max : 0;
 }
 
 /** Each has an event loop of its own, and HAProxy does not know which of them gets a request. */
 function share(count) {
   before = undefined;
+  setAsideMax(0);
   turnTo({ ...rule, limit: bounds.min, because: `${count} processes answer on the port`, heldBy: 'processes' });
 }
 
@@ -132,20 +148,27 @@ function measure(server, figures, last) {
   turnTo(decide(known, bounds, holdsOf(server, figures, last)));
 }
 
+/** Of the container's limit, and of whichever limit is nearer. */
+function memoryShareOf({ residentBytes }) {
+  const ofContainer = residentBytes / (memoryLimitBytes() ?? Number.POSITIVE_INFINITY);
+  return { ofContainer, most: Math.max(ofContainer, residentBytes / RECYCLE_BYTES) };
+}
+
 /** What speaks against more requests, whatever the event loop says. */
-function holdsOf(server, { residentBytes, cpuMs, atMs, abandoned }, last) {
-  const memory = residentBytes / (memoryLimitBytes() ?? Number.POSITIVE_INFINITY);
+function holdsOf(server, figures, last) {
+  const { cpuMs, atMs, abandoned } = figures;
+  const memory = memoryShareOf(figures);
   const cpu = (cpuMs - last.cpuMs) / (atMs - last.atMs) / (cpuQuota() ?? Number.POSITIVE_INFINITY);
   const isHeld = {
-    memory: Math.max(memory, residentBytes / RECYCLE_BYTES) > MEMORY_SHARE,
+    memory: memory.most > MEMORY_SHARE,
     cpu: cpu >= CPU_SHARE,
     inspector: server.inspected,
     abandoned: abandoned > 0 || server.blocked,
   };
-  const isFull = memory > MEMORY_SHARE_MAX;
+  const isFull = memory.ofContainer > MEMORY_SHARE_MAX;
   return {
     rise: Object.keys(isHeld).find((name) => isHeld[name]),
-    fall: isFull ? `the process has ${Math.round(100 * memory)} % of the container's memory` : undefined,
+    fall: isFull ? `the process has ${Math.round(100 * memory.ofContainer)} % of the container's memory` : undefined,
   };
 }
 

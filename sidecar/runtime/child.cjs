@@ -32,7 +32,13 @@ function findReaper() {
 function start() {
   const { execPath, execArgv, argv, argv0 } = process;
   const command = [...execArgv, ...argv.slice(1)];
-  const env = { ...process.env, NODE_OPTIONS: nodeOptions(), CORELANE_SUPERVISOR: marker };
+  // The key of who gets the spans is not for the program.
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: nodeOptions(),
+    CORELANE_SUPERVISOR: marker,
+    CORELANE_SPANS_HEADERS: undefined,
+  };
   state.startedAtSeconds = Date.now() / 1000;
   const child = state.reaper
     ? spawn(state.reaper, [execPath, argv0, ...command], { env, stdio: 'inherit' })

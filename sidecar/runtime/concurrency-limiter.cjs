@@ -11,6 +11,7 @@ const { ClassPlaces } = require('./class-places.cjs');
 const { untilEnded } = require('./given-up.cjs');
 const { keepLength } = require('./length.cjs');
 const { isRefused } = require('./refused.cjs');
+const { SetAside } = require('./set-aside.cjs');
 
 /** As they are before a test or a library replaces them. */
 const { setTimeout, clearTimeout } = globalThis;
@@ -39,6 +40,8 @@ class ConcurrencyLimiter {
   #active = 0;
   /** Renders whose connection has gone, and since when: the proxy thinks that their place is free. */
   #abandoned = new Map();
+  /** Of these, those that have no place here either. */
+  #setAside;
   /** What is being rendered: since when, and its response. */
   #renders = new Set();
   #waiting = [];
@@ -73,6 +76,7 @@ class ConcurrencyLimiter {
     this.#webSocketMs = webSocketMs;
     this.#giveTag = giveTag;
     this.#levels = levels;
+    this.#setAside = new SetAside(levels, () => this.#countAbandoned());
     this.#background = new BackgroundWork(metrics);
     const begin = (request) => this.#note(request);
     this.#classes = new Map(
@@ -128,12 +132,16 @@ class ConcurrencyLimiter {
 
   /**
    * Whether the proxy is about to give a render up. Said before it does: else the next request would come here within a
-   * millisecond, and wait behind that render until its own time is over.
+   * millisecond, and wait behind that render until its own time is over. One that will be set aside frees its place.
    */
   #isLate() {
     const now = performance.now();
-    for (const { beganAt, renderMs, response } of this.#renders)
-      if (now - beganAt >= renderMs && !response.headersSent) return true;
+    let { room } = this.#setAside;
+    for (const render of this.#renders) {
+      if (now - render.beganAt < render.renderMs || render.response.headersSent) continue;
+      if (room === 0 || !this.#setAside.waits(render)) return true;
+      room -= 1;
+    }
     return false;
   }
 
@@ -141,6 +149,11 @@ class ConcurrencyLimiter {
   setRenderMs(renderMs, abandonedMs) {
     this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
+  }
+
+  /** How many renders that were given up may go on without a place. */
+  setAsideMax(count) {
+    this.#setAside.max = count;
   }
 
   setLimit(limit) {
@@ -262,12 +275,14 @@ class ConcurrencyLimiter {
     const render = { beganAt, renderMs: this.#renderMs, response, parts: new Set(), waiting: [], hasContext: false };
     this.#renders.add(render);
     this.#levels?.note(this.#active);
+    render.idleMs = this.#setAside.begin();
     this.#hasRendered = true;
     this.#active += 1;
     const level = Math.min(this.#active, LEVELS_MAX);
     metrics.requests[0] += 1;
     metrics.inFlight[0] = this.#active;
-    const place = putId(metrics, request.headers?.['x-request-id'], Date.now());
+    const { method, url, headers } = request;
+    const place = putId(metrics, { id: headers?.['x-request-id'], method, url }, Date.now());
     let ended = false;
     const end = () => {
       if (ended) return;
@@ -286,6 +301,7 @@ class ConcurrencyLimiter {
     response.once('finish', end);
     response.once('close', () => {
       if (ended || response.writableEnded) end();
+      else if (this.#isToSetAside(render)) this.#setRenderAside(render, end);
       else this.#abandon(render, response.headersSent ? CUT_MS : this.#abandonedMs, end);
     });
     return this.#own.run(render, run);
@@ -329,13 +345,29 @@ class ConcurrencyLimiter {
     return undefined;
   }
 
+  #isToSetAside(render) {
+    this.#levels?.note(this.#active);
+    return this.#setAside.room > 0 && this.#setAside.waits(render);
+  }
+
+  /** Nobody waits for it, and it goes on without a place: it needs no CPU, and what comes next does. */
+  #setRenderAside({ response }, end) {
+    this.#setAside.add(response);
+    end();
+  }
+
+  #countAbandoned() {
+    this.#metrics.setAside[0] = this.#setAside.count;
+    this.#metrics.abandoned[0] = this.#abandoned.size + this.#setAside.count;
+  }
+
   /** Nobody waits for it, and it goes on: its place is free when the program ends the response, or after `ms`. */
   #abandon(render, ms, end) {
     this.#abandoned.set(render, performance.now());
-    this.#metrics.abandoned[0] = this.#abandoned.size;
+    this.#countAbandoned();
     untilEnded(render.response, ms, () => {
       this.#abandoned.delete(render);
-      this.#metrics.abandoned[0] = this.#abandoned.size;
+      this.#countAbandoned();
       end();
     });
   }

@@ -5,7 +5,7 @@
 const { setTimeout, clearTimeout } = globalThis;
 
 /**
- * Calls `ended` once: when the program ends the response, or after so long.
+ * Calls `ended` once: when the program ends the response, or after so long, if `msMax` says so.
  */
 function untilEnded(response, msMax, ended) {
   let isDone = false;
@@ -17,8 +17,8 @@ function untilEnded(response, msMax, ended) {
     if (response.end === ending) response.end = originalEnd;
     ended();
   };
-  const timer = setTimeout(done, msMax);
-  timer.unref();
+  const timer = msMax === undefined ? undefined : setTimeout(done, msMax);
+  timer?.unref();
   const originalEnd = response.end;
   const ending = (...args) => {
     done();

@@ -17,8 +17,9 @@ function parseLive(text) {
   if (text.length >= BYTES_MAX || !text.endsWith('\n')) return undefined;
   const values = Object.fromEntries([...text.matchAll(/^([a-z0-9-]+)=([0-9]+)$/gm)].map(([, name, n]) => [name, +n]));
   const { concurrency, 'concurrency-min': min, 'concurrency-max': max, 'render-ms': renderMs } = values;
+  const start = values['concurrency-start'];
   const isWhole = concurrency >= 0 && min >= 1 && min <= max && max <= LIMIT_MAX && renderMs >= 1;
-  return isWhole ? { concurrency, min, max, renderMs } : undefined;
+  return isWhole ? { concurrency, min, max, renderMs, ...(start >= 1 && { start }) } : undefined;
 }
 
 const path = process.env.CORELANE_LIVE;

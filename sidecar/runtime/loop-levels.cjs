@@ -16,6 +16,11 @@ class LoopLevels {
     this.#metrics = metrics;
   }
 
+  /** How long the event loop was idle, as of the last call. */
+  get idleMs() {
+    return this.#before.idle;
+  }
+
   /** There were `inProgress` renders since the last call. */
   note(inProgress) {
     const { levelMs, levelIdleMs } = this.#metrics;

@@ -195,4 +195,13 @@ function renderMetrics(metrics, spaces, nowMs) {
   ].join('');
 }
 
-module.exports = { autoMetrics, metric, one, renderMetrics };
+/** The text with these metrics alone. */
+function only(text, names) {
+  const wanted = new Set(names);
+  return text
+    .split(/^(?=# HELP )/m)
+    .filter((family) => wanted.has(family.split(' ', 3)[2]))
+    .join('');
+}
+
+module.exports = { autoMetrics, metric, one, only, renderMetrics };

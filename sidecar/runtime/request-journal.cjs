@@ -23,6 +23,11 @@ const LINE_BYTES = ID_BYTES + 1;
 /** A question comes within moments of a worker's end; its connections are closed a little before it has ended. */
 const KEEP_MS = 60_000;
 const END_MS = 100;
+/**
+ * Who cannot promise may be about to end: a killed process has 11 threads, each of which wants the CPU once more. With
+ * the time that a promise may take it is less than HAProxy waits (supervisors.lua).
+ */
+const END_MS_MAX = 1_000;
 const END_LOOK_MS = 2;
 /** Stands for a request without an id: no request has this one. */
 const ANY = '*';
@@ -139,11 +144,20 @@ function expectJournalOf(supervisor, pid) {
 async function wasBegun(supervisor, id, ageMs, refuse = async () => false) {
   if (!(ageMs >= 0) || ageMs >= process.uptime() * 1000 || id === '' || processes.size === 0) return 'unknown';
   const pids = [...processes.keys()];
-  for (let waitedMs = 0; !pids.every(hasEnded); waitedMs += END_LOOK_MS) {
-    if (waitedMs >= END_MS) return wasBegunByLiving(supervisor, id, pids, refuse);
-    await new Promise((resolve) => setTimeout(resolve, END_LOOK_MS));
+  if (!(await haveEnded(pids, END_MS))) {
+    const answer = await wasBegunByLiving(supervisor, id, pids, refuse);
+    if (answer !== 'unknown' || !(await haveEnded(pids, END_MS_MAX - END_MS))) return answer;
   }
   return answerOf(supervisor, pids, id);
+}
+
+/** Whether all of them have ended, within `limitMs`. */
+async function haveEnded(pids, limitMs) {
+  for (const began = performance.now(); !pids.every(hasEnded); ) {
+    if (performance.now() - began >= limitMs) return false;
+    await new Promise((resolve) => setTimeout(resolve, END_LOOK_MS));
+  }
+  return true;
 }
 
 /** A connection that the program itself has closed: first the promise, then the look, or it could begin in between. */

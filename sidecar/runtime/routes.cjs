@@ -6,7 +6,8 @@
 
 const { wasBegun } = require('./request-journal.cjs');
 const { howToAsk } = require('./head.cjs');
-const { autoMetrics, metric, one } = require('./metrics.cjs');
+const { autoMetrics, metric, one, only } = require('./metrics.cjs');
+const { spansMetrics } = require('./spans.cjs');
 const stallLog = require('./stalls.cjs');
 const { ask, tell } = require('./watchers.cjs');
 
@@ -20,10 +21,10 @@ const HEAP_MS = 300_000;
 const DRAIN_MS = 120_000;
 const PROFILE_ANSWER_MS = 30_000;
 /**
- * They cost the worker time and memory, and tell what it has in memory, or cost a promise, or its process. The others
- * change nothing, and tell less than a log.
+ * They cost the worker time and memory, and tell what it has in memory, or cost a promise, or its process; or tell URLs
+ * of strangers. The others change nothing, and tell less than a log.
  */
-const NEEDS_HEADER = ['profile', 'heap', 'begun', 'recycle'];
+const NEEDS_HEADER = ['profile', 'heap', 'begun', 'recycle', 'now'];
 
 /** What has become of a request that never got its response: the answer that HAProxy gives to its client instead. */
 function why(requestId) {
@@ -60,13 +61,15 @@ function routesOf(worker) {
       return { status: 403, body: howToAsk(pathname, worker.supervisor.port) };
     switch (name) {
       case 'metrics':
-        return { status: 200, type: 'text/plain; version=0.0.4', body: await metrics() };
+        return { status: 200, type: 'text/plain; version=0.0.4', body: await metrics(searchParams.get('only')) };
       case 'stalls':
         return stalls(rest !== 'summary');
       case 'why':
         return why(rest);
       case 'begun':
         return begun(rest, searchParams);
+      case 'now':
+        return now();
       case 'silence':
         return { status: 200, body: `${silence()}\n` };
       case 'profile':
@@ -87,6 +90,14 @@ function routesOf(worker) {
     const refuse = (pid) => worker.refuse(pid, parameters.get('try') ?? '');
     const answer = await wasBegun(worker.supervisor, requestId, Number(parameters.get('ms') ?? 'missing'), refuse);
     return { status: 200, body: `${answer}\n` };
+  }
+
+  /** What the worker does at the moment: its state, silence and requests, the oldest first. */
+  async function now() {
+    const server = worker.renderer();
+    const { requests = [] } = (server && (await ask(server.pid, 'now', { limitMs: METRICS_MS }))) ?? {};
+    const body = JSON.stringify({ state: worker.state(), silentSeconds: worker.status().silentSeconds, requests });
+    return { status: 200, type: JSON_TYPE, body };
   }
 
   /** Milliseconds since the event loop's last sign of life; the state of a worker that is not up. */
@@ -162,7 +173,8 @@ function routesOf(worker) {
     });
   }
 
-  async function metrics() {
+  /** @param names those that are wanted, with commas between; null: all */
+  async function metrics(names) {
     const up = Number(await worker.isUp());
     const { restarts, limit, concurrency, lastExitCode, startedAtSeconds, isLooping, backoffSeconds, silentSeconds } =
       worker.status();
@@ -170,7 +182,7 @@ function routesOf(worker) {
     const ofServer = server && (await ask(server.pid, 'metrics', { limitMs: METRICS_MS }));
     const byReason = Object.entries(restarts).map(([reason, count]) => [{ reason }, count]);
     const last = stallLog.history.at(-1);
-    return [
+    const text = [
       one('corelane_worker_up', 'gauge', 'Whether the worker takes requests.', up),
       metric('corelane_worker_restarts_total', 'counter', 'Restarts of the worker process.', byReason),
       one('corelane_worker_stalls_total', 'counter', 'Times that the event loop was declared stuck.', stallLog.total()),
@@ -199,8 +211,10 @@ function routesOf(worker) {
       one('corelane_worker_last_exit_code', 'gauge', 'Exit code of the last worker process that ended.', lastExitCode),
       one('corelane_worker_heartbeat_age_seconds', 'gauge', 'Age of the last heartbeat.', silentSeconds),
       one('corelane_worker_start_time_seconds', 'gauge', 'Start of the worker process.', startedAtSeconds),
+      spansMetrics(),
       ofServer?.text ?? '',
     ].join('');
+    return names === null ? text : only(text, names.split(','));
   }
 
   return { page, isTaking: () => taking !== undefined };

@@ -86,8 +86,19 @@ function setRenderMs(given) {
   for (const socket of state.servers.keys()) sendLimit(socket);
 }
 
+/** How many renders that were given up may go on without a place. */
+function setAsideMax(count) {
+  if (count === state.asideMax) return;
+  state.asideMax = count;
+  for (const socket of state.servers.keys()) sendLimit(socket);
+}
+
 function sendLimit(socket) {
-  const lines = [state.renderMs > 0 && `render ${state.renderMs}\n`, state.limit > 0 && `limit ${state.limit}\n`];
+  const lines = [
+    state.renderMs > 0 && `render ${state.renderMs}\n`,
+    state.asideMax !== undefined && `aside ${state.asideMax}\n`,
+    state.limit > 0 && `limit ${state.limit}\n`,
+  ];
   const text = lines.filter(Boolean).join('');
   if (text) socket.write(text);
 }
@@ -129,4 +140,16 @@ async function refuse(pid, token) {
   return answer?.refused === true;
 }
 
-module.exports = { ANSWER_MS, all, isBlocked, isGuarded, refuse, renderer, setLimit, setRenderMs, silentMs, take };
+module.exports = {
+  ANSWER_MS,
+  all,
+  isBlocked,
+  isGuarded,
+  refuse,
+  renderer,
+  setAsideMax,
+  setLimit,
+  setRenderMs,
+  silentMs,
+  take,
+};

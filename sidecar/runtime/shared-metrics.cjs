@@ -10,6 +10,8 @@ const refused = require('./refused.cjs');
 /** Requests in progress that are remembered by id; more than these are only counted. */
 const IDS_MAX = 64;
 const ID_BYTES = 128;
+/** Of its method and URL, for people. */
+const WHAT_BYTES = 256;
 const SPACES_MAX = 16;
 /** Durations are kept by the number of requests that the worker had when one began, itself included. */
 const LEVELS_MAX = 16;
@@ -23,8 +25,9 @@ const GC_KINDS = ['minor', 'major', 'incremental', 'weakcb'];
 const FIELDS = {
   requests: 1,
   inFlight: 1,
-  /** Renders whose connection has gone. */
+  /** Renders whose connection has gone; those of them that have no place (set-aside.cjs). */
   abandoned: 1,
+  setAside: 1,
   overlaps: 1,
   dropped: 1,
   /** Requests of the program to itself, as parts of the renders that sent them. */
@@ -56,8 +59,8 @@ const FIELDS = {
 const VALUES = Object.values(FIELDS).reduce((sum, length) => sum + length, 0);
 
 /**
- * Views of one buffer, by field; `ids` holds the ids of requests as text, padded with zeros; `refused` is for
- * refused.cjs.
+ * Views of one buffer, by field; `ids` and `whats` hold text: ids of requests, and what they ask
+ * for; `refused` is for refused.cjs.
  */
 function views(buffer) {
   const found = {};
@@ -66,14 +69,17 @@ function views(buffer) {
     found[field] = new Float64Array(buffer, offset, length);
     offset += length * Float64Array.BYTES_PER_ELEMENT;
   }
-  found.ids = new Uint8Array(buffer, offset, IDS_MAX * ID_BYTES);
-  found.refused = refused.refusedIn(buffer, offset + IDS_MAX * ID_BYTES);
+  found.ids = Buffer.from(buffer, offset, IDS_MAX * ID_BYTES);
+  offset += IDS_MAX * ID_BYTES;
+  found.whats = Buffer.from(buffer, offset, IDS_MAX * WHAT_BYTES);
+  found.refused = refused.refusedIn(buffer, offset + IDS_MAX * WHAT_BYTES);
   return found;
 }
 
 /** A buffer that threads share. */
 function allocate() {
-  return new SharedArrayBuffer(VALUES * Float64Array.BYTES_PER_ELEMENT + IDS_MAX * ID_BYTES + refused.BYTES);
+  const texts = IDS_MAX * (ID_BYTES + WHAT_BYTES);
+  return new SharedArrayBuffer(VALUES * Float64Array.BYTES_PER_ELEMENT + texts + refused.BYTES);
 }
 
 /** Counts `value` in a histogram that begins at `offset` of `field`. */
@@ -84,25 +90,36 @@ function observe(field, bounds, value, offset = 0) {
   field[offset + bounds.length + 1] += value;
 }
 
+/** Writes the beginning of a text into a place, with a zero behind it where there is room. */
+function putText(buffer, bytes, place, text) {
+  const begin = place * bytes;
+  const length = buffer.latin1Write(text, begin, bytes);
+  if (length < bytes) buffer[begin + length] = 0;
+}
+
+function textAt(buffer, bytes, place) {
+  const text = buffer.latin1Slice(place * bytes, (place + 1) * bytes);
+  const end = text.indexOf('\0');
+  return end < 0 ? text : text.slice(0, end);
+}
+
 /** Remembers a request; its place, or -1 if there is none left. */
-function putId({ begunAtMs, ids }, id, nowMs) {
+function putId({ begunAtMs, ids, whats }, { id, method = '', url = '' }, nowMs) {
   const place = begunAtMs.indexOf(0);
   if (place < 0) return place;
-  const text = typeof id === 'string' ? id : '';
-  const length = Math.min(text.length, ID_BYTES);
-  for (let i = 0; i < ID_BYTES; i += 1) ids[place * ID_BYTES + i] = i < length ? text.charCodeAt(i) & 0x7f : 0;
+  putText(ids, ID_BYTES, place, typeof id === 'string' ? id : '');
+  putText(whats, WHAT_BYTES, place, `${method} ${url}`);
   begunAtMs[place] = nowMs;
   return place;
 }
 
-/** Requests in progress: `{ id, ms }`, the oldest first. */
-function inProgress({ begunAtMs, ids }, nowMs) {
+/** Requests in progress: `{ id, ms }`, the oldest first; `what` each asks for, if that is wanted. */
+function inProgress({ begunAtMs, ids, whats }, nowMs, hasWhat = false) {
   const found = [];
   for (let place = 0; place < IDS_MAX; place += 1) {
     if (begunAtMs[place] === 0) continue;
-    const bytes = ids.slice(place * ID_BYTES, (place + 1) * ID_BYTES);
-    const id = Buffer.from(bytes).toString('latin1').replace(/\0+$/, '');
-    found.push({ id, ms: Math.round(nowMs - begunAtMs[place]) });
+    const one = { id: textAt(ids, ID_BYTES, place), ms: Math.round(nowMs - begunAtMs[place]) };
+    found.push(hasWhat ? { ...one, what: textAt(whats, WHAT_BYTES, place) } : one);
   }
   return found.sort((one, other) => other.ms - one.ms);
 }

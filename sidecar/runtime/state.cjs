@@ -29,6 +29,8 @@ const state = {
   live: undefined,
   /** timeouts.render in milliseconds, as the live settings say; 0 if they do not. */
   renderMs: 0,
+  /** Renders of a server that were given up and may go on without a place; undefined as long as nobody has said it. */
+  asideMax: undefined,
   /** Called when HAProxy has been told that the worker is down. */
   onDownAcknowledged: undefined,
   /** Since when HAProxy knows that all places are taken; undefined when it does not. */
@@ -46,6 +48,8 @@ const state = {
   lastQuestion: 0,
   /** What the process of the moment may have before it is replaced (recycling.cjs). */
   recycleLimits: undefined,
+  /** Sends the pod's spans (spans.cjs). */
+  spansThread: undefined,
   /** Ends this worker's turn to be the one of the pod that is replaced (turn.cjs). */
   releaseTurn: undefined,
 };

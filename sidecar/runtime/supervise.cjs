@@ -22,6 +22,7 @@ const { recycleAsked, watchRecycling } = require('./recycler.cjs');
 const recycling = require('./recycling.cjs');
 const servers = require('./servers.cjs');
 const { supervisor } = require('./settings.cjs');
+const spans = require('./spans.cjs');
 const { handleSignals } = require('./signals.cjs');
 const { dispatch, effects, phase, state } = require('./state.cjs');
 const { downAcknowledgedWithin } = require('./down-acknowledged.cjs');
@@ -46,7 +47,7 @@ Object.assign(effects, {
   kill: child.killTree,
   forward: child.forward,
   signalChild: child.signalChild,
-  exit: (code) => process.exit(code),
+  exit: (code) => spans.flush(() => process.exit(code)),
   lookWhetherReady,
   warmUp,
   capture,
@@ -122,6 +123,7 @@ function supervise(runtimePort, stepAside) {
     child.findReaper();
     handleSignals();
     saveMemory();
+    spans.start();
     void startFirst();
     watch();
     auto.watchConcurrency();

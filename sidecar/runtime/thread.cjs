@@ -57,6 +57,7 @@ function run(command, id, argument) {
     if (command === 'stack') takeStack(id);
     else if (command === 'resume') endCapture();
     else if (command === 'requests') answer(id, { requests: inProgress(metrics, Date.now()) });
+    else if (command === 'now') answer(id, { requests: inProgress(metrics, Date.now(), true) });
     else if (command === 'counts') answer(id, { requests: metrics.requests[0] });
     else if (command === 'levels') answer(id, levels());
     else if (command === 'refuse') answer(id, { refused: refuse(metrics.refused, argument, Date.now()) });
@@ -78,7 +79,7 @@ function levels() {
     cpuMs: (user + system) / 1000,
     atMs: performance.now(),
     residentBytes: process.memoryUsage.rss(),
-    abandoned: metrics.abandoned[0],
+    abandoned: metrics.abandoned[0] - metrics.setAside[0],
   };
 }
 

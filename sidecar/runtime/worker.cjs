@@ -50,10 +50,11 @@ function connect(eventLoop) {
   connection.unref();
   connection.on('error', () => {}); // the supervisor has gone: the worker goes on without it
   connection.on('data', (chunk) => {
-    for (const [, what, number] of chunk.toString('latin1').matchAll(/(limit|render) ([0-9]+)\n/g)) {
+    for (const [, what, number] of chunk.toString('latin1').matchAll(/(limit|render|aside) ([0-9]+)\n/g)) {
+      if (what === 'aside') limiter?.setAsideMax(Number(number));
       if (!(Number(number) > 0)) continue;
       if (what === 'limit') limiter?.setLimit(Number(number));
-      else limiter?.setRenderMs(Number(number), abandonedMsOf(Number(number)));
+      if (what === 'render') limiter?.setRenderMs(Number(number), abandonedMsOf(Number(number)));
     }
   });
   connection.write(`corelane-worker ${supervisor.token} ${process.pid} ${process.ppid}\n`);

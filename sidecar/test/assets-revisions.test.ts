@@ -10,6 +10,9 @@ import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { rawConnection } from './raw.ts';
 
+/** As the operator names them: a pod remembers what it has found by that. */
+const [OLD, NEW] = ['7f3a9c21d0', '19be04aa3c'];
+
 const IMMUTABLE = { path: '/_next/static/', from: `${APP_FILES}/static`, immutable: true } as const;
 const SPEC: Partial<RenderServiceSpecInput> = {
   workersPerPod: 1,
@@ -31,9 +34,9 @@ let older: Pod;
 let newer: Pod;
 beforeAll(async () => {
   fleet = await Fleet.start(0, SPEC);
-  older = await fleet.add(SPEC, { options: oldFiles.options, revision: 'old' });
-  newer = await fleet.add(SPEC, { options: newFiles.options, revision: 'new' });
-  await fleet.add(SPEC, { options: newFiles.options, revision: 'new' });
+  older = await fleet.add(SPEC, { options: oldFiles.options, revision: OLD });
+  newer = await fleet.add(SPEC, { options: newFiles.options, revision: NEW });
+  await fleet.add(SPEC, { options: newFiles.options, revision: NEW });
   await fleet.untilAllKnown();
 });
 afterAll(async () => {
@@ -133,19 +136,58 @@ test('many at once wait for each other, and take no slot', async () => {
   expect(begun()).toBe(before);
 });
 
+test('several pods that say nothing any more do not hide the one that has the file', async () => {
+  const rounds = [0, 1, 2];
+  const found: string[] = [];
+  const restingFiles = new AppFiles({ 'static/resting.js': 'resting' });
+  const roundFiles = new AppFiles({
+    'static/known.js': 'known',
+    ...Object.fromEntries(rounds.map((round) => [`static/round-${round}.js`, 'old'])),
+  });
+  const many = await Fleet.start(0, SPEC);
+  try {
+    const add = (revision: string, files: AppFiles) => many.add(SPEC, { options: files.options, revision });
+    const [resting, older] = [await add('0a00000000', restingFiles), await add('0b00000000', newFiles)];
+    const [dying] = [await add(OLD, roundFiles), await add(OLD, roundFiles)];
+    const pod = await add(NEW, newFiles);
+    await many.untilAllKnown();
+    const file = async (name: string) => (await pod.get(`/_next/static/${name}.js`)).body;
+    for (const round of rounds) {
+      // The revision that had the last file is asked first.
+      await until('it knows them all', async () => {
+        const { body } = await pod.get('/corelane/metrics', { port: PORTS.stats });
+        if (!/^corelane_peers_known 4$/m.test(body)) return false;
+        return (await file('known')) === 'known' && (await file('resting')) === 'resting';
+      });
+      await Promise.all([resting, older, dying].map(({ haproxy }) => many.engine.run('pause', haproxy)));
+      try {
+        found.push(await file(`round-${round}`));
+      } finally {
+        await Promise.all([resting, older, dying].map(({ haproxy }) => many.engine.run('unpause', haproxy)));
+      }
+    }
+    // The one that is left may be short of CPU for a moment, too.
+    expect(found.filter((body) => body === 'old').length).toBeGreaterThanOrEqual(2);
+  } finally {
+    await many.stop();
+    restingFiles.remove();
+    roundFiles.remove();
+  }
+});
+
 test.each([404, 420, 500, 503])('a pod of another revision that answers %d is no answer', async (status) => {
   const two = await Fleet.start(0, SPEC);
   try {
     // 420 is what nginx says to itself when it has no place left.
     const edit = (_file: string, text: string) => text.replaceAll('$corelane_file =404;', `/none =${status};`);
-    await two.add(SPEC, { options: oldFiles.options, revision: 'old', edit });
-    const pod = await two.add(SPEC, { options: newFiles.options, revision: 'new' });
+    const other = await two.add(SPEC, { options: oldFiles.options, revision: OLD, edit });
+    const pod = await two.add(SPEC, { options: newFiles.options, revision: NEW });
     await two.untilAllKnown();
-    const asked = 'haproxy_server_sessions_total{proxy="other-revision",server="peer"}';
+    const asked = 'haproxy_server_sessions_total{proxy="has-file",server="nginx"}';
     await until('the other one was asked', async () => {
       const { status, body } = await pod.get('/_next/static/old.js');
       expect([status, JSON.parse(body).method]).toEqual([200, 'GET']);
-      return (await pod.metric(asked)) > 0;
+      return (await other.metric(asked)) > 0;
     });
   } finally {
     await two.stop();

@@ -21,7 +21,7 @@ beforeAll(async () => {
     Pod.start({
       workersPerPod: 1,
       queue: { maxLength: 1000 },
-      timeouts: { render: '4s' },
+      timeouts: { render: '5s' },
       buffering: { request: { maxSize: '1Mi', memory: '8Ki' }, response: { memory: '64Ki', maxFileSize: '1Gi' } },
       sidecar: { nginx: { memory: '32Mi', memoryLimit: '64Mi', ephemeralStorageLimit: '64Mi' } },
     }),
@@ -388,10 +388,8 @@ test('so do those for whom there is no place', async () => {
   const { answers, requests } = budget(small.spec);
   const busy = small.get('/?hold=1&id=full');
   await small.begun('full');
-  await stall(small, requests - 1, 'GET /?id=queued HTTP/1.1\r\nHost: a\r\n\r\n');
-  // One that comes before the last of them has a place itself, and would wait until `full` is over.
-  const beyond = () => small.get('/?id=beyond', { signal: AbortSignal.timeout(1_000) }).catch(() => undefined);
-  await until('all places are taken', async () => (await beyond())?.status === 503);
+  await stall(small, requests + 3, 'GET /?id=queued HTTP/1.1\r\nHost: a\r\n\r\n');
+  await until('all places are taken', () => refused('requests-full').length === 4);
   const [files, ever] = [await filesOpen(small), await connectionsEver(small)];
   const bytes = 'POST /?id=refused HTTP/1.1\r\nHost: a\r\nContent-Length: 8000\r\n\r\n';
   const stop = await guests(small, pod, 8 * answers, { bytes });

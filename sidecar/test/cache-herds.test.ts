@@ -22,6 +22,21 @@ test('1,000 requests at once are one render', async () => {
   expect(renders(pod, 'many')).toBe(1);
 });
 
+// Some ask just before the page is there: nginx hears that it is, and only then of the page.
+test('so are 20 requests for a page that takes a millisecond, a hundred times', async () => {
+  const ids = Array.from({ length: 100 }, (_unused, n) => `short-${n}`);
+  for (const id of ids) await Promise.all(Array.from({ length: 20 }, () => pod.get(page(id, 'max-age=600'))));
+  expect(ids.filter((id) => renders(pod, id) !== 1)).toEqual([]);
+});
+
+// nginx reads it in several rounds: who is told that it is there may look before the last of them.
+test('so are 20 requests for a page of 2 MB, twenty times', async () => {
+  const ids = Array.from({ length: 20 }, (_unused, n) => `large-${n}`);
+  const path = (id: string) => page(id, 'max-age=600', '&size=2000000');
+  for (const id of ids) await Promise.all(Array.from({ length: 20 }, () => pod.get(path(id))));
+  expect(ids.filter((id) => renders(pod, id) !== 1)).toEqual([]);
+});
+
 test('a client does not leave the others by a header of the proxies', async () => {
   const path = page('apart', 'max-age=60', '&hold=1');
   const first = pod.get(path);

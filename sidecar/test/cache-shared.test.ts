@@ -231,14 +231,20 @@ describe('a home that has no page for others', () => {
     await fleet.untilAllKnown();
     const other = fleet.pods[0] as Pod;
     const answers: Answer[] = [];
-    for (const n of NAMES.slice(0, 12)) answers.push(await get(other, page(`lie-${n}`)));
+    const ids: string[] = [];
+    // Half of them have their home there. On a busy machine it may not answer in time, and is left alone for a while.
+    await until('a page was rendered there', async () => {
+      const id = `lie-${ids.length}`;
+      ids.push(id);
+      answers.push(await get(other, page(id)));
+      return renders(home, id) > 0;
+    });
     expect(statuses(answers)).toEqual([200]);
-    // Some have their home there, and nobody is given what was rendered there.
-    expect(NAMES.slice(0, 12).map((n) => renders(other, `lie-${n}`))).toEqual(Array(12).fill(1));
+    // Nobody is given what was rendered there.
+    expect(ids.map((id) => renders(other, id))).toEqual(ids.map(() => 1));
     expect(answers.every(({ headers }) => !Object.keys(headers).some((name) => name.startsWith('x-corelane')))).toBe(
       true,
     );
-    expect(NAMES.slice(0, 12).some((n) => renders(home, `lie-${n}`) > 0)).toBe(true);
   });
 });
 

@@ -37,7 +37,7 @@ export function statusOf({ headers }: Answer): string | undefined {
 /** A request to nginx' server for the cache's figures, which only the pod itself reaches: status line and body. */
 export async function ask(pod: Pod, method: string, path: string, header = ''): Promise<string> {
   const talk = `
-    my $socket = IO::Socket::INET->new("127.0.0.1:${PORTS.cache}") or die "$!";
+    my $socket = IO::Socket::INET->new("127.0.0.1:${PORTS.figures}") or die "$!";
     print $socket "$ARGV[0] $ARGV[1] HTTP/1.0\\r\\n$ARGV[2]\\r\\n"; print $_ while <$socket>;`;
   const line = header && `${header}\r\n`;
   return docker('exec', pod.haproxy, 'perl', '-MIO::Socket::INET', '-e', talk, method, path, line);

@@ -305,7 +305,7 @@ describe('a class with few places', () => {
     const next = pod.get('/brief?id=brief-3');
     const waited = () =>
       pod
-        .get('/workers/metrics', { port: PORTS.stats })
+        .get('/corelane/metrics?detail=1', { port: PORTS.stats })
         .then(({ body }) => /class_overlap_total{[^}]*"brief"} 1/.test(body));
     await until('it waits in the worker', waited);
     expect(pod.events({ id: 'brief-3' })).toEqual([]);
@@ -484,6 +484,9 @@ describe('Server-Sent Events', () => {
         () => true,
       );
     await until('nothing new is accepted', isRefused);
+    // A quarter of their time.
+    const since = performance.now();
+    await until('they have gone on for a while', () => performance.now() - since > 500);
     pod.release('end-drain-1');
     expect([await first.ended, first.bytes()]).toEqual([true, 12]);
     expect([await second.ended, second.bytes()]).toEqual([false, 7]);

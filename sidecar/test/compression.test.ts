@@ -149,8 +149,8 @@ test('for nobody unless it is asked for', async () => {
 });
 
 test('a stream that its worker ends in the middle is no whole one', async () => {
-  const path = inSteps('broken', ['write:20000', 'hold:broken', 'destroy'], `${HTML}&length=30000`);
+  // With a length it is no stream until it ends: nothing of it would come while the worker waits.
+  const path = inSteps('broken', ['write:20000', 'destroy'], `${HTML}&length=30000`);
   const stream = await openStream(pod, path, { gunzip: true });
-  pod.release('broken');
   expect(await stream.ended).toBe(false);
 });

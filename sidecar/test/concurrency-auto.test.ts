@@ -65,11 +65,12 @@ const mostInFlight = (from = 0) =>
 const now = () => performance.timeOrigin + performance.now();
 
 describe('two workers', () => {
+  const MAX = 12;
   beforeAll(async () => {
     pod = await Pod.start({
       workersPerPod: 2,
       concurrency: 'Auto',
-      concurrencyRange: { max: 12 },
+      concurrencyRange: { max: MAX },
       queue: { maxLength: 200, timeout: '60s' },
     });
   });
@@ -111,7 +112,7 @@ describe('two workers', () => {
     await until('so many are rendered at a time', () => mostInFlight(began) >= 4);
     const answers = await clients.end();
     expect(answers.every(({ status }) => status === 200)).toBe(true);
-    expect(mostInFlight(began)).toBeLessThanOrEqual(12);
+    expect(mostInFlight(began)).toBeLessThanOrEqual(MAX);
     for (const worker of [0, 1]) {
       const [first] = (await pod.supervisorLog(worker)).filter(({ event }) => event === 'concurrency');
       expect(first).toMatchObject({
@@ -124,22 +125,24 @@ describe('two workers', () => {
     }
   });
 
+  /** Renders that hang until they are released: they open all places, so that the limit cannot change any more. */
+  async function fill(name: string) {
+    const ids = Array.from({ length: 2 * MAX + 6 }, (_unused, n) => `${name}-${n}`);
+    const answers = ids.map((id) => pod.get(`/?hold=1&id=${id}`, { method: 'POST', body: id }).catch(() => undefined));
+    const begun = () => pod.events({ event: 'begin' }).filter(({ id }) => ids.includes(id ?? ''));
+    await until('all places that there may be are taken', () => begun().length === 2 * MAX);
+    return { ids, answers, begun };
+  }
+
   test('a process that dies loses only what it had begun, and the next one begins where that was', async () => {
-    const limit = await limitOf(0);
-    expect(limit).toBeGreaterThanOrEqual(4);
-    const method = 'POST';
-    const ids = Array.from({ length: 30 }, (_unused, n) => `dies-${n}`);
-    const answers = ids.map((id) => pod.get(`/?hold=1&id=${id}`, { method, body: id }));
-    const places = (await placesOf(0)) + (await placesOf(1));
-    const begun = () => pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith('dies-'));
-    await until('all places are taken', () => begun().length >= Math.min(places, ids.length));
+    const { ids, answers, begun } = await fill('dies');
     const victim = pod.server(0);
-    const lost = new Set(begun().flatMap(({ worker, id }) => (worker === 0 ? [id] : [])));
-    expect(lost.size).toBeGreaterThanOrEqual(4);
+    const lost = begun().flatMap(({ worker, id }) => (worker === 0 ? [id] : []));
+    expect(lost.length).toBe(MAX);
     await pod.kill(0, victim, 'KILL');
     pod.release(...ids);
-    const statuses = await Promise.all(answers.map(async (answer) => (await answer).status));
-    expect(ids.filter((_id, index) => statuses[index] !== 200).sort()).toEqual([...lost].sort());
+    const statuses = await Promise.all(answers.map(async (answer) => (await answer)?.status));
+    expect(ids.filter((_id, index) => statuses[index] !== 200).sort()).toEqual(lost.sort());
     await until('another one is up', async () => pod.server(0) !== victim && (await pod.isUp(0)));
     expect(await limitOf(0)).toBeGreaterThanOrEqual(4);
     await until('HAProxy knows', async () => (await placesOf(0)) === (await limitOf(0)));
@@ -236,6 +239,90 @@ describe('what hangs, and what is not to be learnt from', () => {
   });
 });
 
+describe('renders that were given up', () => {
+  const MAX = 2;
+  /** So many for each place (auto-concurrency.cjs). */
+  const ASIDE_MAX = 8 * MAX;
+  let before: number | undefined;
+  beforeAll(async () => {
+    pod = await Pod.start({
+      workersPerPod: 1,
+      concurrency: 'Auto',
+      concurrencyRange: { max: MAX },
+      queue: { timeout: '60s' },
+      timeouts: { render: '1s' },
+      runtime: { recycle: { memory: '256Mi' } },
+    });
+  });
+  afterAll(stop);
+  /** And the supervisor has seen it work. */
+  beforeEach(async () => {
+    await until('it is up', () => pod.isUp(0));
+    const clients = load(4, WAITS);
+    await until('it has opened', async () => (await limitOf(0)) === MAX);
+    await clients.end();
+    before = pod.server(0);
+  });
+
+  const abandoned = () => pod.runtimeMetric(0, 'corelane_worker_abandoned_renders');
+  const replaced = async () => (await pod.supervisorLog(0)).filter(({ event }) => event === 'kill').length;
+  /** Pages that hang, and when each was answered. */
+  const hang = (name: string, count: number, page = `until=${name}`) =>
+    Array.from({ length: count }, async (_unused, n) => {
+      const { status } = await pod.get(`/?${page}&id=${name}-${n}`);
+      return { id: `${name}-${n}`, status, at: now() };
+    });
+
+  test('those that wait give their places back, and no worker is replaced: other pages are answered', async () => {
+    const hung = hang('dead', ASIDE_MAX - MAX);
+    const others: Promise<Answer>[] = [];
+    for (let n = 0; n < 5; n += 1) {
+      await until('some have been given up', async () => (await abandoned()) >= MAX * (n + 1));
+      others.push(pod.get(`/?id=beside-${n}`));
+    }
+    const ended = await Promise.all(hung);
+    expect(ended.map(({ status }) => status)).toEqual(ended.map(() => 504));
+    expect((await Promise.all(others)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect([await abandoned(), pod.server(0), await replaced()]).toEqual([ended.length, before, 0]);
+    // Of those that somebody waits for there were never more. The worker hears of the end before the client.
+    const begun = pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith('dead-'));
+    const atOnce = begun.map(({ at }) => {
+      const others = begun.filter((one) => one.at <= at).map(({ id }) => ended.find((answer) => answer.id === id));
+      return others.filter((answer) => Number(answer?.at) > at + 500).length;
+    });
+    expect(Math.max(...atOnce)).toBe(MAX);
+    pod.release('dead');
+    await until('they have come to their end', async () => (await abandoned()) === 0);
+    expect((await pod.get('/?id=then')).status).toBe(200);
+    expect([pod.server(0), await replaced()]).toEqual([before, 0]);
+  });
+
+  test('a worker that has too many of them is replaced', async () => {
+    await Promise.all(hang('many', ASIDE_MAX));
+    expect([await abandoned(), await replaced()]).toEqual([ASIDE_MAX, 0]);
+    await Promise.all(hang('more', 1));
+    await until('it is another one', async () => pod.server(0) !== before && (await pod.isUp(0)));
+    expect((await pod.supervisorLog(0)).filter(({ event }) => event === 'kill')).toMatchObject([
+      { reason: 'abandoned', requests: [expect.any(String)] },
+    ]);
+  });
+
+  test('one that computes keeps its place: its worker is replaced', async () => {
+    const kills = await replaced();
+    await Promise.all(hang('busy', 1, 'slices=20000'));
+    await until('it is another one', async () => pod.server(0) !== before && (await pod.isUp(0)));
+    expect(await replaced()).toBe(kills + 1);
+  });
+
+  test('without memory for them the worker is replaced', async () => {
+    const kills = await replaced();
+    expect((await pod.get('/?keep=170')).status).toBe(200);
+    await Promise.all(hang('large', 3));
+    await until('it is another one', async () => pod.server(0) !== before && (await pod.isUp(0)));
+    expect((await replaced()) - kills).toBe(1);
+  });
+});
+
 test('the worker itself holds back what is above the limit, whoever sends it', async () => {
   pod = await Pod.start({ workersPerPod: 1, concurrency: 'Auto' });
   try {
@@ -243,6 +330,28 @@ test('the worker itself holds back what is above the limit, whoever sends it', a
     const script = `${send} for (let n = 0; n < 5; n += 1) send();`;
     await docker('exec', '--env', 'NODE_OPTIONS=', pod.workers[0] ?? '', 'node', '-e', script);
     expect([mostInFlight(), await overlaps(0)]).toEqual([1, 4]);
+  } finally {
+    await pod.stop();
+  }
+});
+
+test('a new pod begins where the fleet is, and so does HAProxy', async () => {
+  pod = await Pod.start({ workersPerPod: 2, concurrency: 'Auto', concurrencyRange: { max: 12 } }, { median: 9 });
+  try {
+    // Of a number in between it is the one below.
+    expect([await limitOf(0), await limitOf(1)]).toEqual([8, 8]);
+    await until('HAProxy knows', async () => (await inLine()) === 16);
+    const [first] = (await pod.supervisorLog(0)).filter(({ event }) => event === 'concurrency');
+    expect(first).toMatchObject({ from: 1, to: 8, because: 'about so many is the median of the fleet' });
+    const ids = Array.from({ length: 16 }, (_unused, n) => `first-${n}`);
+    const answers = ids.map((id) => pod.get(`/?until=go&id=${id}`));
+    await Promise.all(ids.map((id) => pod.begun(id)));
+    pod.release('go');
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(ids.map(() => 200));
+    // What is true of the fleet need not be true here.
+    const clients = load(30, COMPUTES);
+    await until('it finds its own', async () => (await limitOf(0)) === 1 && (await limitOf(1)) === 1, 60_000);
+    await clients.end();
   } finally {
     await pod.stop();
   }

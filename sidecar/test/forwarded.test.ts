@@ -84,7 +84,8 @@ const FORGED = {
 };
 
 /** By nginx, whatever it is called by others. */
-const NAMED = { 'x-corelane-request': expect.stringMatching(/^[0-9a-f]{32}$/) };
+const STARTED = { 'x-request-start': expect.stringMatching(/^t=[0-9]{10}\.[0-9]{3}$/) };
+const NAMED = { ...STARTED, 'x-corelane-request': expect.stringMatching(/^[0-9a-f]{32}$/) };
 
 test('of a stranger nothing is believed: what he says of himself is replaced', async () => {
   const own = await ownAddress(wary);

@@ -1,4 +1,5 @@
 /** What the head of a request, or of a response, may be: as much as Node.js itself takes, and bounded by its bytes. */
+import { logs } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { rawConnection } from './raw.ts';
@@ -85,6 +86,25 @@ test('what becomes longer than HAProxy reads is 400, and says so', async () => {
   );
   expect(line.uri).not.toContain('%E9');
   expect((await answerTo(`/?id=as-long&q=${'\xe9'.repeat(4_000)}`)).status).toBe(200);
+});
+
+test('codes that a terminal obeys are in no log, whatever becomes of the request', async () => {
+  const codes = '\xc2\x9b2J';
+  const refused = [`GET /refused${codes} HTTP/1.1`, '', ''];
+  const large = [`POST /large${codes} HTTP/1.1`, 'Host: a', 'Content-Length: 99999999999', '', ''];
+  const host = ['POST /host HTTP/1.1', `Host: a${codes}`, 'Content-Length: 99999999999', '', ''];
+  for (const lines of [refused, large, host]) {
+    const socket = await rawConnection(pod.port(PORTS.http));
+    socket.resume().end(lines.join('\r\n'), 'latin1');
+    await until('an answer', () => socket.destroyed);
+  }
+  expect((await answerTo(`/?id=after-codes&q=${codes}`)).status).toBe(200);
+  const said = await until('they are logged', async () => {
+    const text = await logs(pod.nginx);
+    return ['/refused', '/large', '/host', '/?id=after-codes'].every((uri) => text.includes(`"uri":"${uri}`)) && text;
+  });
+  expect(said).toContain('too large body');
+  expect(said).not.toContain('\u009b');
 });
 
 test('a head of 14 kB reaches the worker, one of 15 kB is told what is wrong with it', async () => {

@@ -92,12 +92,20 @@ const begun = (prefix: string) => pod.events({ event: 'begin' }).filter(({ id })
 test('both are spoken on one port, and a worker sees no difference', async () => {
   const from = { 'x-forwarded-for': '203.0.113.7', 'x-forwarded-proto': 'https', 'x-forwarded-user': 'x', host: 'a' };
   const { host, ...more } = from;
+  // A worker that has just started is told that its connection ends.
+  await pod.keptConnections();
   // One after the other: who waits for a worker brings the time at which he came.
   const one = await pod.get('/caf\xe9?id=both', { headers: from });
   const two = await ask(session(), '/caf\xe9?id=both', { headers: { ...more, cookie: 'x=y' } });
   expect([one.status, two.status]).toEqual([200, 200]);
   const seen = [one, two].map(({ body }) => {
-    const { 'x-request-id': _id, 'x-corelane-request': _own, cookie, ...rest } = JSON.parse(body).headers;
+    const {
+      'x-request-id': _id,
+      'x-request-start': _at,
+      'x-corelane-request': _own,
+      cookie,
+      ...rest
+    } = JSON.parse(body).headers;
     return rest;
   });
   expect(seen[1]).toEqual(seen[0]);

@@ -1,5 +1,6 @@
 /** Settings that change while a pod runs: each is seen at work, and no request has anything of it but the new value. */
 import { writeFileSync } from 'node:fs';
+import http from 'node:http';
 import { join } from 'node:path';
 import { logs } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
@@ -18,7 +19,9 @@ const stop = () => pod?.stop();
 
 const error = ({ status, headers }: Answer) => [status, headers['x-corelane-error']];
 const statuses = async (answers: Promise<Answer>[]) => (await Promise.all(answers)).map(({ status }) => status);
-const live = async (there = pod) => (await there.get('/live', { port: PORTS.stats })).body;
+/** Without what the pod can do, which no file says. */
+const live = async (there = pod) =>
+  (await there.get('/live', { port: PORTS.stats })).body.replace(/^(canary|sticky)=1\n/gm, '');
 
 /** The live settings of a spec that the same pod could have. */
 function settingsOf(there: Pod, input: Input): LiveConfig {
@@ -32,6 +35,15 @@ async function change(input: Input, there = pod): Promise<void> {
   const settings = settingsOf(there, input);
   there.writeLive(settings);
   await until('it has them', async () => (await live(there)) === `serial=${liveSerial(settings)}\n`);
+}
+
+/** Says to pods which revision rests, and waits until they know. */
+async function restAll(pods: Pod[], resting: string | undefined): Promise<void> {
+  for (const one of pods) {
+    const settings = renderLive(one.spec, undefined, resting);
+    one.writeLive(settings);
+    await until('it has them', async () => (await live(one)) === `serial=${liveSerial(settings)}\n`);
+  }
 }
 
 /** Requests that hold workers until they are released, all of them begun. */
@@ -323,6 +335,58 @@ test('pooling.acrossRevisions: old and new pods share, or not', async () => {
     await busy.release();
   } finally {
     await fleet.stop();
+  }
+});
+
+test('pooling.acrossRevisions: a pod of a revision that rests renders nothing for others', async () => {
+  const queue = { maxLength: 10, timeout: '60s' };
+  const input: Input = { workersPerPod: 1, queue, pooling: { acrossRevisions: true } };
+  const rests = '00000000bb';
+  const fleet = await Fleet.start(1, input, { revision: '00000000aa' });
+  try {
+    const home = fleet.pods[0] as Pod;
+    const other = await fleet.add(input, { revision: rests });
+    await fleet.untilAllKnown();
+    await restAll(fleet.pods, rests);
+    const busy = await hold(['resting-busy'], home);
+    const waits = home.get('/?id=resting-waits');
+    await home.queued(1);
+    // It asks all that may render it as soon as it waits, and a free one says yes at once.
+    await seconds(1);
+    expect(other.events({ event: 'begin', id: 'resting-waits' })).toEqual([]);
+    await restAll(fleet.pods, undefined);
+    expect((await waits).status).toBe(200);
+    expect(other.events({ event: 'begin', id: 'resting-waits' })).toHaveLength(1);
+    await busy.release();
+  } finally {
+    await fleet.stop();
+  }
+});
+
+test('a revision that rests: who has a connection is told to come with a new one, until it is asked for again', async () => {
+  pod = await Pod.start({ workersPerPod: 1 }, { revision: '00000000ab' });
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  try {
+    const answer = async () => {
+      const { status, headers } = await pod.get('/', { agent });
+      return [status, headers.connection];
+    };
+    expect(await answer()).toEqual([200, 'keep-alive']);
+    for (const [resting, expected] of [
+      // Beside nginx' own word, over which it prevails.
+      ['00000000ab', 'keep-alive, close'],
+      ['00000000ac', 'keep-alive'],
+      ['ffffffffff', 'keep-alive'],
+      ['00000000ab', 'keep-alive, close'],
+      [undefined, 'keep-alive'],
+    ] as const) {
+      await restAll([pod], resting);
+      // The connection of before is told, too: it is not only new ones.
+      expect(await answer()).toEqual([200, expected]);
+    }
+  } finally {
+    agent.destroy();
+    await pod.stop();
   }
 });
 

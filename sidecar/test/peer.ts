@@ -32,8 +32,8 @@ export function headerOf(answer: string, name: string): string {
 }
 
 /** Asks as a process that has a key. */
-export function ask(pod: Pod, what: string, headers: Record<string, string>): Promise<string> {
-  const text = message({ 'X-Corelane-Ask': what, 'X-Corelane-From': ME, ...headers });
+export function ask(pod: Pod, what: string, headers: Record<string, string>, line?: string): Promise<string> {
+  const text = message({ 'X-Corelane-Ask': what, 'X-Corelane-From': ME, ...headers }, line);
   return exchange(pod, Buffer.concat([connectionHead(), Buffer.from(text)]));
 }
 

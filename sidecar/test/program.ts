@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { until, type WorkerEvent } from '../../e2e/harness/engine/pod.ts';
+import { freePorts } from '../../operator/test/support/free-ports.ts';
 import type { Mutant } from './mutants/mutant.ts';
 import { CURRENT_MUTANT, mutated } from './mutants/mutants.ts';
 
@@ -16,27 +17,9 @@ export const RUNTIME = join(CURRENT_MUTANT ? mutatedFiles(CURRENT_MUTANT) : FILE
 /** A copy of the runtime as a mutant has it. */
 function mutatedFiles(mutant: Mutant): string {
   const folder = mkdtempSync(join(tmpdir(), 'corelane-runtime-'));
-  for (const file of readdirSync(FILES))
+  for (const file of readdirSync(FILES).filter((name) => name.endsWith('.cjs')))
     writeFileSync(join(folder, file), mutated(mutant, file, readFileSync(join(FILES, file), 'utf8')));
   return folder;
-}
-
-/**
- * Two ports that nobody uses, and that stay so while a program is started again: below those that the kernel gives to
- * clients and Docker to published ports, of which tests beside this one take many.
- */
-export async function freePorts(): Promise<number[]> {
-  const ports: number[] = [];
-  while (ports.length < 2) {
-    const port = 10_000 + Math.floor(20_000 * Math.random());
-    const server = net.createServer();
-    const isFree = await new Promise((resolve) => {
-      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
-    });
-    if (isFree) await new Promise((resolve) => server.close(resolve));
-    if (isFree && !ports.includes(port)) ports.push(port);
-  }
-  return ports;
 }
 
 /** One request, on a connection of its own. */
@@ -85,7 +68,7 @@ export class Program {
   }
 
   async launch(binary: string, args: string[], env: Record<string, string> = {}): Promise<void> {
-    [this.port = 0, this.runtimePort = 0] = await freePorts();
+    [this.port = 0, this.runtimePort = 0] = await freePorts(2);
     const { NODE_OPTIONS: _own, ...outer } = process.env;
     this.process = spawn(binary, args, {
       env: {
@@ -106,6 +89,18 @@ export class Program {
   /** Lets a request end that the worker holds (hold=1). */
   release(id: string): void {
     writeFileSync(join(this.folder, `events.${id}`), '');
+  }
+
+  /** Tells the worker, as HAProxy does, how many requests it may have at a time. */
+  allow(limit: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const socket = net.connect(this.runtimePort, '127.0.0.1', () => socket.write(`corelane-agent ${limit}\n`));
+      socket.once('data', () => {
+        socket.destroy();
+        resolve();
+      });
+      socket.once('error', reject);
+    });
   }
 
   health() {

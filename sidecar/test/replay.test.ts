@@ -1,6 +1,6 @@
 /** `replay`: which request of a dead worker is given to another one, once, and which is answered 502 (I2). */
 import { docker } from '../../e2e/harness/engine/docker.ts';
-import { KEEPS_LONG, Pod, type PodOptions, until } from '../../e2e/harness/engine/pod.ts';
+import { type Answer, KEEPS_LONG, Pod, type PodOptions, until } from '../../e2e/harness/engine/pod.ts';
 
 /** Beyond what HAProxy and the socket hold (about 230 kB): nginx must send it anew from its own copy. */
 const LARGE_BODY = Buffer.alloc(300_000, 'x');
@@ -32,6 +32,9 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
     const up = `haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`;
     await until('the worker is back', async () => (await pod.metric(up)) === 1);
   }
+
+  /** With the reason if it was not served. */
+  const outcomeOf = ({ status, headers }: Answer) => [status, headers['x-corelane-error']].filter(Boolean).join(' ');
 
   /** With it the connections of the process before go. */
   async function renew(worker: number): Promise<void> {
@@ -81,7 +84,7 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
     await until('it has been sent the other one', async () => (await pod.metric(SESSIONS)) === 1);
     expect((await pod.metric(REUSED)) - reused).toBe(connection === 'a new' ? 0 : 2);
     await pod.kill(0, frozen, 'KILL');
-    for (const answer of answers) expect(await answer).toMatchObject({ status: 200 });
+    for (const answer of answers) expect(outcomeOf(await answer)).toBe('200');
     for (const answer of answers) expect(JSON.parse((await answer).body)).toMatchObject({ method: 'POST', bytes });
     for (const id of ids) expect(pod.events({ event: 'begin', id })).toHaveLength(1);
     await until('the worker is back', () => pod.isUp(0));
@@ -100,7 +103,7 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
     // Not a wait for something: this is the stall.
     await new Promise((resolve) => setTimeout(resolve, 500));
     process.kill(supervisor, 'SIGCONT');
-    for (const answer of answers) expect(await answer).toMatchObject({ status: 200 });
+    for (const answer of answers) expect(outcomeOf(await answer)).toBe('200');
     for (const id of ids) expect(pod.events({ event: 'begin', id })).toHaveLength(1);
     await until('the worker is back', () => pod.isUp(0));
   });

@@ -1,7 +1,7 @@
 /**
  * The notes of what a server process has begun, in the shared memory of this machine, with processes that really end.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
   cpSync,
   mkdtempSync,
@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
@@ -124,6 +124,19 @@ test('a server that lives and may begin it while it promises: the note counts', 
   begun.expectJournalOf(supervisor, process.pid);
   const answer = await begun.wasBegun(supervisor, 'late', 0, async () => notes.begin('late') >= 0);
   expect(answer).toBe('yes');
+});
+
+test('a server that cannot promise any more, because it is being killed: when it has ended, its notes count', async () => {
+  // The supervisor sees a process that is there for longer than one that ends usually is.
+  const pid = spawn('sleep', ['60'], { stdio: 'ignore' }).pid ?? 0;
+  const name = `corelane-begun-${hostname()}-${PORT}-${supervisor.token}-${pid}-0-0`;
+  writeFileSync(join(FOLDER, name), '\n'.repeat(1_024 * 129));
+  begun.expectJournalOf(supervisor, pid);
+  const answer = begun.wasBegun(supervisor, 'unbegun', 0, async () => {
+    process.kill(pid, 'SIGKILL');
+    return false;
+  });
+  expect(await answer).toBe('no');
 });
 
 test('unknown: one of several servers has no notes, or nobody knows which one it was', async () => {

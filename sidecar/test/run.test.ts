@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { docker, SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
 import { until } from '../../e2e/harness/engine/pod.ts';
 import { App, RunProcess, textOf } from '../../e2e/harness/engine/run-process.ts';
-import { freePorts } from './program.ts';
+import { freePorts } from '../../operator/test/support/free-ports.ts';
 
 const SERVER = `
   import http from 'node:http';
@@ -46,7 +46,7 @@ afterEach(async () => {
   app = undefined;
 });
 
-const port = async () => String((await freePorts())[0]);
+const port = async () => String((await freePorts(1))[0]);
 
 test('a RenderService and its image', async () => {
   const run = new RunProcess(['examples/storefront.yaml', '--port', await port(), '--env', 'PRODUCTS=3']);
@@ -81,6 +81,7 @@ test('a folder: each fault costs its own request at most, and nobody else anythi
   await run.end('SIGTERM');
   const cost = (fault: string) => {
     const [, own, othersLost] = new RegExp(`^${fault} {2,}(\\S.*?) {2,}(\\d+) +[0-9.]+ s$`, 'm').exec(run.output) ?? [];
+    if (!own) throw new Error(`nothing is told of "${fault}":\n${run.output.slice(-4_000)}`);
     return `${own}; others lost: ${othersLost}`;
   };
   const worker = 'worker-\\d of shop-\\d';

@@ -66,13 +66,14 @@ const refused: [name: string, bytes: string[]][] = [
   ['a blank before the colon', [`${GET_HEAP}${LOCAL}X-Corelane-Runtime : true\r\n\r\n`]],
   ['a promise', [`GET /begun/a?ms=1&try=a HTTP/1.1\r\n${LOCAL}\r\n`]],
   ['a profile', [`GET /profile?seconds=1 HTTP/1.1\r\n${LOCAL}\r\n`]],
+  ['what strangers have asked for', [`GET /now HTTP/1.1\r\n${LOCAL}\r\n`]],
   ['a new process', [`GET /recycle HTTP/1.1\r\n${LOCAL}\r\n`]],
 ];
 test.each(refused)('no heap snapshot, profile, promise or new process for %s', async (_name, bytes) => {
   const answer = await talk(...bytes);
   expect(answer).toMatch(/^HTTP\/1\.1 403 /);
   expect(answer).toMatch(
-    /curl -H 'X-Corelane-Runtime: true' http:\/\/127\.0\.0\.1:[0-9]+\/(heap|profile|recycle|begun\/a);/,
+    /curl -H 'X-Corelane-Runtime: true' http:\/\/127\.0\.0\.1:[0-9]+\/(heap|profile|recycle|now|begun\/a);/,
   );
   expect(await ask()).toBe('up');
 });

@@ -10,7 +10,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { NODE_VERSIONS, nodeBinary } from '../../e2e/harness/engine/node-versions.ts';
 import { until } from '../../e2e/harness/engine/pod.ts';
-import { connecting, freePorts, get, Program, RUNTIME } from './program.ts';
+import { freePorts } from '../../operator/test/support/free-ports.ts';
+import { connecting, get, Program, RUNTIME } from './program.ts';
 
 const ESBUILD = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
 const app = (name: string) => fileURLToPath(new URL(`apps/${name}`, import.meta.url));
@@ -79,22 +80,61 @@ describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
   });
 
   test('a stuck worker: what it was doing is known before it is killed, at its place in the sources', async () => {
-    await program.start(binary, [await bundle('stuck.ts', program.folder)], { CORELANE_STALL_TIMEOUT_MS: '800' });
+    const file = await bundle('stuck.ts', program.folder);
     const source = app('stuck.ts');
-    for (const [index, kind] of ['loop', 'microtasks', 'regex', 'child'].entries()) {
-      const lost = get(program.port, `/${kind}`, { 'x-request-id': `id-${kind}` }).catch(() => 'lost');
-      const stalls = await until(`it is noticed: ${kind}; ${program.output}`, async () => {
-        const found = JSON.parse((await get(program.runtimePort, '/stalls')).body).stalls;
-        return found.length > index && found;
+    const kinds = ['loop', 'microtasks', 'regex', 'child'];
+    // All at once: most of it is waiting.
+    const others = kinds.slice(1).map(() => new Program());
+    const stuck = async (one: Program, kind: string) => {
+      await one.start(binary, [file], { CORELANE_STALL_TIMEOUT_MS: '800' });
+      const lost = get(one.port, `/${kind}`, { 'x-request-id': `id-${kind}` }).catch(() => 'lost');
+      const stall = await until(`it is noticed: ${kind}; ${one.output}`, async () => {
+        return JSON.parse((await get(one.runtimePort, '/stalls')).body).stalls[0];
       });
       // A function that has just been entered is at its first line.
       const line = lineOf(source, kind);
       const places = [line, line - 1].map((each) => `${kind} ${source}:${each}`);
-      expect(places).toContain(stalls[index].in);
-      expect(stalls[index].requests).toEqual([`id-${kind}`]);
+      expect(places).toContain(stall.in);
+      expect(stall.requests).toEqual([`id-${kind}`]);
       expect(await lost).toBe('lost');
-      await until('it serves again', async () => (await program.health()).status === 200);
+      await until('it serves again', async () => (await one.health()).status === 200);
+    };
+    try {
+      await Promise.all([program, ...others].map((one, index) => stuck(one, kinds[index] as string)));
+    } finally {
+      await Promise.all(others.map((one) => one.stop()));
     }
+  });
+
+  test('a program that asks its own port does so within its one render, and nobody else gets in beside it', async () => {
+    await program.start(binary, ['--no-warnings', app('asks-itself.mjs')]);
+    await program.allow(1);
+    const page = (id: string, query = {}) => `/?${new URLSearchParams({ id, ...query })}`;
+    const metric = async (name: string) => {
+      const { body } = await get(program.runtimePort, '/metrics');
+      return Number(new RegExp(`^corelane_worker_${name}\\{worker="0"\\} (\\d+)$`, 'm').exec(body)?.[1]);
+    };
+    for (const by of ['fetch', 'http']) {
+      // The second one over the connection that the first one has kept.
+      const [first, second] = [`${by}-1`, `${by}-2`];
+      for (const id of [first, second]) {
+        let body: string | undefined;
+        get(program.port, page(id, { by, ask: page(`${id}-asked`) })).then(
+          (answer) => (body = answer.body),
+          () => {},
+        );
+        expect(await until(`${id} is answered`, () => body)).toBe(`${id}\n200 ${id}-asked`);
+      }
+    }
+    const ids = (event: string) => program.events(event).map(({ id }) => id);
+    const held = get(program.port, page('held', { by: 'fetch', ask: page('asked'), hold: 1 }));
+    await until('the render has its answer', () => ids('end').includes('asked'));
+    const stranger = get(program.port, page('stranger'));
+    await until('another request waits', async () => (await metric('overlap_total')) === 1);
+    expect(ids('begin')).not.toContain('stranger');
+    program.release('held');
+    expect([(await held).status, (await stranger).status]).toEqual([200, 200]);
+    expect([await metric('own_requests_total'), await metric('requests_total')]).toEqual([5, 6]);
   });
 
   test('the port of a program that ends by itself is closed before its connections: nothing more is sent to it', async () => {
@@ -174,7 +214,7 @@ describe.each(NODE_VERSIONS)('Node.js %s', (version) => {
     const env = {
       ...process.env,
       PORT: '1',
-      CORELANE_RUNTIME_PORT: String((await freePorts())[0]),
+      CORELANE_RUNTIME_PORT: String((await freePorts(1))[0]),
       ONCE_EXIT_CODE: '5',
       NODE_OPTIONS: `--require=${RUNTIME}`,
     };

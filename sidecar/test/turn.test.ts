@@ -4,7 +4,7 @@
  */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { freePorts } from './program.ts';
+import { freePorts } from '../../operator/test/support/free-ports.ts';
 
 interface Turn {
   takeTurn(): Promise<boolean>;
@@ -14,7 +14,7 @@ const runtime = (file: string) =>
   createRequire(import.meta.url)(fileURLToPath(new URL(`../runtime/${file}`, import.meta.url)));
 
 test('two reasons to replace a worker at the same time: one turn, which ends', async () => {
-  const [port = 0] = await freePorts();
+  const [port = 0] = await freePorts(1);
   process.env.CORELANE_RUNTIME_PORT = String(port);
   const { takeTurn, endTurn }: Turn = runtime('turn.cjs');
   expect([await takeTurn(), await takeTurn()]).toEqual([true, false]);

@@ -73,3 +73,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- toYaml $constraints }}
 {{- end }}
+
+{{/* Which RenderService a pod is of, and which revision of it: labels by which dashboards and alerts join. */}}
+{{- define "corelane.podRelabelings" -}}
+- { sourceLabels: [__meta_kubernetes_pod_label_corelane_dev_renderservice], targetLabel: renderservice }
+- { sourceLabels: [__meta_kubernetes_pod_label_pod_template_hash], targetLabel: revision }
+{{- end }}
+
+{{/* Whoever may make a pod may write anything on its page: of its own series alone (operator/gen/alerts/scraped.ts). */}}
+{{- define "corelane.podMetricRelabelings" -}}
+- { sourceLabels: [__name__], regex: "corelane_(workers|(cache_requests|canary|peers|queue|requests?|span_records|sticky|worker)_.+)", action: keep }
+{{- end }}

@@ -10,6 +10,12 @@ export function kubectl(args: string[], options: RunOptions = {}): Promise<strin
   return run('kubectl', ['--kubeconfig', KUBECONFIG, ...args], options);
 }
 
+/** `corelane ARGUMENTS`, as a user of this cluster has it, and what it prints. */
+export function corelane(args: string[], options: RunOptions = {}): Promise<string> {
+  process.env.KUBECONFIG = KUBECONFIG;
+  return run(process.execPath, ['operator/bin/corelane.mjs', ...args], options);
+}
+
 /** `kubectl get -o json`, decoded. */
 export async function get<T>(...args: string[]): Promise<T> {
   return JSON.parse(await kubectl(['get', '-o', 'json', ...args])) as T;

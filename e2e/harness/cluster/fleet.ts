@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { apply, eventually, get, kubectl, SELDOM_MS } from './cluster.ts';
+import { apply, corelane, eventually, get, kubectl, SELDOM_MS } from './cluster.ts';
 import { allowEndpoints, type Load, type LoadResult, startLoad } from './load.ts';
 import { imageNames, installOperator } from './operator.ts';
 import { type LivePod, podsOf, untilReady } from './renderservice.ts';
@@ -100,6 +100,17 @@ export class Fleet {
     const beginMs = Date.now();
     for (let index = 0; index < count; index += 1) await work(index);
     this.phases.push({ name, count, beginMs, endMs: Date.now() });
+  }
+
+  /** Changes its spec, as `kubectl patch` does. */
+  async change(spec: object): Promise<void> {
+    const patch = `--patch=${JSON.stringify({ spec })}`;
+    await kubectl(['-n', this.namespace, 'patch', 'renderservice', NAME, '--type=merge', patch]);
+  }
+
+  /** `corelane rollout VERB OPTIONS` of it, as a user has it. */
+  async rollout(verb: string, ...options: string[]): Promise<void> {
+    await corelane(['rollout', verb, NAME, ...options, '-n', this.namespace], { timeoutMs: 300_000 });
   }
 
   /** Pods that are not on their way out. */

@@ -1,5 +1,5 @@
 /** Installs the operator on the cluster as the README tells users to. */
-import { get, KUBECONFIG, kubectl } from './cluster.ts';
+import { get, KUBECONFIG } from './cluster.ts';
 import { run } from './shell.ts';
 
 export const OPERATOR_NAMESPACE = 'corelane';
@@ -24,10 +24,12 @@ async function apiServers(): Promise<object[]> {
   return addresses.map(({ address }) => ({ ipBlock: { cidr: `${address}/${address.includes(':') ? 128 : 32}` } }));
 }
 
-/** CRD, then `helm upgrade --install` with the images of this clone; resolves when the operator is available. */
-export async function installOperator(): Promise<void> {
+/**
+ * `helm upgrade --install` with the images of this clone; resolves when the operator is available.
+ * @param values further values, as `--set-string` takes them
+ */
+export async function installOperator(...values: string[]): Promise<void> {
   const images = imageNames();
-  await kubectl(['apply', '--server-side', '--force-conflicts', '-f', 'crds/']);
   const image = (prefix: string, name: string) => {
     const colon = name.lastIndexOf(':');
     return [
@@ -42,9 +44,12 @@ export async function installOperator(): Promise<void> {
     [
       ...['--kubeconfig', KUBECONFIG, 'upgrade', '--install', 'corelane', 'charts/corelane'],
       ...['--namespace', OPERATOR_NAMESPACE, '--create-namespace', '--wait', '--timeout', '120s'],
+      // The CRD of a cluster that another version of this chart has been on.
+      '--take-ownership',
       ...['--set-json', `networkPolicy.monitoring=${JSON.stringify(await apiServers())}`],
       ...image('image', images.operator),
       ...image('sidecar.image', images.sidecar),
+      ...values.flatMap((value) => ['--set-string', value]),
     ],
     { timeoutMs: 150_000 },
   );

@@ -53,6 +53,11 @@ export function outcomeOf(
   };
 }
 
+/** Requests of which anything became but a page: whose, which, and how. */
+export function failedRequests(clients: ClientResult[]): string[] {
+  return clients.flatMap(failuresOf).map(({ client, requestId, how }) => `${client} ${requestId}: ${how}`);
+}
+
 function failuresOf({ name: client, timeline }: ClientResult): StoryOutcome['failures'] {
   return timeline.flatMap(([dueAtMs, latencyMs, how, requestId]) =>
     how === undefined ? [] : [{ client, at: new Date(dueAtMs + latencyMs).toISOString(), latencyMs, how, requestId }],

@@ -76,16 +76,36 @@ export function untilAllWorkersUp(namespace: string, name: string): Promise<Live
   return eventually(`all workers of RenderService ${namespace}/${name} to be up`, 60_000, check, SELDOM_MS);
 }
 
-/** Pods of a RenderService, those that are being deleted included. */
+/** Pods of a RenderService that the Service leads to, those that are being deleted included. */
 export async function podsOf(namespace: string, name: string): Promise<LivePod[]> {
-  const { items } = await get<{ items: LivePod[] }>(
-    '-n',
-    namespace,
-    'pods',
-    '-l',
-    `corelane.dev/renderservice=${name}`,
-  );
-  return items;
+  const selector = `corelane.dev/renderservice=${name},corelane.dev/serving!=false`;
+  return (await get<{ items: LivePod[] }>('-n', namespace, 'pods', '-l', selector)).items;
+}
+
+export interface LiveDeployment {
+  metadata: {
+    name: string;
+    uid: string;
+    generation: number;
+    labels: Record<string, string>;
+    annotations: Record<string, string>;
+  };
+  spec: { replicas: number };
+}
+
+/** Deployments of a RenderService, the one of the revision that it asks for first. */
+export async function deploymentsOf(namespace: string, name: string): Promise<LiveDeployment[]> {
+  const selector = `corelane.dev/renderservice=${name}`;
+  const { items } = await get<{ items: LiveDeployment[] }>('-n', namespace, 'deployments', '-l', selector);
+  const numberOf = ({ metadata }: LiveDeployment) => Number(metadata.annotations['corelane.dev/revision-number'] ?? 0);
+  return items.toSorted((one, other) => numberOf(other) - numberOf(one));
+}
+
+/** The Deployment of the revision that a RenderService asks for. */
+export async function deploymentOf(namespace: string, name: string): Promise<LiveDeployment> {
+  const [newest] = await deploymentsOf(namespace, name);
+  if (!newest) throw new Error(`RenderService ${namespace}/${name} has no Deployment`);
+  return newest;
 }
 
 /** Names of everything of these kinds that carries the RenderService's label. */

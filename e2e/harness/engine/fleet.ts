@@ -9,17 +9,19 @@ import { Pod, type PodOptions, until, type WorkerOptions } from './pod.ts';
 export class Fleet extends LocalFleet<Pod> {
   /**
    * Starts `count` pods, and waits until each knows all others. `ipv6`: they have two addresses, and prefer that one.
+   * `name`: the pods are NAME-1, NAME-2, ...
    */
   static async start(
     count: number,
     input: Partial<RenderServiceSpecInput>,
-    { ipv6 = false, ...options }: WorkerOptions & PodOptions & { ipv6?: boolean } = {},
+    { ipv6 = false, name, ...options }: WorkerOptions & PodOptions & { ipv6?: boolean } = {},
   ): Promise<Fleet> {
     const network = await engine.network({ ipv6 });
     if (ipv6) options.edit = (_file, text) => text.replace('resolve-prefer ipv4', 'resolve-prefer ipv6');
     const fleet = new Fleet(engine, network);
     try {
-      await together(Array.from({ length: count }, () => fleet.add(input, options)));
+      const named = (number: number) => (name === undefined ? options : { ...options, name: `${name}-${number}` });
+      await together(Array.from({ length: count }, (_unused, index) => fleet.add(input, named(index + 1))));
       await fleet.untilAllKnown();
     } catch (error) {
       await fleet.stop();

@@ -26,6 +26,8 @@ export interface WorkerOptions {
 
 export interface PodOptions {
   workers?: boolean;
+  /** By which `corelane explain --local` and the like find it: NAME-1 is a pod of NAME. */
+  name?: string;
   /** Docker network of the fleet. */
   network?: string;
   /** Revision of the pod template. */
@@ -36,6 +38,8 @@ export interface PodOptions {
   edit?: (file: string, text: string) => string;
   /** The page of the ConfigMap that `fallback` names; undefined: there is none. */
   shell?: string;
+  /** How many requests half of the fleet's workers get at a time (`concurrency: Auto`). */
+  median?: number;
   /** More files beside the configuration, in /etc/corelane, by name. */
   files?: Record<string, string>;
 }
@@ -75,6 +79,10 @@ export interface WorkerEvent {
   inFlight?: number;
   /** Of the connection's other end. */
   port?: number;
+  /** Of an "up", as `at`. */
+  startedAt?: number;
+  /** CPU time from the start to an "up". */
+  startCpuMs?: number;
 }
 
 export class Pod extends LocalPod {
@@ -90,11 +98,12 @@ export class Pod extends LocalPod {
     { workers = true, key = FLEET_KEY, edit = (_file, text) => text, ...options }: WorkerOptions & PodOptions = {},
   ): Promise<Pod> {
     await prepare();
-    const { network, revision, files, shell, ...worker } = options;
+    const { network, name, revision, files, median, shell, ...worker } = options;
     const template = { spec: { containers: [{ name: 'worker', image: NODE_IMAGE }] } };
     const pod = new Pod(engine, renderServiceSpec.parse({ template, ...input }), {
-      ...{ sidecarImage: SIDECAR_IMAGE, network, revision, key, files, shell, secondsMax: SECONDS_MAX },
+      ...{ sidecarImage: SIDECAR_IMAGE, network, revision, key, files, median, shell, secondsMax: SECONDS_MAX },
       edit: (file, text) => Pod.editAll(file, edit(file, text)),
+      ...(name !== undefined && { name }),
     });
     try {
       await pod.startProxies();

@@ -43,6 +43,7 @@ const ofPod =
   (what: string) =>
   ({ pod }: Victim) =>
     `${what} of ${pod.name}`;
+/** Its watchdog may have been quicker: then there is nothing to thaw. */
 const thawed = async ({ pod, worker }: Victim) => pod.thaw(worker).catch(() => {});
 
 const FAULTS: Fault[] = [
@@ -53,7 +54,7 @@ const FAULTS: Fault[] = [
     holds: true,
     strike: async (victim) => {
       await victim.pod.hurt(victim.worker, 'exit');
-      await victim.pod.thaw(victim.worker);
+      await thawed(victim);
     },
   },
   { name: of('endless loop in'), hurts: 'worker', holds: false, strike: ({ pod, worker }) => pod.hurt(worker, 'loop') },

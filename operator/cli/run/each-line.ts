@@ -1,5 +1,6 @@
 /** Lines of a stream whose writer may never end one. */
 import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 
 /**
  * Calls `onLine` for each line; of one that is longer than that for its beginning, the rest is passed over.
@@ -20,4 +21,10 @@ export function eachLine(stream: Readable, lengthMax: number, onLine: (line: str
     }
   });
   stream.once('end', () => begun !== '' && onLine(begun));
+}
+
+/** The same, until the stream has ended. @throws what the stream fails with */
+export async function linesOf(stream: Readable, lengthMax: number, onLine: (line: string) => void): Promise<void> {
+  eachLine(stream, lengthMax, onLine);
+  await finished(stream);
 }

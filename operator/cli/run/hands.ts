@@ -1,32 +1,25 @@
 /** What the user does to a fleet that serves: keys, and changes of files. One thing at a time. */
-import { spawn } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
-import { renameSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { seconds } from '../../live/text.ts';
 import type { Engine } from '../../local/engine.ts';
 import type { WorkerFault } from '../../local/fault-signals.ts';
 import { pulled } from '../../local/images.ts';
 import type { RunFleet } from '../../local/run-fleet.ts';
 import type { RunPod } from '../../local/run-pod.ts';
+import { openInBrowser } from '../dashboard/open-page.ts';
 import { type CpuProfile, flameGraph, summary } from '../flame-graph.ts';
+import { replaceFile } from '../replace-file.ts';
+import type { RunDashboard } from './dashboard.ts';
 import { loadService } from './load-service.ts';
 import type { Logs } from './logs.ts';
 import type { RunOptions } from './options.ts';
 import { replaceWorkers } from './replace.ts';
 import type { Samples } from './samples.ts';
-import { seconds } from './table.ts';
 import { troubleOf } from './trouble.ts';
 
 const PROFILE_SECONDS = 5;
 const FILES_NAMED = 3;
 const FAULT_KEYS: Record<string, WorkerFault> = { k: 'kill', f: 'freeze', l: 'loop' };
-
-/** Not through a link of that name, which a folder of somebody else may have. */
-export function replaceFile(file: string, text: string): void {
-  const fresh = `${file}.${randomUUID()}`;
-  writeFileSync(fresh, text, { flag: 'wx' });
-  renameSync(fresh, file);
-}
 
 export interface HandsOptions {
   options: RunOptions;
@@ -36,6 +29,7 @@ export interface HandsOptions {
   logs: Logs;
   /** Of a folder. */
   nodeImage: string;
+  dashboard: RunDashboard;
   url: () => string;
   print: (text: string) => void;
 }
@@ -54,6 +48,7 @@ export class Hands {
     const fault = FAULT_KEYS[key];
     if (fault) void this.#hurtOne(fault);
     else if (key === 'b') this.#openBrowser();
+    else if (key === 'd') void this.#openDashboard();
     else if (key === 'r') void this.#doing('rollout', () => this.#rollOut());
     else if (key === 'p') void this.#doing(`profile of ${PROFILE_SECONDS} s`, () => this.#profile());
   }
@@ -141,9 +136,11 @@ export class Hands {
 
   #openBrowser(): void {
     const { url, print } = this.#with;
-    const program = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
-    const child = spawn(program, [url()], { stdio: 'ignore', detached: true });
-    child.once('error', () => print(`open ${url()} in a browser`));
-    child.unref();
+    openInBrowser(url(), () => print(`open ${url()} in a browser`));
+  }
+
+  async #openDashboard(): Promise<void> {
+    const { dashboard, print } = this.#with;
+    await dashboard.open().catch((error) => print(`corelane: dashboard: ${error.message}`));
   }
 }

@@ -30,6 +30,8 @@ export interface RunOptions {
   /** Requests a second; 0: none. */
   load: number;
   chaos: boolean;
+  /** Says at once where the page of `corelane dashboard` is. */
+  dashboard: boolean;
   logs: boolean;
   engine?: EngineName;
 }
@@ -50,6 +52,7 @@ export function runOptions(args: string[]): RunOptions {
       watch: { type: 'boolean', default: false },
       load: { type: 'string' },
       chaos: { type: 'boolean', default: false },
+      dashboard: { type: 'boolean', default: false },
       'quiet-logs': { type: 'boolean', default: false },
       engine: { type: 'string' },
     },
@@ -75,6 +78,7 @@ export function runOptions(args: string[]): RunOptions {
     watch: values.watch,
     load: numberOf('load', values.load ?? (values.chaos ? String(CHAOS_LOAD) : '0'), { min: 0, max: LOAD_MAX }),
     chaos: values.chaos,
+    dashboard: values.dashboard,
     logs: !values['quiet-logs'],
     engine: engineOf(values.engine),
   };

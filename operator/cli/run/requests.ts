@@ -1,6 +1,6 @@
 /** Requests that `corelane run` sends itself, for --load and --chaos, and what has become of them. */
+import { quantileOf } from '../../live/quantile.ts';
 import { request } from '../../local/http.ts';
-import { quantileOf } from './quantile.ts';
 
 /** Requests on their way; a load that is too much for the fleet must not fill this process. */
 const IN_FLIGHT_MAX = 512;

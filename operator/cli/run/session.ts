@@ -1,5 +1,7 @@
 /** One `corelane run`, from the first step to the removal of everything. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { seconds } from '../../live/text.ts';
 import { Balancer } from '../../local/balancer.ts';
 import type { Service } from '../../local/documents.ts';
 import { type Engine, together } from '../../local/engine.ts';
@@ -7,7 +9,9 @@ import { findEngine } from '../../local/find-engine.ts';
 import { nodeImage, pulled, sidecarImage } from '../../local/images.ts';
 import { RunFleet } from '../../local/run-fleet.ts';
 import type { RunPod } from '../../local/run-pod.ts';
+import { SIGNALS } from '../signals.ts';
 import { Chaos } from './chaos.ts';
+import { RunDashboard } from './dashboard.ts';
 import { Hands } from './hands.ts';
 import { readKeys } from './keys.ts';
 import { loadService, workerOptions } from './load-service.ts';
@@ -16,7 +20,7 @@ import type { RunOptions } from './options.ts';
 import { Requests } from './requests.ts';
 import { Samples } from './samples.ts';
 import { bold, Screen } from './screen.ts';
-import { faultsTable, seconds } from './table.ts';
+import { faultsTable } from './table.ts';
 import { troubleOf, whyNoRuntime } from './trouble.ts';
 import { type LoadFigures, loadLine, viewLines } from './view.ts';
 import { Watch } from './watch.ts';
@@ -24,7 +28,6 @@ import { Watch } from './watch.ts';
 const LOOK_EVERY_MS = 1_000;
 /** Without a terminal nobody draws over the last table. */
 const TABLE_EVERY_MS = 10_000;
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 export class Session {
   readonly #options: RunOptions;
@@ -122,8 +125,10 @@ export class Session {
       () => logs.stop(),
     );
     const samples = new Samples(fleet);
+    const dashboard = new RunDashboard({ name: service.name, engine, print: (text) => this.#print(text) });
+    this.#ends.push(() => dashboard.close());
     const hands = new Hands({
-      ...{ options, engine, fleet, samples, logs, nodeImage: node },
+      ...{ options, engine, fleet, samples, logs, dashboard, nodeImage: node },
       url: () => this.#url,
       print: (text) => this.#print(text),
     });
@@ -132,6 +137,7 @@ export class Session {
     await this.#step('first worker is up', () => this.#untilUp(fleet, logs, hands));
     const url = this.#screen.isTerminal ? bold(this.#url) : this.#url;
     this.#print(`${url} is ready after ${seconds(performance.now() - this.#beganMs)}`);
+    if (options.dashboard) await dashboard.start();
     this.#live({ fleet, samples, hands, title: [service.name, version] });
   }
 

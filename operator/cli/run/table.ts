@@ -1,4 +1,5 @@
 /** The tables that `corelane run` shows, at most 100 columns wide. Computes only. */
+import { aligned, clip, count, mebibytes, milliseconds, seconds, UNKNOWN } from '../../live/text.ts';
 
 /** One worker at one moment. */
 export interface WorkerRow {
@@ -15,8 +16,6 @@ export interface WorkerRow {
   p99Ms: number | undefined;
 }
 
-const UNKNOWN = '-';
-
 export function workersTable(rows: WorkerRow[]): string[] {
   return aligned(
     [
@@ -28,7 +27,7 @@ export function workersTable(rows: WorkerRow[]): string[] {
         count(row.requests),
         count(row.busy),
         count(row.restarts),
-        row.memoryBytes === undefined ? UNKNOWN : `${Math.round(row.memoryBytes / 1024 ** 2)} MiB`,
+        mebibytes(row.memoryBytes),
         milliseconds(row.p50Ms),
         milliseconds(row.p99Ms),
       ]),
@@ -58,35 +57,4 @@ export function faultsTable(rows: FaultRow[]): string[] {
     ],
     2,
   );
-}
-
-/** The first columns to the left, the others to the right. */
-function aligned(rows: string[][], leftColumns: number): string[] {
-  const widths = (rows[0] ?? []).map((_cell, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) =>
-        column < leftColumns ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
-      )
-      .join('  ')
-      .trimEnd(),
-  );
-}
-
-function count(value: number | undefined): string {
-  return value === undefined ? UNKNOWN : String(value).replace(/\B(?=(\d{3})+$)/g, ',');
-}
-
-export function milliseconds(value: number | undefined): string {
-  if (value === undefined || !Number.isFinite(value)) return UNKNOWN;
-  return value < 10 ? `${value.toFixed(1)} ms` : value < 10_000 ? `${Math.round(value)} ms` : seconds(value);
-}
-
-/** `0.3 s`, `72 s`. */
-export function seconds(ms: number): string {
-  return ms < 10_000 ? `${(ms / 1000).toFixed(1)} s` : `${Math.round(ms / 1000)} s`;
-}
-
-function clip(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }

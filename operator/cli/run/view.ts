@@ -1,10 +1,11 @@
 /** What stands below the log: who serves, how the load fares, what the faults cost. Computes only. */
+import { milliseconds } from '../../live/text.ts';
 import { bold, dim } from './screen.ts';
-import { type FaultRow, faultsTable, milliseconds, type WorkerRow, workersTable } from './table.ts';
+import { type FaultRow, faultsTable, type WorkerRow, workersTable } from './table.ts';
 
 /** Faults that are shown at a time: one of each. */
 const FAULTS_SHOWN = 7;
-const KEYS = '[b] browser [k] kill a worker [f] freeze [l] loop [r] rollout [p] profile [q] quit';
+const KEYS = '[b] browser [d] dashboard [k] kill a worker [f] freeze [l] loop [r] rollout [p] profile [q] quit';
 
 /** Of the requests that `corelane run` sends itself. */
 export interface LoadFigures {

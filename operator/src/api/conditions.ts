@@ -12,6 +12,8 @@ export type ConditionType =
   | 'ConcurrencyTuned'
   | 'LiveSettingsApplied'
   | 'ObjectsInSync'
+  | 'SchemaInStep'
+  | 'DataPlaneCurrent'
   | 'ScalingActive';
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
@@ -83,6 +85,8 @@ export function retrying(message: string, serving: boolean): ConditionDraft[] {
  */
 export const workersHealthy = {
   yes: () => draft('WorkersHealthy', 'True', 'WorkersUp', 'no worker restarts in a loop'),
+  /** As `runtime.instrument: false` asks: nobody needs to be told. */
+  runtimeOff: (message: string) => draft('WorkersHealthy', 'True', 'RuntimeOff', message),
   withoutRuntime: (message: string) => draft('WorkersHealthy', 'True', 'RuntimeAbsent', message),
   crashLoop: (message: string) => draft('WorkersHealthy', 'False', 'CrashLoop', message),
   unknown: (message: string) => draft('WorkersHealthy', 'Unknown', 'NotSampled', message),
@@ -125,6 +129,13 @@ export const concurrencyTuned = {
 export const liveSettingsApplied = {
   yes: (pods: number) =>
     draft('LiveSettingsApplied', 'True', 'AllPods', `${pods} of ${pods} pods that are ready have the live settings`),
+  tooOld: (pods: number, old: number, cookie: string) =>
+    draft(
+      'LiveSettingsApplied',
+      'True',
+      'DataPlaneTooOld',
+      `${pods} of ${pods} pods that are ready have the live settings; ${old} of them do not know rollout.stickiness.cookie: ${cookie}: they are of a version of Corelane before that, and do it once the data plane has had its turn`,
+    ),
   waiting: (have: number, pods: number, problem: string | undefined) =>
     draft('LiveSettingsApplied', 'False', 'Waiting', `${lacking(have, pods)}${problem ? `; ${problem}` : ''}`),
   unreachable: (have: number, pods: number, problem: string | undefined) =>
@@ -146,6 +157,14 @@ function lacking(have: number, pods: number): string {
  */
 export const objectsInSync = {
   yes: () => draft('ObjectsInSync', 'True', 'InSync', 'nobody else writes the objects of this RenderService'),
+  /** By hand, mostly: `kubectl rollout undo`, `kubectl scale`, `kubectl edit` of a Deployment. */
+  takenBack: (what: string[], name: string) =>
+    draft(
+      'ObjectsInSync',
+      'False',
+      'TakenBack',
+      `${what.join('; ')}; Corelane has taken it back, because the RenderService says what it is to be. Use kubectl scale renderservice ${name}, or corelane rollout undo ${name} and its like`,
+    ),
   contended: (what: string[]) =>
     draft(
       'ObjectsInSync',
@@ -155,11 +174,88 @@ export const objectsInSync = {
     ),
 };
 
+/**
+ * Whether CustomResourceDefinition and operator know the same fields. There only since they have not, as long as the
+ * status remembers it.
+ */
+export const schemaInStep = {
+  yes: () =>
+    draft('SchemaInStep', 'True', 'InStep', 'the CustomResourceDefinition and the operator know the same fields'),
+  /** The operator is the older one: after `helm rollback`, or while an upgrade goes on. */
+  unknownFields: (unknown: string[]) =>
+    draft(
+      'SchemaInStep',
+      'False',
+      'UnknownFields',
+      `the operator is older than the CustomResourceDefinition and works without ${listed(unknown)}, which it does not know. Upgrade it, or take these out`,
+    ),
+  crdOutdated: (missing: string[]) =>
+    draft(
+      'SchemaInStep',
+      'False',
+      'CrdOutdated',
+      `the CustomResourceDefinition of the cluster is older than the operator: it drops ${listed(missing)}. Upgrade it: the chart does with crds.enabled, or kubectl apply --server-side -f crds/`,
+    ),
+};
+
+const OTHER_VERSION = 'its pods are as another version of the operator has made them';
+
+/** Whether pods are what this version of the operator makes of the spec. */
+export const dataPlaneCurrent = {
+  yes: () => draft('DataPlaneCurrent', 'True', 'UpToDate', 'its pods are what this operator makes'),
+  waiting: ({ heldBy, obstacle, isIll }: { heldBy?: string; obstacle?: string; isIll: boolean }) => {
+    if (heldBy !== undefined) {
+      const message = `${OTHER_VERSION}, and stay so: ${heldBy} got those of this version and did not become healthy. Mend it, or install another version`;
+      return draft('DataPlaneCurrent', 'False', 'Held', message);
+    }
+    const why = obstacle ?? (isIll ? 'it is not healthy' : undefined);
+    return draft(
+      'DataPlaneCurrent',
+      'False',
+      'Waiting',
+      `${OTHER_VERSION}; it waits for its turn${why ? `: ${why}` : ''}`,
+    );
+  },
+  rolling: () => draft('DataPlaneCurrent', 'False', 'Rolling', 'its pods are being replaced by those of this operator'),
+  failed: () =>
+    draft(
+      'DataPlaneCurrent',
+      'False',
+      'Failed',
+      'the pods of this version of the operator did not become healthy (Ready tells why); no other service gets them until these do, or another version is installed',
+    ),
+  paused: () =>
+    draft('DataPlaneCurrent', 'False', 'Paused', `${OTHER_VERSION}, and stay so while rollout.paused is true`),
+  pausedAmid: () =>
+    draft(
+      'DataPlaneCurrent',
+      'False',
+      'Paused',
+      'some of its pods are what this operator makes; the others stay while rollout.paused is true, and hold nobody',
+    ),
+  withNextChange: () =>
+    draft(
+      'DataPlaneCurrent',
+      'False',
+      'WithNextChange',
+      `${OTHER_VERSION}, and stay so until a change of yours makes others (rollout.dataPlane)`,
+    ),
+};
+
+/** Fields that a message names. */
+const LISTED_MAX = 5;
+
+function listed(fields: string[]): string {
+  const more = fields.length - LISTED_MAX;
+  return `${fields.slice(0, LISTED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
 export type StalledReason =
   | 'InvalidSpec' // the spec slipped through the API server's validation
   | 'NotOwned' // an object of that name belongs to somebody else
   | 'Rejected' // the API server refuses an object that was made from the spec
-  | 'ProgressDeadlineExceeded'; // the Deployment made no progress
+  | 'ProgressDeadlineExceeded' // the pods of a change made no progress
+  | 'RolloutAborted'; // a canary came to nothing
 
 /**
  * Nothing more happens until somebody changes something. What runs keeps running.

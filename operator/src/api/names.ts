@@ -18,15 +18,43 @@ export const LABEL_MANAGED_BY = 'app.kubernetes.io/managed-by';
 /** The only label that selectors use: selectors are immutable, the recommended labels are the user's to set. */
 export const LABEL_RENDER_SERVICE = `${GROUP}/renderservice`;
 
+/** On pods, ReplicaSets and Deployments: which revision of the service they are of (docs/rollouts.md). */
+export const LABEL_REVISION = `${GROUP}/revision`;
+/** On pods: "true" for those that the Service leads to, "false" for those of a revision that rests. */
+export const LABEL_SERVING = `${GROUP}/serving`;
+
 /** Hash of the object as Corelane last applied it; a difference means that the plan changed. */
 export const ANNOTATION_APPLIED_HASH = `${GROUP}/applied-hash`;
 /** ConfigMap that a pod template was rendered for; tells which ConfigMaps are still needed. */
 export const ANNOTATION_CONFIG = `${GROUP}/config`;
+/** On a Deployment: what its pods were made of (plan/made.ts). */
+export const ANNOTATION_MADE_OF = `${GROUP}/made-of`;
+/** On a Deployment: when an operator of another version made its pods anew although the user had changed nothing. */
+export const ANNOTATION_RENEWED = `${GROUP}/renewed`;
+/** On a Deployment: the number of its revision, which is the higher the later that was asked for. */
+export const ANNOTATION_NUMBER = `${GROUP}/revision-number`;
+/** On a Deployment: when its revision had all of its pods for the first time. */
+export const ANNOTATION_COMPLETED = `${GROUP}/completed`;
+/** On a Deployment: since when its revision is out of service. */
+export const ANNOTATION_RETIRED = `${GROUP}/retired`;
+/** On a Deployment: how far the canary of its revision has come (rollout/canary-state.ts). */
+export const ANNOTATION_CANARY = `${GROUP}/canary`;
 /** On a pod: which live settings it is meant to have. A change of it makes kubelet look at the pod's files at once. */
 export const ANNOTATION_LIVE = `${GROUP}/live`;
 
+/** Set by users on the pod template: what a deployment calls itself in requests (docs/version-skew.md). */
+export const ANNOTATION_DEPLOYMENT = `${GROUP}/deployment-id`;
+
 /** Set by users on a RenderService: "true", "up" or "down". */
 export const ANNOTATION_SCALING_PAUSED = `${GROUP}/scaling-paused`;
+
+/**
+ * Set by users on a RenderService: facts about a canary, by the name of its revision (docs/canary.md). As they are no
+ * orders it does not matter how often they are read.
+ */
+export const ANNOTATION_PROMOTE = `${GROUP}/rollout-promote`;
+export const ANNOTATION_ABORT = `${GROUP}/rollout-abort`;
+export const ANNOTATION_RETRY = `${GROUP}/rollout-retry`;
 
 /** Name of the container in the user's template that becomes the workers. */
 export const WORKER_CONTAINER = 'worker';
@@ -53,6 +81,8 @@ export const CACHE_MOUNT_PATH = '/var/cache/corelane';
 /** Where the proxies find the settings that change while they run, and the file; and where the workers find it. */
 export const LIVE_MOUNT_PATH = '/etc/corelane-live';
 export const LIVE_FILE = 'settings';
+/** Who is on which side of a canary; not there without such rules. */
+export const CANARY_FILE = 'canary';
 export const WORKER_LIVE_MOUNT_PATH = '/corelane-live';
 /** What the proxies of a pod share: their sockets, and the mark of a drain. */
 export const RUN_MOUNT_PATH = '/run/corelane';
@@ -60,8 +90,8 @@ export const RUN_MOUNT_PATH = '/run/corelane';
 export const VOLUME_PREFIX = 'corelane-';
 
 /**
- * Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 9099 pages for peers, 9100 figures of the cache,
- * 9101 assets for peers, 8998 health, 8999 statistics).
+ * Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 9098/UDP spans, 9099 pages for peers, 9100 figures
+ * of nginx, 9101 assets for peers, 8998 health, 8999 statistics).
  */
 export const PORTS = {
   health: 8998,
@@ -69,8 +99,10 @@ export const PORTS = {
   http: 9000,
   peers: 9001,
   firstWorker: 9002,
+  /** UDP. */
+  spans: 9098,
   pages: 9099,
-  cache: 9100,
+  figures: 9100,
   assets: 9101,
   firstWorkerRuntime: 9102,
 } as const;

@@ -11,7 +11,7 @@ const condition = z.strictObject({
     .string()
     .max(316)
     .describe(
-      'Ready, Reconciling, Stalled, WorkersHealthy, CapacityAvailable, ConcurrencyTuned, LiveSettingsApplied, ObjectsInSync or ScalingActive.',
+      'Ready, Reconciling, Stalled, WorkersHealthy, CapacityAvailable, ConcurrencyTuned, LiveSettingsApplied, ObjectsInSync, SchemaInStep, DataPlaneCurrent or ScalingActive.',
     ),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
   reason: z.string().max(1024).describe('Reason in one word, for programs.'),
@@ -19,6 +19,13 @@ const condition = z.strictObject({
   lastTransitionTime: z.string().meta({ format: 'date-time', description: 'When the status last changed.' }),
   observedGeneration: z.int().min(0).describe('Generation of the spec that this speaks about.'),
 });
+
+const percent = () => z.number().min(0).max(100);
+const bySide = () =>
+  z.strictObject({
+    canary: z.int().min(0).describe('Of the canary.'),
+    stable: z.int().min(0).describe('Of the stable revision in the same time.'),
+  });
 
 const scalingDecision = z.strictObject({
   time: z.string().meta({ format: 'date-time', description: 'When the number of pods was changed.' }),
@@ -32,7 +39,7 @@ export type ScalingDecision = z.output<typeof scalingDecision>;
 export const renderServiceStatus = z
   .strictObject({
     observedGeneration: z.int().optional().describe('Generation of the spec that the status speaks about.'),
-    replicas: z.int().optional().describe('Pods that exist.'),
+    replicas: z.int().optional().describe('Pods that exist, but for those of a revision that rests.'),
     readyReplicas: z.int().optional().describe('Pods that are ready.'),
     updatedReplicas: z.int().optional().describe('Pods that run the current template.'),
     selector: z.string().optional().describe('Label selector of the pods, for the scale subresource.'),
@@ -58,6 +65,82 @@ export const renderServiceStatus = z
       .describe(
         'With concurrency: Auto: requests that the workers get at a time, when the pods were last asked. Written at most twice a minute, if nothing else changes.',
       ),
+    rollout: z
+      .strictObject({
+        phase: z
+          .enum(['Complete', 'Rolling', 'Paused', 'Preparing', 'Stepping', 'Promoting', 'Aborting', 'Aborted'])
+          .describe(
+            'Complete: the revision that the spec asks for is the only one that gets requests. Preparing, Stepping, Promoting, Aborting and Aborted are those of a canary.',
+          ),
+        reason: z.string().max(64).optional().describe('Of a canary: what it waits for, or why it was aborted.'),
+        message: z.string().max(1024).optional().describe('Of a canary: the same in a sentence.'),
+        canary: z
+          .strictObject({
+            revision: z.string().max(63).describe('The revision that gets a share.'),
+            attempt: z.int().min(1).describe('Which try it is.'),
+            step: z.int().min(0).describe('Number of the step, from 1; 0 before the first one.'),
+            steps: z.int().min(0).describe('How many there are.'),
+            share: percent().describe('Percentage of the requests that it is to get.'),
+            appliedPods: z.int().min(0).describe('Pods that are ready and have said that they know the share.'),
+            pods: z.int().min(0).describe('Pods that are ready.'),
+            since: z.string().meta({ format: 'date-time', description: 'Since when it is at this step and share.' }),
+            until: z
+              .string()
+              .optional()
+              .meta({ format: 'date-time', description: 'When the time of the step is over, while it runs.' }),
+            analysis: z
+              .strictObject({
+                requests: bySide().describe('Requests of which it is known what came of them.'),
+                errors: bySide().describe('Of these, those that were answered 5xx, or whose answer was lost.'),
+                renders: bySide().describe('Renders whose time was judged: not those of workers that are cold.'),
+                slow: bySide().describe('Of these, the slow ones.'),
+                slowMs: z
+                  .number()
+                  .min(0)
+                  .optional()
+                  .describe('What takes longer is slow, in milliseconds; as it is now.'),
+                evidence: z
+                  .strictObject({
+                    errors: z.int().min(0).max(100).describe('That it has more errors.'),
+                    slow: z.int().min(0).max(100).describe('That more of its renders are slow.'),
+                  })
+                  .describe('How likely it is that the canary is worse, beside that it is not: 100 times is enough.'),
+              })
+              .optional()
+              .describe('What this try is judged by, at most 15 s old (docs/canary.md).'),
+          })
+          .optional()
+          .describe('The revision that gets a share of the requests, or was to (docs/canary.md).'),
+        stable: z
+          .strictObject({
+            revision: z.string().max(63).describe('The revision that gets the rest.'),
+            replicas: z.int().min(0).describe('Pods that it is to have.'),
+            available: z.int().min(0).describe('Of these, those that are available.'),
+          })
+          .optional()
+          .describe('The revision beside a canary.'),
+        revision: z.string().max(63).describe('The revision that the spec asks for.'),
+        progressTime: z
+          .string()
+          .meta({ format: 'date-time', description: 'When pods last became available, or it was asked for.' }),
+        revisions: z
+          .array(
+            z.strictObject({
+              revision: z.string().max(63).describe('Name, which its pods have in the label corelane.dev/revision.'),
+              number: z.int().min(0).describe('The higher, the later it was asked for.'),
+              replicas: z.int().min(0).describe('Pods that it is to have.'),
+              available: z.int().min(0).describe('Of these, those that are available.'),
+              restsUntil: z.string().optional().meta({
+                format: 'date-time',
+                description: 'Its pods get no requests, and end at this time (rollout.retain).',
+              }),
+            }),
+          )
+          .max(16)
+          .describe('Revisions that have pods, or are asked for; the newest first.'),
+      })
+      .optional()
+      .describe('How far a change of pods has come (docs/rollouts.md).'),
     liveSettings: z
       .strictObject({
         observedGeneration: z
@@ -67,6 +150,29 @@ export const renderServiceStatus = z
       })
       .optional()
       .describe('How far the live settings have come (docs/live-settings.md).'),
+    objectives: z
+      .strictObject({
+        seconds: z
+          .int()
+          .min(0)
+          .optional()
+          .describe('Time that this is about: the last 300, or less after another operator has taken over.'),
+        requests: z.int().min(0).optional().describe('Requests that pods have answered in that time.'),
+        availabilityPercent: percent().optional().describe('Of these, those that were not answered 5xx.'),
+        latencyPercent: z
+          .strictObject({
+            p50: percent().optional().describe('Those within the time of spec.objectives.latency.p50.'),
+            p90: percent().optional().describe('Those within that of p90.'),
+            p95: percent().optional().describe('Those within that of p95.'),
+            p99: percent().optional().describe('Those within that of p99.'),
+          })
+          .optional()
+          .describe('Of the requests whose time was counted, those that had the head of their response in time.'),
+      })
+      .optional()
+      .describe(
+        'How the last minutes were, where spec.objectives says what counts; rounded down. Written at most twice a minute, if nothing else changes.',
+      ),
     scaling: z
       .strictObject({
         utilizationPercent: z
@@ -86,7 +192,7 @@ export const renderServiceStatus = z
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
         description:
-          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable, LiveSettingsApplied; ConcurrencyTuned with concurrency: Auto; ObjectsInSync once somebody else has fought for an object; ScalingActive where scaling is set.',
+          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable, LiveSettingsApplied, DataPlaneCurrent; ConcurrencyTuned with concurrency: Auto; ObjectsInSync once somebody else has fought for an object; SchemaInStep once the CustomResourceDefinition and the operator have been of different versions; ScalingActive where scaling is set.',
       }),
   })
   .describe('Observed state.');
@@ -138,10 +244,50 @@ export interface FieldError {
   message: string;
 }
 
-export type ParseResult = { ok: true; renderService: RenderService } | { ok: false; errors: FieldError[] };
+export type ParseResult =
+  | {
+      ok: true;
+      renderService: RenderService;
+      /** Paths of the fields that were left out because this version does not know them. */
+      unknown: string[];
+    }
+  | { ok: false; errors: FieldError[] };
 
-/** Checks and defaults a resource. The API server has done the same by CRD; this is for what slips through. */
+/**
+ * Checks and defaults a resource that somebody has written: a field that there is not is an error, for it is mostly a
+ * misspelt one.
+ */
 export function parseRenderService(resource: RenderServiceResource): ParseResult {
+  return parse(resource, []);
+}
+
+/**
+ * The same for a resource from an API server, which has checked it by its CRD; this is for what slips through. A field
+ * that this version does not know is one of a newer CRD, and is left out.
+ */
+export function parseStored(resource: RenderServiceResource): ParseResult {
+  const parsed = renderServiceSpec.safeParse(resource.spec ?? {});
+  const issues = parsed.error?.issues ?? [];
+  const unknown = issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [],
+  );
+  if (unknown.length === 0) return parse(resource, []);
+  const spec = structuredClone(resource.spec);
+  for (const path of unknown) removeField(spec, path);
+  return parse(
+    { ...resource, spec },
+    unknown.map((path) => fieldPath(['spec', ...path])),
+  );
+}
+
+function removeField(value: unknown, path: PropertyKey[]): void {
+  const [name, ...rest] = path;
+  const object = value as Record<PropertyKey, unknown>;
+  if (rest.length === 0) delete object[name as PropertyKey];
+  else removeField(object[name as PropertyKey], rest);
+}
+
+function parse(resource: RenderServiceResource, unknown: string[]): ParseResult {
   const errors: FieldError[] = [];
   const { name } = resource.metadata;
   if (name.length > NAME_LENGTH_MAX || !NAME_PATTERN.test(name))
@@ -153,7 +299,7 @@ export function parseRenderService(resource: RenderServiceResource): ParseResult
   const tooLarge = parsed.success && templateTooLarge(parsed.data);
   if (tooLarge) errors.push({ path: 'spec.template', message: tooLarge });
   if (errors.length > 0 || !parsed.success) return { ok: false, errors };
-  return { ok: true, renderService: { metadata: resource.metadata, spec: parsed.data } };
+  return { ok: true, renderService: { metadata: resource.metadata, spec: parsed.data }, unknown };
 }
 
 function fieldPath(path: PropertyKey[]): string {

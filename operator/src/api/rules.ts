@@ -6,6 +6,7 @@
 import type { V1Container } from '@kubernetes/client-node';
 import { assetRules } from './asset-rules.ts';
 import { cacheRules } from './cache-rules.ts';
+import { canaryRules } from './canary-rules.ts';
 import { classRules } from './class-rules.ts';
 import { CONCURRENCY_MAX, concurrencyRules } from './concurrency-rules.ts';
 import { BODIES_SHARE } from './disk.ts';
@@ -23,12 +24,14 @@ import {
   WORKER_CONTAINER,
   WORKER_LIVE_MOUNT_PATH,
 } from './names.ts';
+import { objectiveRules } from './objective-rules.ts';
 import { durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import { scalingRules } from './scaling-rules.ts';
 import { serviceRules } from './service-rules.ts';
 import { concurrencyBounds } from './spec/concurrency.ts';
 import type { RenderServiceSpec } from './spec.ts';
 import { isDuration, type SpecRule } from './spec-rule.ts';
+import { stickinessRules } from './stickiness-rules.ts';
 import { workerTemplate } from './worker-template.ts';
 
 const CONTAINERS = 'self.template.spec.containers';
@@ -240,11 +243,26 @@ export const specRules: SpecRule[] = [
     cel: "self.cache.shared != 'Peers' || self.pooling.enabled",
     holds: ({ cache, pooling }) => cache.shared !== 'Peers' || pooling.enabled,
   },
+  {
+    path: ['tracing', 'endpoint'],
+    message: 'works with runtime.instrument only: it is the worker runtime that sends spans; leave it out',
+    cel: '!has(self.tracing) || !has(self.tracing.endpoint) || self.runtime.instrument',
+    holds: ({ tracing, runtime }) => tracing?.endpoint === undefined || runtime.instrument,
+  },
+  {
+    path: ['tracing', 'headersFrom'],
+    message: 'needs endpoint: nobody else gets these headers',
+    cel: '!has(self.tracing) || !has(self.tracing.headersFrom) || has(self.tracing.endpoint)',
+    holds: ({ tracing }) => tracing?.headersFrom === undefined || tracing.endpoint !== undefined,
+  },
   ...assetRules,
   ...cacheRules,
+  ...canaryRules,
+  ...stickinessRules,
   ...classRules,
   ...concurrencyRules,
   ...serviceRules,
   ...http2Rules,
+  ...objectiveRules,
   ...scalingRules,
 ];

@@ -165,6 +165,20 @@ export function matching(pattern: string, lengthMax: number, message: string) {
     .meta(celRule(`self.matches(r'${pattern}')`, message));
 }
 
+/** Characters that are harmless in any configuration (`word` of render/safe.ts has them). */
+export function word(lengthMax: number, what: string, example: string) {
+  const message = `must be ${what} such as ${example}: letters, digits and . _ ~ / @ : - only`;
+  return matching('^[A-Za-z0-9._~/@:-]+$', lengthMax, message);
+}
+
+export function headerName(lengthMax: number, example: string) {
+  return matching('^[A-Za-z][A-Za-z0-9-]*$', lengthMax, `must be the name of a header, such as ${example}`);
+}
+
+export function cookieName(lengthMax: number, example: string) {
+  return matching('^[A-Za-z0-9_.-]+$', lengthMax, `must be the name of a cookie, such as ${example}`);
+}
+
 /**
  * A path of the URL: plain characters only, so that it can stand in nginx.conf without any escaping (I7), and as nginx
  * compares it, which takes out empty, "." and ".." parts of what a client asks for.
@@ -205,4 +219,9 @@ export function requestTarget() {
     .max(1024)
     .regex(new RegExp(pattern), message)
     .meta(celRule(`self.matches('${pattern}')`, message));
+}
+
+/** A time as Kubernetes writes it: RFC 3339, in whole seconds. */
+export function rfc3339(date: Date): string {
+  return date.toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -13,6 +13,7 @@ import { compression } from './spec/compression.ts';
 import { concurrency, concurrencyRange } from './spec/concurrency.ts';
 import { deadlines } from './spec/deadlines.ts';
 import { fallback } from './spec/fallback.ts';
+import { objectives } from './spec/objectives.ts';
 import { podTemplate } from './spec/pod-template.ts';
 import { priority } from './spec/priority.ts';
 import { pooling, queue, readiness } from './spec/queue.ts';
@@ -22,6 +23,7 @@ import { runtime, warmup, watchdog } from './spec/runtime.ts';
 import { service } from './spec/service.ts';
 import { sidecar } from './spec/sidecar.ts';
 import { streaming } from './spec/streaming.ts';
+import { tracing } from './spec/tracing.ts';
 
 /** Shape of the spec without the rules between fields. The order is the order of the reference. */
 export const specShape = z.strictObject({
@@ -84,6 +86,8 @@ export const specShape = z.strictObject({
   drain,
   disruptionBudget,
   networkPolicy,
+  tracing,
+  objectives,
 });
 
 /** Defaulted spec: what every later step works from. */

@@ -86,6 +86,16 @@ export function measure(
   return { sample, memory: next };
 }
 
+/**
+ * The same work if `replicas` pods did it instead of the `pods` that do: those of a canary come on top, and an average
+ * over all of them would be that of a fleet that has too many.
+ */
+export function asOfPods(sample: Sample, { statistic }: Policy, pods: number, replicas: number): Sample {
+  if (statistic === 'Max' || pods <= replicas || replicas === 0) return sample;
+  const more = (ratio: number | undefined) => (ratio === undefined ? undefined : (ratio * pods) / replicas);
+  return { ...sample, up: more(sample.up), down: more(sample.down) };
+}
+
 /** Of ready pods. */
 function takenShare(pods: PodReading[]): number | undefined {
   const known = pods

@@ -4,25 +4,28 @@
  * leader runs it. Docs: docs/scaling.md and docs/adr/0010-who-writes-replicas.md.
  */
 
-import {
-  parseRenderService,
-  type RenderService,
-  type RenderServiceResource,
-  type ScalingDecision,
-} from '../api/resource.ts';
+import { parseStored, type RenderService, type RenderServiceResource, type ScalingDecision } from '../api/resource.ts';
+import { rfc3339 } from '../api/scalars.ts';
 import { concurrencyBounds } from '../api/spec/concurrency.ts';
-import { type Memory, measure, type Sample } from '../autoscale/measure.ts';
+import { asOfPods, type Memory, measure, type Sample } from '../autoscale/measure.ts';
 import { type Policy, policyOf } from '../autoscale/policy.ts';
 import { type Recommendation, recommend, type State } from '../autoscale/recommend.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { selectorText } from '../plan/index.ts';
+import { selectorLabels, selectorText } from '../plan/index.ts';
 import { listPodMetrics, type PodMetrics } from '../pods/metrics.ts';
 import { podReading } from '../pods/reading.ts';
 import type { PodSample } from '../pods/sample.ts';
 import type { Caches } from './caches.ts';
 import { isRefusal, readRenderService, replicasOf, writeReplicas } from './replicas.ts';
-import { metricsProblem, nextView, pauseOf, type ScalingView } from './scaling-status.ts';
+import {
+  isCanaryUnderWay,
+  metricsProblem,
+  nextView,
+  pauseOf,
+  type ScalingView,
+  withoutDown,
+} from './scaling-status.ts';
 
 /** RenderServices that are looked at at a time. */
 const CONCURRENCY = 8;
@@ -36,13 +39,28 @@ export interface AutoscalerOptions {
   /** Called when there is something new for the status. */
   onChange: (key: string) => void;
   onDecision: (key: string, decision: ScalingDecision) => void;
-  onUtilization: (key: string, ratio: number | undefined) => void;
   /** Something failed that the next round may get right. */
   onError: (key: string, error: unknown) => void;
 }
 
+/** Changes of the number of pods in one direction, for one reason. */
+export interface DecisionCount {
+  direction: 'up' | 'down';
+  reason: string;
+  count: number;
+}
+
+/** What metrics say about the scaling of a RenderService. */
+export interface ScalingFigures {
+  /** What the last look compared with the thresholds; undefined where nothing could be measured. */
+  utilization?: number | undefined;
+  /** Since this process leads, or since it scales. */
+  decisions: DecisionCount[];
+}
+
 interface Entry {
   key: string;
+  figures: ScalingFigures;
   /** What the samples are samples of: two signals in one window would be none. */
   measured?: string;
   samples: Sample[];
@@ -72,6 +90,11 @@ export class Autoscaler {
     return this.#entries.get(uid)?.view;
   }
 
+  /** What it has measured and done; undefined before the first look, and where nothing scales. */
+  figuresOf(uid: string): ScalingFigures | undefined {
+    return this.#entries.get(uid)?.figures;
+  }
+
   /** Begins with a round at once. */
   start(): void {
     const begin = async () => {
@@ -97,11 +120,7 @@ export class Autoscaler {
   async round(): Promise<void> {
     const scaled = this.#options.caches.renderServices.list().filter(isScaled);
     const uids = new Set(scaled.map(({ metadata }) => metadata.uid));
-    for (const [uid, { key }] of this.#entries) {
-      if (uids.has(uid)) continue;
-      this.#entries.delete(uid);
-      this.#options.onUtilization(key, undefined);
-    }
+    for (const uid of this.#entries.keys()) if (!uids.has(uid)) this.#entries.delete(uid);
     const waiting = scaled.values();
     const lookAtNext = async () => {
       for (const resource of waiting) {
@@ -117,23 +136,25 @@ export class Autoscaler {
   }
 
   async #look(listed: RenderServiceResource): Promise<void> {
-    const { caches, events, onChange, onUtilization } = this.#options;
+    const { caches, events, onChange } = this.#options;
     const entry = this.#entryOf(listed);
     const late = await this.#settle(entry, listed);
     // A write that the watch has not brought yet counts.
     const { namespace, name } = listed.metadata;
     const resource = caches.renderServices.get(namespace, name) ?? listed;
-    const parsed = parseRenderService(resource);
+    const parsed = parseStored(resource);
     if (!parsed.ok || !parsed.renderService.spec.scaling) return; // the reconciler says what is wrong
     const { renderService } = parsed;
     const policy = policyOf(parsed.renderService.spec.scaling);
     const metrics = await this.#readMetrics(renderService, policy);
     const now = performance.now();
-    this.#addSample(entry, renderService, policy, metrics.pods, now);
-    entry.state.paused = pauseOf(resource);
+    const hasCanary = isCanaryUnderWay(resource);
+    this.#addSample(entry, renderService, policy, metrics.pods, now, hasCanary);
+    // A canary's pods come on top of those that serve everything: less to do for each is no surplus.
+    entry.state.paused = hasCanary ? withoutDown(pauseOf(resource)) : pauseOf(resource);
     const recommendation = recommend(entry.samples, renderService.spec.replicas, policy, now, entry.state);
     const decision = (await this.#act(entry, resource, renderService.spec.replicas, recommendation, now)) ?? late;
-    onUtilization(entry.key, recommendation.utilization);
+    entry.figures.utilization = recommendation.utilization;
     const view = nextView(entry.view, resource, policy, recommendation, metrics.error, decision);
     const isNews = JSON.stringify(view) !== JSON.stringify(entry.view);
     entry.view = view;
@@ -152,7 +173,13 @@ export class Autoscaler {
     const { uid } = resource.metadata;
     const known = this.#entries.get(uid);
     if (known) return known;
-    const entry = { key: keyOf(resource), samples: [], memory: new Map(), state: stateBefore(resource) };
+    const entry: Entry = {
+      key: keyOf(resource),
+      figures: { decisions: [] },
+      samples: [],
+      memory: new Map(),
+      state: stateBefore(resource),
+    };
     this.#entries.set(uid, entry);
     return entry;
   }
@@ -161,7 +188,9 @@ export class Autoscaler {
     if (signal !== 'cpu') return {};
     try {
       const { namespace } = renderService.metadata;
-      return { pods: await listPodMetrics(this.#options.caches.rest, namespace, selectorText(renderService)) };
+      return {
+        pods: await listPodMetrics(this.#options.caches.rest, namespace, selectorText(selectorLabels(renderService))),
+      };
     } catch (error) {
       return { error: metricsProblem(error) };
     }
@@ -173,13 +202,17 @@ export class Autoscaler {
     policy: Policy,
     metrics: MetricsResult['pods'],
     now: number,
+    hasCanary: boolean,
   ): void {
     const { caches, sampleOf } = this.#options;
     const { namespace, name } = renderService.metadata;
     const concurrency = concurrencyBounds(renderService.spec).min;
     const sources = { metrics, sampleOf, concurrency, wallMs: Date.now() };
-    const readings = caches.podsOf(namespace, name).map((pod) => podReading(pod, sources));
-    const { sample, memory } = measure(readings, policy, now, entry.memory);
+    const readings = caches.servingPodsOf(namespace, name).map((pod) => podReading(pod, sources));
+    const measuredNow = measure(readings, policy, now, entry.memory);
+    const { memory } = measuredNow;
+    const { replicas } = renderService.spec;
+    const sample = hasCanary ? asOfPods(measuredNow.sample, policy, readings.length, replicas) : measuredNow.sample;
     const measured = `${policy.signal} ${policy.statistic}`;
     if (entry.measured !== measured) entry.samples = [];
     entry.measured = measured;
@@ -197,7 +230,7 @@ export class Autoscaler {
     now: number,
   ): Promise<ScalingDecision | undefined> {
     if (replicas === from) return undefined;
-    const time = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+    const time = rfc3339(new Date());
     const decision: ScalingDecision = { time, from, to: replicas, reason, message };
     try {
       const wrote = await writeReplicas(this.#options.caches, resource, from, replicas);
@@ -221,12 +254,20 @@ export class Autoscaler {
     return this.#decided(entry, unanswered, performance.now());
   }
 
-  #decided({ key, state }: Entry, decision: ScalingDecision, now: number): ScalingDecision {
-    if (decision.to > decision.from) state.lastUpMs = now;
+  #decided({ key, state, figures }: Entry, decision: ScalingDecision, now: number): ScalingDecision {
+    const direction = decision.to > decision.from ? 'up' : 'down';
+    if (direction === 'up') state.lastUpMs = now;
     else state.lastDownMs = now;
+    count(figures.decisions, direction, decision.reason);
     this.#options.onDecision(key, decision);
     return decision;
   }
+}
+
+function count(decisions: DecisionCount[], direction: DecisionCount['direction'], reason: string): void {
+  const known = decisions.find((one) => one.direction === direction && one.reason === reason);
+  if (known) known.count += 1;
+  else decisions.push({ direction, reason, count: 1 });
 }
 
 interface MetricsResult {

@@ -1,8 +1,20 @@
 /** What the caches keep of each object. */
-import { ANNOTATION_CONFIG, GROUP, isWorkerName, KIND, LABEL_RENDER_SERVICE } from '../api/names.ts';
+import {
+  ANNOTATION_CONFIG,
+  GROUP,
+  isWorkerName,
+  KIND,
+  LABEL_RENDER_SERVICE,
+  LABEL_REVISION,
+  LABEL_SERVING,
+} from '../api/names.ts';
 import { parseQuantity } from '../api/scalars.ts';
 import { kinds } from '../kube/kinds.ts';
+import { controllerOf } from '../kube/owner.ts';
+import { unpacked } from '../kube/packed.ts';
+import { shared } from '../kube/shared.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { isRevisionOf } from '../plan/own-deployments.ts';
 import type { Ended, PodStatus } from '../pods/status.ts';
 
 /** Nobody asks whose the fields of a RenderService are. */
@@ -22,9 +34,10 @@ export function withoutForeignContent(object: KubeObject): KubeObject {
  * garbage collector deletes what names one that is not there, and of most kinds each RenderService has one name.
  */
 function isLikeOurs(object: KubeObject): boolean {
-  const { name, ownerReferences } = object.metadata;
-  const owner = ownerReferences?.find(({ controller }) => controller);
+  const { name } = object.metadata;
+  const owner = controllerOf(object);
   if (owner?.kind !== KIND || !owner.apiVersion?.startsWith(`${GROUP}/`)) return false;
+  if (object.kind === kinds.deployment.kind) return isRevisionOf(object, owner.name);
   if (name === owner.name) return true;
   if (object.kind === kinds.service.kind) return name === `${owner.name}-peers`;
   return (
@@ -37,6 +50,9 @@ function isLikeOurs(object: KubeObject): boolean {
 /** The largest configuration that we make, with 64 workers and peers, has less than half of it. */
 export const CONFIG_BYTES_MAX = 256 * 1024;
 
+/** Labels of which somebody asks the value. */
+const OUR_LABELS = [LABEL_RENDER_SERVICE, LABEL_REVISION, LABEL_SERVING];
+
 /** Longest name of anything in Kubernetes; of an owner that is nowhere checked. */
 const NAME_LENGTH_MAX = 253;
 
@@ -44,49 +60,81 @@ const NAME_LENGTH_MAX = 253;
  * Which object it is and whose. Labels and owners without number cost their author one request, and the operator
  * memory.
  */
-function identity(metadata: KubeObject['metadata']): KubeObject['metadata'] {
-  const { name, namespace, uid, resourceVersion, labels, ownerReferences } = metadata;
-  const ours = labels?.[LABEL_RENDER_SERVICE];
-  const controller = ownerReferences?.find((owner) => owner.controller);
+export function identity(metadata: KubeObject['metadata']): KubeObject['metadata'] {
+  const { name, namespace, uid, resourceVersion, labels } = metadata;
+  const ours = Object.fromEntries(OUR_LABELS.flatMap((key) => (labels?.[key] ? [[key, labels[key]]] : [])));
+  const controller = controllerOf({ metadata });
   const isKept = controller && [controller.kind, controller.name].every((text) => text.length <= NAME_LENGTH_MAX);
   return {
     name,
-    namespace,
+    namespace: shared(namespace),
     uid,
     resourceVersion,
-    ...(ours !== undefined && { labels: { [LABEL_RENDER_SERVICE]: ours } }),
+    ...(Object.keys(ours).length > 0 && { labels: shared(ours) }),
     ...(isKept && {
-      ownerReferences: [{ controller: true, kind: controller.kind, name: controller.name, uid: controller.uid }],
+      ownerReferences: shared([
+        { controller: true, kind: controller.kind, name: controller.name, uid: controller.uid },
+      ]),
     }),
   } as KubeObject['metadata'];
 }
 
-/** Of a pod only what status needs: a fleet of 10,000 pods must fit into the operator's memory. */
+/**
+ * Of a pod only what status needs: a fleet of 10,000 pods must fit into the operator's memory. What pods at peace have
+ * alike they share.
+ */
 export function reducePod({ apiVersion, kind, metadata, spec, status }: KubeObject): KubeObject {
   const { deletionTimestamp } = metadata;
   const { phase, podIP, conditions, initContainerStatuses, containerStatuses } = (status ?? {}) as PodStatus;
-  const reduce = (containers: PodStatus['containerStatuses']) =>
-    containers?.map(({ name: container, ready, state, lastState }) => ({
-      name: container,
-      ready,
-      ...(state?.waiting && { state: { waiting: state.waiting } }),
-      ...(state?.terminated && { state: { terminated: ended(state.terminated) } }),
-      ...(!state?.running && lastState?.terminated && { lastState: { terminated: ended(lastState.terminated) } }),
-      ...(state?.running?.startedAt && { state: { running: { startedAt: state.running.startedAt } } }),
-    }));
+  const isReady = conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false;
   return {
     apiVersion,
     kind,
     metadata: { ...identity(metadata), ...(deletionTimestamp && { deletionTimestamp }) },
     status: {
-      phase,
+      phase: shared(phase),
       podIP,
-      conditions,
-      initContainerStatuses: reduce(initContainerStatuses),
-      containerStatuses: reduce(containerStatuses),
+      conditions: shared(reduceConditions(conditions, isReady)),
+      // Nobody asks for one that is as it should be.
+      initContainerStatuses: shared(reduceContainers(initContainerStatuses)?.filter(isNotAtPeace)),
+      containerStatuses: shared(reduceContainers(containerStatuses)),
     },
-    workerCores: workerCores(spec as PodSpec | undefined),
+    workerCores: shared(workerCores(spec as PodSpec | undefined)),
   };
+}
+
+/** Conditions that somebody asks for. */
+const CONDITIONS = new Set(['Ready', 'PodScheduled', 'PodReadyToStartContainers']);
+
+/** When it was scheduled is asked of those only that are not ready yet. */
+function reduceConditions(conditions: PodStatus['conditions'], isReady: boolean): PodStatus['conditions'] {
+  return conditions
+    ?.filter(({ type }) => CONDITIONS.has(type))
+    .map(({ type, status, reason, message, lastTransitionTime }) => ({
+      type,
+      status,
+      ...(reason !== undefined && { reason }),
+      ...(message !== undefined && { message }),
+      ...(!isReady && type === 'PodScheduled' && lastTransitionTime !== undefined && { lastTransitionTime }),
+    }));
+}
+
+function reduceContainers(containers: PodStatus['containerStatuses']): PodStatus['containerStatuses'] {
+  return containers?.map(({ name: container, ready, restartCount, state, lastState }) => ({
+    name: container,
+    ready,
+    ...(restartCount && !isWorkerName(container) && { restartCount }),
+    ...(state?.waiting && { state: { waiting: state.waiting } }),
+    ...(state?.terminated && { state: { terminated: ended(state.terminated) } }),
+    ...(!state?.running && lastState?.terminated && { lastState: { terminated: ended(lastState.terminated) } }),
+    ...(state?.running?.startedAt && { state: { running: { startedAt: state.running.startedAt } } }),
+  }));
+}
+
+/** Whether an init container waits, has failed, or was started more than once. */
+function isNotAtPeace({ restartCount, state }: NonNullable<PodStatus['containerStatuses']>[number]): boolean {
+  const hasFailed = state?.terminated !== undefined && state.terminated.exitCode !== 0;
+  return Boolean(restartCount) || state?.waiting !== undefined || hasFailed;
 }
 
 function ended({ reason, exitCode, message }: Ended): Ended {
@@ -105,18 +153,25 @@ function workerCores(spec: PodSpec | undefined): Record<string, number> {
   );
 }
 
-/** Of a ReplicaSet only which ConfigMap its pods mount, and whose account they have. */
+/** Deployment controller's own count of templates, on a Deployment and on its ReplicaSets. */
+export const ANNOTATION_REVISION = 'deployment.kubernetes.io/revision';
+/** A number, as text. */
+const REVISION_LENGTH_MAX = 20;
+
+/** Of a ReplicaSet only which ConfigMap its pods mount, whose account they have, and which template it is of. */
 export function reduceReplicaSet({ apiVersion, kind, metadata, spec }: KubeObject): KubeObject {
-  const { template } = spec as {
-    template?: { metadata?: { annotations?: Record<string, string> }; spec?: { serviceAccountName?: string } };
-  };
+  const template = unpacked((spec as { template?: unknown }).template) as
+    | { metadata?: { annotations?: Record<string, string> }; spec?: { serviceAccountName?: string } }
+    | undefined;
   const config = template?.metadata?.annotations?.[ANNOTATION_CONFIG];
   const account = template?.spec?.serviceAccountName;
+  const revision = metadata.annotations?.[ANNOTATION_REVISION];
   return {
     apiVersion,
     kind,
     metadata: identity(metadata),
-    ...(config !== undefined && config.length <= NAME_LENGTH_MAX && { config }),
-    ...(account !== undefined && { account }),
+    ...(config !== undefined && config.length <= NAME_LENGTH_MAX && { config: shared(config) }),
+    ...(account !== undefined && { account: shared(account) }),
+    ...(revision !== undefined && revision.length <= REVISION_LENGTH_MAX && { revision }),
   };
 }

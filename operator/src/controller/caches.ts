@@ -1,13 +1,16 @@
 /** What the operator knows of the cluster: one cache per kind, and the client that fills them. */
-import { LABEL_RENDER_SERVICE } from '../api/names.ts';
-import type { RenderServiceResource } from '../api/resource.ts';
+import { ANNOTATION_RETIRED, LABEL_RENDER_SERVICE } from '../api/names.ts';
+import type { RenderServiceResource, ResourceMetadata } from '../api/resource.ts';
 import { type Cache, NamespacesCache } from '../kube/cache.ts';
 import { Informer, type InformerOptions } from '../kube/informer.ts';
 import { type Kind, kinds } from '../kube/kinds.ts';
+import { controllerOf } from '../kube/owner.ts';
 import type { Rest } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { isRevisionOf } from '../plan/own-deployments.ts';
 import { hasEnded } from '../pods/status.ts';
-import { reducePod, reduceReplicaSet, withoutForeignContent, withoutManagedFields } from './cached-parts.ts';
+import { reducePod, reduceReplicaSet, withoutManagedFields } from './cached-parts.ts';
+import { reduceOwned } from './owned-parts.ts';
 
 /** Kinds of which a RenderService owns objects that the operator writes. */
 const OWNED_KINDS = [
@@ -40,9 +43,7 @@ export class Caches {
     this.renderServices = cache(kinds.renderService, { reduce: withoutManagedFields });
     this.pods = cache(kinds.pod, { labelSelector, reduce: reducePod });
     this.replicaSets = cache(kinds.replicaSet, { labelSelector, reduce: reduceReplicaSet });
-    this.#owned = new Map(
-      OWNED_KINDS.map((kind) => [kind.kind, cache(kind, { labelSelector, reduce: withoutForeignContent })]),
-    );
+    this.#owned = new Map(OWNED_KINDS.map((kind) => [kind.kind, cache(kind, { labelSelector, reduce: reduceOwned })]));
   }
 
   /** Cache of an owned kind. */
@@ -57,9 +58,31 @@ export class Caches {
    * that was shut down stays as an object, for people to read.
    */
   podsOf(namespace: string, name: string): KubeObject[] {
-    return this.pods
-      .list(namespace)
-      .filter((pod) => !pod.metadata.deletionTimestamp && !hasEnded(pod) && this.ownerOf(pod)?.metadata.name === name);
+    return this.#podsOf(namespace, name).filter((pod) => !pod.metadata.deletionTimestamp && !hasEnded(pod));
+  }
+
+  /** Those that are on their way out. */
+  leavingPodsOf(namespace: string, name: string): KubeObject[] {
+    return this.#podsOf(namespace, name).filter((pod) => pod.metadata.deletionTimestamp);
+  }
+
+  /** From the service down, so that it takes no longer where there are ten thousand others. */
+  #podsOf(namespace: string, name: string): KubeObject[] {
+    const uid = this.renderServices.get(namespace, name)?.metadata.uid;
+    if (uid === undefined) return [];
+    return this.owned('Deployment')
+      .ownedBy(namespace, uid)
+      .filter((deployment) => isRevisionOf(deployment, name))
+      .flatMap((deployment) => controlledBy(deployment, this.replicaSets))
+      .flatMap((replicaSet) => controlledBy(replicaSet, this.pods));
+  }
+
+  /** Likewise, without pods of a revision that rests: these get no requests. */
+  servingPodsOf(namespace: string, name: string): KubeObject[] {
+    return this.podsOf(namespace, name).filter((pod) => {
+      const { annotations = {} } = this.deploymentOf(pod)?.metadata ?? {};
+      return annotations[ANNOTATION_RETIRED] === undefined;
+    });
   }
 
   /**
@@ -67,18 +90,36 @@ export class Caches {
    * label on a pod.
    */
   ownerOf(pod: KubeObject): (KubeObject & RenderServiceResource) | undefined {
-    const replicaSet = controllerOf(pod, this.replicaSets);
-    const deployment = replicaSet && controllerOf(replicaSet, this.owned('Deployment'));
-    return deployment && controllerOf(deployment, this.renderServices);
+    const deployment = this.deploymentOf(pod);
+    const owner = deployment && controllerIn(deployment, this.renderServices);
+    return owner && isRevisionOf(deployment, owner.metadata.name) ? owner : undefined;
   }
 
-  /** Calls `enqueue` with the key of the RenderService that a change is about. Nothing else happens in an event. */
-  onChange(enqueue: (key: string) => void): void {
-    this.renderServices.onChange(({ metadata }) => enqueue(`${metadata.namespace}/${metadata.name}`));
+  /** The Deployment that a pod is of; undefined for one of something else. */
+  deploymentOf(pod: KubeObject): KubeObject | undefined {
+    const replicaSet = controllerIn(pod, this.replicaSets);
+    return replicaSet && controllerIn(replicaSet, this.owned('Deployment'));
+  }
+
+  /** Deployments of a RenderService, one for each revision; no copies of such. */
+  deploymentsOf({ namespace, name, uid }: Pick<ResourceMetadata, 'namespace' | 'name' | 'uid'>): KubeObject[] {
+    const deployments = this.owned('Deployment').ownedBy(namespace, uid);
+    return deployments.filter((one) => !one.metadata.deletionTimestamp && isRevisionOf(one, name));
+  }
+
+  /**
+   * Calls `enqueue` with the key of the RenderService that a change is about, and whether it is what a user has
+   * changed: somebody waits for that. Nothing else happens in an event.
+   */
+  onChange(enqueue: (key: string, isUrgent: boolean) => void): void {
+    this.renderServices.onChange((resource, before) => {
+      const { namespace, name } = resource.metadata;
+      enqueue(`${namespace}/${name}`, isOfUser(resource as KubeObject & RenderServiceResource, before));
+    });
     for (const informer of [this.pods, this.replicaSets, ...this.#owned.values()]) {
       informer.onChange(({ metadata }) => {
         const name = metadata.labels?.[LABEL_RENDER_SERVICE];
-        if (name) enqueue(`${metadata.namespace}/${name}`);
+        if (name) enqueue(`${metadata.namespace}/${name}`, false);
       });
     }
   }
@@ -97,10 +138,32 @@ export class Caches {
   }
 }
 
+/** Whether a RenderService has a spec that no status speaks of yet, or other annotations than before. */
+function isOfUser(resource: RenderServiceResource, before: KubeObject | undefined): boolean {
+  const annotationsOf = ({ annotations = {} }: { annotations?: object | undefined }) => JSON.stringify(annotations);
+  return (
+    hasNewSpec(resource) || (before && annotationsOf(before.metadata) !== annotationsOf(resource.metadata)) === true
+  );
+}
+
+/** Whether no status speaks of its spec yet. */
+export function hasNewSpec({ metadata, status }: Pick<RenderServiceResource, 'metadata' | 'status'>): boolean {
+  return status?.observedGeneration !== metadata.generation;
+}
+
+/** Objects of a kind that `owner` controls. */
+function controlledBy<T extends KubeObject>(owner: KubeObject, cache: Cache<T>): T[] {
+  const { namespace = '', name, uid = '' } = owner.metadata;
+  return cache.ownedBy(namespace, uid).filter((one) => {
+    const reference = controllerOf(one);
+    return reference?.kind === owner.kind && reference.name === name;
+  });
+}
+
 /** The controller of `object`, if it is of this kind and there. */
-function controllerOf<T extends KubeObject>({ metadata }: KubeObject, cache: Cache<T>): T | undefined {
-  const reference = metadata.ownerReferences?.find(({ controller }) => controller);
+function controllerIn<T extends KubeObject>(object: KubeObject, cache: Cache<T>): T | undefined {
+  const reference = controllerOf(object);
   if (reference?.kind !== cache.kind.kind) return undefined;
-  const found = cache.get(metadata.namespace ?? '', reference.name);
+  const found = cache.get(object.metadata.namespace ?? '', reference.name);
   return found?.metadata.uid === reference.uid ? found : undefined;
 }

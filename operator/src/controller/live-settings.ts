@@ -6,7 +6,7 @@
  * To use it: `want(renderService, serial)` at each reconcile, once the ConfigMap is written; `of(uid)` tells how far it
  * is, and `onChange` is called when that is another thing than before.
  */
-import { ANNOTATION_LIVE, PORTS } from '../api/names.ts';
+import { ANNOTATION_LIVE, LABEL_SERVING, PORTS } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
 import { kinds, objectPath } from '../kube/kinds.ts';
 import { isNotFound, MERGE_PATCH, type Rest } from '../kube/rest.ts';
@@ -35,6 +35,12 @@ export interface LiveView {
   have: number;
   others: number;
   silent: number;
+  /** Of those that have said nothing, those that nobody has asked yet: a new process knows nothing of them. */
+  unasked: number;
+  /** Of these, those whose data plane knows canaries. */
+  knowing: number;
+  /** And those whose data plane knows what it is to stay at a revision. */
+  keeping: number;
   /** Why one of them has them not, as far as it is known. */
   problem?: string | undefined;
   /** Since when these settings are wanted, by this process' clock. */
@@ -45,6 +51,8 @@ interface PodEntry {
   /** What the pod has said that it has. */
   serial?: string | undefined;
   problem?: string | undefined;
+  knowsCanary?: boolean;
+  keepsPeople?: boolean;
   nudgedFor?: string;
   nudges: number;
   nextNudgeMs: number;
@@ -53,7 +61,8 @@ interface PodEntry {
 }
 
 interface Entry {
-  renderService: RenderService;
+  /** Of the RenderService; not all of it, for its defaulted spec takes as much as the one in the cache. */
+  service: Pick<RenderService['metadata'], 'namespace' | 'name' | 'uid'>;
   serial: string;
   sinceMs: number;
   pods: Map<string, PodEntry>;
@@ -99,11 +108,11 @@ export class LiveSettings {
 
   /** The ConfigMap has these settings; pods are to have them, those that come later, too. */
   want(renderService: RenderService, serial: string): void {
-    const { uid } = renderService.metadata;
+    const { namespace, name, uid } = renderService.metadata;
     const now = this.#options.nowMs();
     const known = this.#entries.get(uid);
     const entry = known ?? {
-      renderService,
+      service: { namespace, name, uid },
       serial,
       sinceMs: now,
       pods: new Map(),
@@ -112,7 +121,6 @@ export class LiveSettings {
       said: '',
     };
     this.#entries.set(uid, entry);
-    entry.renderService = renderService;
     if (entry.serial !== serial) {
       Object.assign(entry, { serial, sinceMs: now });
       for (const pod of entry.pods.values()) Object.assign(pod, { nudges: 0, ...soon(now) });
@@ -126,7 +134,8 @@ export class LiveSettings {
     const entry = this.#entries.get(uid);
     if (!entry) return undefined;
     const { serial, sinceMs } = entry;
-    const ready = this.#pods(entry).filter(isReady);
+    // Those of a revision that rests get them, too, but nobody waits for that.
+    const ready = this.#pods(entry).filter((pod) => isReady(pod) && isServing(pod));
     const known = ready.map(({ metadata }) => entry.pods.get(metadata.uid ?? ''));
     const late = ready.find((_pod, index) => known[index]?.serial !== serial);
     const problem = late && entry.pods.get(late.metadata.uid ?? '')?.problem;
@@ -137,6 +146,9 @@ export class LiveSettings {
       have: known.filter((pod) => pod?.serial === serial).length,
       others: known.filter((pod) => pod?.serial !== undefined && pod.serial !== serial).length,
       silent: known.filter((pod) => pod?.serial === undefined).length,
+      unasked: known.filter((pod) => pod?.serial === undefined && pod?.problem === undefined).length,
+      knowing: known.filter((pod) => pod?.knowsCanary).length,
+      keeping: known.filter((pod) => pod?.keepsPeople).length,
       ...(late && { problem: `${late.metadata.name}: ${problem ?? 'it has not been asked yet'}` }),
     };
   }
@@ -150,12 +162,12 @@ export class LiveSettings {
     this.#stopped = true;
   }
 
-  #pods({ renderService: { metadata } }: Entry): KubeObject[] {
-    return this.#options.podsOf(metadata.namespace, metadata.name).filter((pod) => podAddress(pod) !== undefined);
+  #pods({ service: { namespace, name } }: Entry): KubeObject[] {
+    return this.#options.podsOf(namespace, name).filter((pod) => podAddress(pod) !== undefined);
   }
 
   #isWanted(entry: Entry): boolean {
-    return !this.#stopped && this.#entries.get(entry.renderService.metadata.uid) === entry;
+    return !this.#stopped && this.#entries.get(entry.service.uid) === entry;
   }
 
   /** Until all pods have them. Who comes later is told of by a reconcile. */
@@ -225,7 +237,7 @@ export class LiveSettings {
   async #visitOne(entry: Entry, pod: KubeObject, known: PodEntry): Promise<void> {
     const { serial } = entry;
     const isKnownLate = known.serial !== undefined && known.nudgedFor !== serial;
-    if (!isKnownLate) await this.#ask(pod, known);
+    if (!isKnownLate) await this.#ask(pod, known, serial);
     const now = this.#options.nowMs();
     if (known.serial === serial) return;
     known.lookMs = Math.min(
@@ -236,10 +248,14 @@ export class LiveSettings {
     if (known.nextNudgeMs <= now && mayLack(pod, known)) await this.#nudge(entry, pod, known, now);
   }
 
-  async #ask(pod: KubeObject, known: PodEntry): Promise<void> {
+  async #ask(pod: KubeObject, known: PodEntry, wanted: string): Promise<void> {
     try {
       const page = await this.#options.get(podAddress(pod) as string, '/live');
-      known.serial = /^serial=(\w{1,64})$/m.exec(page)?.[1];
+      const serial = /^serial=(\w{1,64})$/m.exec(page)?.[1];
+      // Of ten thousand pods that say the same one text is kept, and not each page.
+      known.serial = serial === wanted ? wanted : serial;
+      known.knowsCanary = /^canary=1$/m.test(page);
+      known.keepsPeople = /^sticky=1$/m.test(page);
       known.problem = /^problem=([ -~]{1,256})$/m.exec(page)?.[1] ?? 'it still has those of before';
     } catch (error) {
       known.problem = `the operator cannot read its port ${PORTS.stats} (${(error as Error).message})`;
@@ -269,7 +285,7 @@ export class LiveSettings {
   }
 
   #tell(entry: Entry): void {
-    const { sinceMs: _unused, ...view } = this.of(entry.renderService.metadata.uid) ?? { sinceMs: 0 };
+    const { sinceMs: _unused, ...view } = this.of(entry.service.uid) ?? { sinceMs: 0 };
     const text = JSON.stringify(view);
     if (text === entry.said) return;
     entry.said = text;
@@ -289,8 +305,12 @@ function soon(now: number): Pick<PodEntry, 'nextNudgeMs' | 'lookMs' | 'nextLookM
   return { nextNudgeMs: now, lookMs: LOOK_MS, nextLookMs: now };
 }
 
-function keyOf({ renderService: { metadata } }: Entry): string {
-  return `${metadata.namespace}/${metadata.name}`;
+function keyOf({ service: { namespace, name } }: Entry): string {
+  return `${namespace}/${name}`;
+}
+
+function isServing({ metadata }: KubeObject): boolean {
+  return metadata.labels?.[LABEL_SERVING] !== 'false';
 }
 
 function isReady(pod: KubeObject): boolean {

@@ -4,25 +4,36 @@ import { objectPath } from '../kube/kinds.ts';
 import { isNotFound } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { PlannedObject } from '../plan/index.ts';
+import { reduceReplicaSet } from './cached-parts.ts';
 import type { Caches } from './caches.ts';
+import { deploymentStatus } from './deployment-status.ts';
 
 /**
  * Owned objects beyond the plan. What pods of an older template need (a ConfigMap, the ServiceAccount) stays as long as
- * a ReplicaSet could start some, and until the Deployment controller has seen the newest template: before that it may
- * still make a ReplicaSet of an earlier one.
+ * a Deployment or a ReplicaSet could start some, and until the Deployment controller has seen the newest templates:
+ * before that it may still make a ReplicaSet of an earlier one.
  */
-export function superfluous(caches: Caches, renderService: RenderService, planned: PlannedObject[]): KubeObject[] {
-  const { namespace, name, uid } = renderService.metadata;
+export function superfluous(
+  caches: Caches,
+  renderService: RenderService,
+  planned: PlannedObject[],
+  configName: string,
+): KubeObject[] {
+  const { namespace, uid } = renderService.metadata;
   const wanted = new Set(planned.map(({ kind, metadata }) => `${kind}/${metadata.name}`));
-  const { metadata, status } = (caches.owned('Deployment').get(namespace, name) ?? {}) as Partial<KubeObject>;
-  const settled = (status as { observedGeneration?: number } | undefined)?.observedGeneration === metadata?.generation;
-  const needed = neededBy(caches.replicaSets.list(namespace));
-  return ['ConfigMap', 'ServiceAccount', 'PodDisruptionBudget', 'NetworkPolicy']
-    .flatMap((kind) => caches.owned(kind).list(namespace))
-    .filter((object) => object.metadata.ownerReferences?.some((reference) => reference.uid === uid))
+  // Pods that stay as they are have theirs, which the plan cannot make.
+  wanted.add(`ConfigMap/${configName}`);
+  const deployments = caches.deploymentsOf(renderService.metadata);
+  const settled = deployments.every((one) => deploymentStatus(one).observedGeneration === one.metadata.generation);
+  const others = ['ConfigMap', 'ServiceAccount', 'PodDisruptionBudget', 'NetworkPolicy']
+    .flatMap((kind) => caches.owned(kind).ownedBy(namespace, uid))
     .filter(({ metadata }) => !metadata.deletionTimestamp)
-    .filter(({ kind, metadata }) => !wanted.has(`${kind}/${metadata.name}`))
-    .filter((object) => !isForPods(object) || (settled && !needed.has(keyOf(object))));
+    .filter(({ kind, metadata }) => !wanted.has(`${kind}/${metadata.name}`));
+  // Whoever has made them: those of the whole namespace are looked at for these only.
+  const needed = others.some(isForPods)
+    ? neededBy([...caches.replicaSets.list(namespace), ...deployments.map(reduceReplicaSet)])
+    : new Set<string>();
+  return others.filter((object) => !isForPods(object) || (settled && !needed.has(keyOf(object))));
 }
 
 /** Deletes them, each only if it is still the very object that was seen. */

@@ -2,30 +2,66 @@
  * One RenderService, from its key to its status: read, compute, write, in this order, from the actual state and never
  * from an event. Errors that a change by the user must cure become `Stalled`; all others are the queue's to retry.
  */
-import { type ConditionDraft, objectsInSync, retrying, type StalledReason, stalled } from '../api/conditions.ts';
+
 import {
-  parseRenderService,
+  type ConditionDraft,
+  objectsInSync,
+  retrying,
+  type StalledReason,
+  schemaInStep,
+  stalled,
+} from '../api/conditions.ts';
+import { ANNOTATION_RENEWED, LABEL_SERVING, LIVE_FILE } from '../api/names.ts';
+import {
+  parseStored,
   type RenderService,
   type RenderServiceResource,
   type RenderServiceStatus,
 } from '../api/resource.ts';
+import { durationMs, rfc3339 } from '../api/scalars.ts';
 import { apply, assertOwned, difference, NotOwnedError, readLive } from '../kube/apply.ts';
+import { errorLine } from '../kube/error-line.ts';
 import type { EventDraft, EventRecorder } from '../kube/events.ts';
+import { kinds } from '../kube/kinds.ts';
+import { controllerOf } from '../kube/owner.ts';
 import { ApiError } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { desiredObjects, type OperatorAccess, type PlannedObject, type SidecarImage } from '../plan/index.ts';
+import { liveName } from '../plan/configmap.ts';
+import {
+  deploymentName,
+  desiredObjects,
+  type OperatorAccess,
+  type PlannedObject,
+  type SidecarImage,
+} from '../plan/index.ts';
+import { BEFORE_REVISIONS, isRevision } from '../plan/own-deployments.ts';
+import { choosePods, configNameOf, type PodsBefore, withPastTurn } from '../plan/pods.ts';
 import { type Fleet, observeFleet } from '../pods/fleet.ts';
 import { CREATING_MS, isCreating } from '../pods/problems.ts';
 import type { PodSampler } from '../pods/sampler.ts';
-import { liveSerial, renderLive } from '../render/live.ts';
+import { proxyEndsAgain } from '../pods/status.ts';
+import { podsWithoutRoom } from '../pods/without-room.ts';
+import { liveNumber, liveSerial, renderLive } from '../render/live.ts';
 import { hasPeers } from '../render/model/pooling.ts';
+import { isActive } from '../rollout/canary-state.ts';
+import type { Acks } from '../rollout/canary-world.ts';
 import type { Caches } from './caches.ts';
-import { Contention } from './contention.ts';
-import type { LiveSettings } from './live-settings.ts';
+import type { CanaryWatch } from './canary-watch.ts';
+import { Contention, toldBefore } from './contention.ts';
+import type { DataPlane } from './data-plane.ts';
+import { type PodsNow, standingOf } from './data-plane-standing.ts';
+import type { LiveSettings, LiveView } from './live-settings.ts';
+import { objectivesStatus } from './objectives-status.ts';
 import type { PeersKeys } from './peers-keys.ts';
 import { prune, superfluous } from './prune.ts';
 import type { Outcome } from './queue.ts';
+import { type CanaryCircumstances, type FoundRevision, foundRevisions, isRetired, planRollout } from './revisions.ts';
+import { rolloutEvent } from './rollout-events.ts';
+import { lateAfterMs, type RolloutStatus, rolloutStatus } from './rollout-status.ts';
 import { type ScalingView, scalingCondition, scalingStatus } from './scaling-status.ts';
+import type { ServedSchema } from './served-schema.ts';
+import { label } from './serving-pods.ts';
+import { factsOf, toldShares, watchSubject } from './shares.ts';
 import type { Shells } from './shells.ts';
 import {
   availablePods,
@@ -34,6 +70,8 @@ import {
   isUnchanged,
   liveCondition,
   rolloutConditions,
+  type ServingDeployments,
+  servingDeployments,
   writeStatus,
 } from './status.ts';
 
@@ -56,6 +94,9 @@ export interface ReconcilerOptions {
   peersKeys: PeersKeys;
   shells: Shells;
   live: LiveSettings;
+  canaries: CanaryWatch;
+  dataPlane: DataPlane;
+  schema: Pick<ServedSchema, 'missing' | 'chosen'>;
   /** What scaling has to say about a RenderService, by its uid. */
   scalingOf: (uid: string) => ScalingView | undefined;
   events: EventRecorder;
@@ -95,41 +136,54 @@ export class Reconciler {
     if (resource === undefined || resource.metadata.deletionTimestamp) {
       this.#figuresAtMs.delete(key);
       this.#contention.forget(key);
+      this.#options.dataPlane.forget(key);
       return {};
     }
     try {
       const applied = await this.#applyAll(resource, failures);
-      const pods = caches.podsOf(namespace, name);
+      const pods = caches.servingPodsOf(namespace, name);
       const budget = caches.owned('PodDisruptionBudget').get(namespace, name);
       const shell = await this.#options.shells.problem(applied.renderService);
       const now = this.#options.now();
       const view = this.#options.live.of(resource.metadata.uid);
       const live = view && { view, forMs: performance.now() - view.sinceMs };
-      const outcome = await this.#finish(resource, applied.deployment, (fleet) =>
-        rolloutConditions(applied.renderService, applied.deployment, pods, {
-          budget,
-          fleet,
-          live,
-          now,
-          remark: shell?.problem,
-        }),
+      const outcome = await this.#finish(
+        resource,
+        applied.deployments,
+        (fleet) =>
+          rolloutConditions(applied.renderService, applied.deployments, pods, {
+            rollout: applied.rollout,
+            budget,
+            fleet,
+            live,
+            now,
+            remark: shell?.problem,
+          }),
+        applied.pods,
+        applied.rollout,
       );
+      this.#contention.keepPods(key, caches.podsOf(namespace, name));
       const contended = this.#contention.of(key).length > 0;
       const again = [
         applied.keyAfterMs,
+        applied.restAfterMs,
+        lateAfterMs(applied.rollout, applied.renderService.spec.rollout.rolling.progressDeadlineSeconds, now),
         shell?.afterMs,
         contended && CONTENDED_MS,
+        this.#takenBack(resource, key) && CONTENDED_MS,
         pods.some(isCreating) && CREATING_MS,
       ];
       return sooner(outcome, Math.min(...again.map((ms) => ms || Number.POSITIVE_INFINITY)));
     } catch (error) {
-      const live = this.#ownDeployment(resource);
+      const found = foundRevisions(resource.metadata, caches.deploymentsOf(resource.metadata));
+      const live = servingDeployments(found);
+      this.#options.dataPlane.stopped(key, error instanceof StalledError || failures >= QUIET_FAILURES);
       if (error instanceof StalledError) {
         await this.#finish(resource, live, () => stalled(error.reason, error.message, availablePods(live)));
         return { requeueAfterMs: STALLED_RECHECK_MS, isStalled: true };
       }
       if (failures >= QUIET_FAILURES) {
-        const message = `the operator tries again and again: ${(error as Error).message}`;
+        const message = `the operator tries again and again: ${errorLine(error)}`;
         // The error that matters is the first one; this write may fail for the same reason.
         const drafts = retrying(message, availablePods(live) > 0);
         await this.#finish(resource, live, () => drafts).catch(() => undefined);
@@ -138,36 +192,206 @@ export class Reconciler {
     }
   }
 
-  #ownDeployment({ metadata: { namespace, name, uid } }: RenderServiceResource): KubeObject | undefined {
-    const live = this.#options.caches.owned('Deployment').get(namespace, name);
-    return live?.metadata.ownerReferences?.some((reference) => reference.uid === uid) ? live : undefined;
-  }
-
   async #applyAll(
     resource: RenderServiceResource,
     failures: number,
-  ): Promise<{ renderService: RenderService; deployment: KubeObject; keyAfterMs?: number | undefined }> {
+  ): Promise<{
+    renderService: RenderService;
+    deployments: ServingDeployments & { target: KubeObject };
+    rollout: RolloutStatus;
+    pods: PodsNow;
+    keyAfterMs?: number | undefined;
+    restAfterMs?: number | undefined;
+  }> {
     const { caches, peersKeys, sidecar, access } = this.#options;
-    const parsed = parseRenderService(resource);
+    const parsed = parseStored(resource);
     if (!parsed.ok) {
       throw new StalledError('InvalidSpec', parsed.errors.map(({ path, message }) => `${path}: ${message}`).join('; '));
     }
     const { renderService } = parsed;
-    const planned = desiredObjects(renderService, sidecar, access);
+    const { namespace, name } = resource.metadata;
+    const key = `${namespace}/${name}`;
+    const found = await this.#found(resource);
+    const before = await this.#podsBefore(found);
+    const { pods, change } = choosePods(renderService, resource.spec, sidecar, before, () =>
+      this.#mayRenew(key, renderService, found),
+    );
+    const now = this.#options.now();
+    const withoutRoom = this.#withoutRoom(resource, found, pods.revision);
+    const median = this.#medianOf(resource, renderService);
+    const plan = planRollout(renderService, found, pods, {
+      ...{ time: rfc3339(now), withoutRoom },
+      canary: this.#canaryOf(resource, renderService, found, median),
+    });
+    const planned = desiredObjects(renderService, sidecar, access, median, plan.pods);
     // All are looked at before any is written: an object of somebody else must not leave the plan half done.
     const live = await Promise.all(planned.map((desired) => this.#readOwned(desired)));
-    const { namespace, name } = resource.metadata;
     const keyAfterMs = hasPeers(renderService.spec)
       ? await peersKeys.ensure(renderService, caches.podsOf(namespace, name))
       : undefined;
-    let deployment: KubeObject | undefined;
+    const back = found.filter(({ id, retiredMs }) => {
+      const next = plan.next.revisions.find((one) => one.id === id);
+      return retiredMs !== undefined && next && next.retiredMs === undefined;
+    });
+    // Before others go away on their account.
+    await this.#labelPods(
+      key,
+      true,
+      (one) => !isRetired(one) || back.some(({ deployment }) => isSame(deployment, one)),
+    );
+    const deployments: KubeObject[] = [];
     for (const [index, desired] of planned.entries()) {
-      const result = await this.#applyOne(`${namespace}/${name}`, desired, live[index], failures);
-      if (desired.kind === 'Deployment') deployment = result;
+      const result = await this.#applyOne(key, desired, live[index], failures);
+      if (desired.kind === 'Deployment') deployments.push(result);
     }
-    this.#options.live.want(renderService, liveSerial(renderLive(renderService.spec)));
-    await prune(caches, superfluous(caches, renderService, planned));
-    return { renderService, deployment: deployment as KubeObject, keyAfterMs };
+    await this.#labelPods(key, false, isRetired);
+    const { resting, canary } = plan.pods;
+    this.#options.live.want(renderService, liveSerial(renderLive(renderService.spec, median, resting, canary)));
+    this.#options.canaries.want(renderService, watchSubject(plan.next, renderService));
+    const useless = superfluous(caches, renderService, planned, configNameOf(pods.template));
+    await prune(caches, [...useless, ...plan.forgotten]);
+    const renewed = pods.annotations[ANNOTATION_RENEWED];
+    const [target] = deployments as [KubeObject];
+    const retainMs = durationMs(renderService.spec.rollout.retain.for);
+    const { againMs } = plan.next;
+    const serving = deployments.filter((one) => !isRetired(one));
+    const beside = plan.next.canary?.stable;
+    const whole = serving.filter(({ metadata }) => metadata.name === deploymentName(renderService, beside));
+    const view = this.#options.live.of(resource.metadata.uid);
+    const status = rolloutStatus(resource.status?.rollout, plan.next, retainMs, now, view);
+    return {
+      renderService,
+      deployments: {
+        ...{ target, serving, canRest: plan.pods.canRest },
+        // How large it is that serves everything: an HPA would take a canary for pods that are not needed.
+        ...(beside !== undefined && whole.length > 0 && { whole }),
+      },
+      rollout: status,
+      pods: {
+        ...{ renderService, change, renewed, isHeld: plan.next.phase === 'Paused' },
+        hasCanary: plan.next.canary !== undefined,
+      },
+      keyAfterMs,
+      restAfterMs: againMs && Math.max(1, againMs - now.getTime()),
+    };
+  }
+
+  /**
+   * Revisions that there are. One whose label somebody has taken away is in no cache, and its pods would get requests
+   * for ever: those that status tells of are asked for.
+   */
+  async #found({ metadata, status }: RenderServiceResource): Promise<FoundRevision[]> {
+    const { caches } = this.#options;
+    const found = foundRevisions(metadata, caches.deploymentsOf(metadata));
+    const { revision: current, revisions: told = [] } = status?.rollout ?? {};
+    const missing = new Set([current, ...told.map(({ revision }) => revision)].filter((id) => id !== undefined));
+    for (const { id } of found) missing.delete(id);
+    const read = [...missing].map(async (id) => {
+      if (id !== BEFORE_REVISIONS && !isRevision(id)) return [];
+      const name = deploymentName({ metadata }, id === BEFORE_REVISIONS ? undefined : id);
+      const deployment = await this.#read('Deployment', metadata.namespace, name);
+      return isOwned(deployment, metadata.uid) && !deployment.metadata.deletionTimestamp ? [deployment] : [];
+    });
+    const back = (await Promise.all(read)).flat();
+    if (back.length === 0) return found;
+    return foundRevisions(metadata, [...back, ...found.map(({ deployment }) => deployment)]);
+  }
+
+  /** Pods of the revision that is asked for that find no room. */
+  #withoutRoom(
+    { metadata: { namespace, name } }: RenderServiceResource,
+    found: FoundRevision[],
+    revision: string | undefined,
+  ): number {
+    const { caches } = this.#options;
+    const deployment = found.find((one) => one.revision === revision)?.deployment;
+    if (!deployment) return 0;
+    const pods = caches.podsOf(namespace, name).filter((pod) => {
+      const of = caches.deploymentOf(pod);
+      return of && isSame(of, deployment);
+    });
+    return podsWithoutRoom(deployment, pods, caches.leavingPodsOf(namespace, name));
+  }
+
+  #read(kind: string, namespace: string, name: string): Promise<KubeObject | undefined> {
+    const { caches } = this.#options;
+    return readLive(caches.rest, caches.owned(kind), { kind, metadata: { namespace, name } } as KubeObject);
+  }
+
+  /**
+   * Of what the pods of revisions were made, where their Deployments remember it and they could still start: of
+   * configurations only the newest can be made again.
+   */
+  async #podsBefore(found: FoundRevision[]): Promise<PodsBefore[]> {
+    const now = rfc3339(this.#options.now());
+    const all = found.map(async ({ made, deployment, replicas }) => {
+      const { namespace = '' } = deployment.metadata;
+      const annotations = withPastTurn(deployment.metadata.annotations ?? {}, now);
+      const config = made && (await this.#read('ConfigMap', namespace, configNameOf(made.template)));
+      return made && isOwned(config, controllerOf(deployment)?.uid) ? [{ annotations, made, lives: replicas > 0 }] : [];
+    });
+    return (await Promise.all(all)).flat();
+  }
+
+  /** Into the Service or out of it, of these Deployments. */
+  async #labelPods(key: string, isServing: boolean, of: (deployment: KubeObject) => boolean): Promise<void> {
+    const { caches, onWrite } = this.#options;
+    const [namespace = '', name = ''] = key.split('/');
+    const pods = caches.podsOf(namespace, name).filter((pod) => {
+      const deployment = caches.deploymentOf(pod);
+      return deployment && of(deployment);
+    });
+    const count = await label(caches, pods, isServing, (pod) => this.#contention.mayLabel(key, pod, isServing));
+    if (count > 0) onWrite(isServing ? 'pods into the Service' : 'pods out of the Service', key);
+  }
+
+  /** What a canary depends on. */
+  #canaryOf(
+    resource: RenderServiceResource,
+    renderService: RenderService,
+    found: FoundRevision[],
+    median: number | undefined,
+  ): CanaryCircumstances {
+    const { caches, live, canaries, now } = this.#options;
+    const { namespace, name, uid } = resource.metadata;
+    const pods = caches.podsOf(namespace, name);
+    return {
+      nowMs: now().getTime(),
+      facts: factsOf(resource.metadata),
+      told: toldShares(
+        this.#liveFile(renderService),
+        found.map(({ id }) => id),
+      ),
+      acksOf: (canary, resting) =>
+        acksOf(live.of(uid), liveSerial(renderLive(renderService.spec, median, resting, canary))),
+      watchedOf: (revision, attempt) => canaries.of(uid, revision, attempt),
+      isOut: (deployment) =>
+        pods.every((pod) => {
+          const of = caches.deploymentOf(pod);
+          return !of || !isSame(of, deployment) || pod.metadata.labels?.[LABEL_SERVING] === 'false';
+        }),
+    };
+  }
+
+  /** The time, if other pods may be made of a spec that is as it was. */
+  #mayRenew(key: string, { spec }: RenderService, found: FoundRevision[]): string | undefined {
+    const { dataPlane, paused } = spec.rollout;
+    if (isUnderWay(found)) return undefined;
+    const isTurn = dataPlane === 'Staged' && !paused && this.#options.dataPlane.isTurnOf(key);
+    return isTurn ? rfc3339(this.#options.now()) : undefined;
+  }
+
+  /** Requests that workers get at a time. As long as no pod tells, what was known last: all may be new. */
+  #medianOf({ status }: RenderServiceResource, renderService: RenderService): number | undefined {
+    return status?.concurrency?.median ?? liveNumber(this.#liveFile(renderService), 'concurrency-start');
+  }
+
+  /** The file of live settings as it was last written. */
+  #liveFile(renderService: RenderService): string | undefined {
+    const { namespace } = renderService.metadata;
+    const live = this.#options.caches.owned('ConfigMap').get(namespace, liveName(renderService));
+    const file = (live as { data?: Record<string, unknown> } | undefined)?.data?.[LIVE_FILE];
+    return typeof file === 'string' ? file : undefined;
   }
 
   async #readOwned(desired: PlannedObject): Promise<KubeObject | undefined> {
@@ -192,13 +416,15 @@ export class Reconciler {
     const object = desired as KubeObject;
     const todo = difference(live, object);
     if (live && todo === 'none') {
-      this.#contention.applied(key, object);
+      this.#contention.applied(key, object, live);
       return live;
     }
-    if (live && this.#contention.isRepair(key, object, todo) && !this.#contention.mayRepair(key, live)) return live;
+    const isRepair = live !== undefined && this.#contention.isRepair(key, object, live, todo);
+    if (isRepair && !this.#contention.mayRepair(key, live)) return live;
+    if (isRepair && desired.kind === kinds.deployment.kind) this.#contention.takenBack(key, live, object);
     try {
       const result = await apply(caches.rest, caches.owned(desired.kind), object, live);
-      this.#contention.applied(key, object);
+      this.#contention.applied(key, object, result);
       onWrite(`${desired.kind} ${todo}`, `${desired.metadata.namespace}/${desired.metadata.name}`);
       return result;
     } catch (error) {
@@ -212,23 +438,61 @@ export class Reconciler {
     }
   }
 
-  #syncCondition({ status }: RenderServiceResource, key: string): ConditionDraft[] {
+  #syncCondition(resource: RenderServiceResource, key: string): ConditionDraft[] {
     const contended = this.#contention.of(key);
     if (contended.length > 0) return [objectsInSync.contended(contended)];
-    return status?.conditions?.some(({ type }) => type === 'ObjectsInSync') ? [objectsInSync.yes()] : [];
+    const taken = this.#takenBack(resource, key);
+    if (taken) return [taken];
+    return resource.status?.conditions?.some(({ type }) => type === 'ObjectsInSync') ? [objectsInSync.yes()] : [];
+  }
+
+  /** What is to be said of writes by hand of late. */
+  #takenBack({ metadata, status }: RenderServiceResource, key: string): ConditionDraft | undefined {
+    const taken = this.#contention.takenBackOf(key);
+    if (taken.length > 0) return objectsInSync.takenBack(taken, metadata.name);
+    return toldBefore(status?.conditions, this.#options.now().getTime());
+  }
+
+  #schemaCondition(resource: RenderServiceResource, unknown: string[]): ConditionDraft[] {
+    const { schema } = this.#options;
+    const chosen = schema.chosen(resource, unknown);
+    if (chosen.length > 0) return [schemaInStep.unknownFields(chosen)];
+    if (schema.missing.length > 0) return [schemaInStep.crdOutdated(schema.missing)];
+    return resource.status?.conditions?.some(({ type }) => type === 'SchemaInStep') ? [schemaInStep.yes()] : [];
+  }
+
+  /** Without `podsNow` nothing is known that was not known before. */
+  #dataPlaneCondition(
+    resource: RenderServiceResource,
+    drafts: ConditionDraft[],
+    podsNow: PodsNow | undefined,
+  ): ConditionDraft[] {
+    const { caches, dataPlane, now } = this.#options;
+    const { namespace, name } = resource.metadata;
+    const before = resource.status?.conditions?.filter(({ type }) => type === 'DataPlaneCurrent') ?? [];
+    if (!podsNow) return before;
+    const nowMs = now().getTime();
+    // One that failed rests, and goes on failing, while the one before is well again.
+    const proxyEnds = proxyEndsAgain(caches.servingPodsOf(namespace, name), nowMs);
+    const circumstances = { pauseMs: dataPlane.pauseMs, nowMs, whyNot: () => dataPlane.whyNot(), proxyEnds };
+    const { standing, condition } = standingOf(resource, podsNow, drafts, circumstances);
+    dataPlane.report(`${namespace}/${name}`, standing);
+    return [condition];
   }
 
   /** Writes the status once, and then says in an Event what has changed. */
   async #finish(
     resource: RenderServiceResource,
-    deployment: KubeObject | undefined,
-    rollout: (fleet?: Fleet) => ConditionDraft[],
+    deployments: ServingDeployments,
+    conditions: (fleet?: Fleet) => ConditionDraft[],
+    podsNow?: PodsNow,
+    rollout?: RolloutStatus,
   ): Promise<Outcome> {
     const { caches, sampler, events, now, onWrite, scalingOf } = this.#options;
     const { namespace, name } = resource.metadata;
     const key = `${namespace}/${name}`;
-    const pods = caches.podsOf(namespace, name);
-    const parsed = parseRenderService(resource);
+    const pods = caches.servingPodsOf(namespace, name);
+    const parsed = parseStored(resource);
     const capacity = resource.status?.conditions?.find(({ type }) => type === 'CapacityAvailable');
     const wasFull = capacity?.status === 'False';
     const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined, wasFull);
@@ -236,18 +500,23 @@ export class Reconciler {
     const scaling = scalingOf(resource.metadata.uid);
     const live = this.#options.live.of(resource.metadata.uid);
     const drafts = [
-      ...rollout(fleet),
+      ...conditions(fleet),
       ...observed,
-      ...liveCondition(live),
+      ...liveCondition(live, parsed.ok ? parsed.renderService.spec.rollout.stickiness.cookie : undefined),
       ...this.#syncCondition(resource, key),
+      ...this.#schemaCondition(resource, parsed.ok ? parsed.unknown : []),
       ...scalingCondition(resource, scaling),
     ];
-    const time = now()
-      .toISOString()
-      .replace(/\.\d+Z$/, 'Z');
+    drafts.push(...this.#dataPlaneCondition(resource, drafts, podsNow));
+    const time = rfc3339(now());
     const status = {
-      ...computeStatus(resource, deployment, pods, drafts, time, fleet, live),
+      ...computeStatus(resource, deployments, pods, drafts, time, fleet, live, rollout),
       scaling: scalingStatus(resource, scaling),
+      objectives: objectivesStatus(
+        resource,
+        parsed.ok ? parsed.renderService.spec.objectives : undefined,
+        sampler.requestsOf(resource.metadata.uid),
+      ),
     } as RenderServiceStatus;
     if (!isUnchanged(status, resource) && differsInFiguresOnly(status, resource.status)) {
       const waitMs = (this.#figuresAtMs.get(key) ?? Number.NEGATIVE_INFINITY) + FIGURES_MS - performance.now();
@@ -257,10 +526,39 @@ export class Reconciler {
     const wrote = await writeStatus(caches, resource, status);
     if (!wrote) return {};
     onWrite('status', key);
-    const news = [transitionEvent(resource, drafts), capacityEvent(resource, drafts, now())];
+    const news = [
+      transitionEvent(resource, drafts),
+      dataPlaneEvent(resource, drafts),
+      capacityEvent(resource, drafts, now()),
+      rollout && rolloutEvent(resource.status?.rollout, rollout),
+    ];
     for (const event of news) if (event) await events.record(resource.metadata, event);
     return {};
   }
+}
+
+/** What pods that are ready have said of the settings with this serial. */
+function acksOf(view: LiveView | undefined, serial: string): Acks {
+  // Of whom nobody has been asked yet.
+  if (!view) return { pods: 1, have: 0, silent: 0, knowing: 0 };
+  const { pods, have, silent, knowing } = view;
+  return view.serial === serial ? { pods, have, silent, knowing } : { pods, have: 0, silent: 0, knowing: 0 };
+}
+
+/** Whether there is a canary, or the revision that is asked for was one and is aborted. */
+function isUnderWay(newestFirst: FoundRevision[]): boolean {
+  return newestFirst.some(({ state, wasComplete }, index) => {
+    if (wasComplete || state === undefined) return false;
+    return state === 'lost' || isActive(state) || (index === 0 && state.phase === 'Aborted');
+  });
+}
+
+function isSame(one: KubeObject, other: KubeObject): boolean {
+  return one.metadata.uid === other.metadata.uid;
+}
+
+function isOwned(object: KubeObject | undefined, uid: string | undefined): object is KubeObject {
+  return object?.metadata.ownerReferences?.some((reference) => reference.uid === uid) === true;
 }
 
 /** The outcome, and again after `ms` if it is not earlier anyway. */
@@ -298,10 +596,27 @@ function transitionEvent(resource: RenderServiceResource, drafts: ConditionDraft
   if (loop) return { type: 'Warning', reason: loop.reason, action: 'Observe', note: loop.message };
   const contended = changed.find(({ type, status }) => type === 'ObjectsInSync' && status === 'False');
   if (contended) return { type: 'Warning', reason: contended.reason, action: 'Reconcile', note: contended.message };
+  const apart = changed.find(({ type, status }) => type === 'SchemaInStep' && status === 'False');
+  if (apart) return { type: 'Warning', reason: apart.reason, action: 'Reconcile', note: apart.message };
   const up = changed.find(
     ({ type, status, reason }) => type === 'Ready' && status === 'True' && reason === 'AllPodsReady',
   );
   return up && { type: 'Normal', reason: up.reason, action: 'Reconcile', note: up.message };
+}
+
+const DATA_PLANE_EVENTS: Record<string, [type: EventDraft['type'], reason: string]> = {
+  Rolling: ['Normal', 'DataPlaneRolling'],
+  Failed: ['Warning', 'DataPlaneFailed'],
+};
+
+/** An event when pods are being replaced because it is the turn of their service, and when these come to nothing. */
+function dataPlaneEvent(resource: RenderServiceResource, drafts: ConditionDraft[]): EventDraft | undefined {
+  const next = drafts.find(({ type }) => type === 'DataPlaneCurrent');
+  const before = resource.status?.conditions?.find(({ type }) => type === 'DataPlaneCurrent');
+  const event = next && DATA_PLANE_EVENTS[next.reason];
+  if (!event || next.reason === before?.reason) return undefined;
+  const [type, reason] = event;
+  return { type, reason, action: 'Reconcile', note: next.message };
 }
 
 /** An event when the fleet becomes full, and one that tells for how long it was. */

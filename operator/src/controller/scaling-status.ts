@@ -51,6 +51,17 @@ export function pauseOf(resource: RenderServiceResource): Pause | undefined {
   return value === undefined || value === 'up' || value === 'down' ? value : 'both';
 }
 
+/** Whether pods of a canary are beside those that serve everything. */
+export function isCanaryUnderWay({ status }: RenderServiceResource): boolean {
+  const { canary, phase } = status?.rollout ?? {};
+  return Boolean(canary) && phase !== 'Aborted';
+}
+
+/** The same pause, and no pod is removed. */
+export function withoutDown(pause: Pause | undefined): Pause {
+  return pause === 'up' || pause === 'both' ? 'both' : 'down';
+}
+
 /** Why there are no metrics, with the way out. */
 export function metricsProblem(error: unknown): string {
   const status = error instanceof ApiError ? error.status : 0;
@@ -93,7 +104,11 @@ function conditionOf(
     );
   }
   const paused = annotation === undefined ? '' : `; paused ${annotation}`;
-  return scalingActive('Measuring', `decides on ${policy.signal === 'cpu' ? 'per-core CPU' : 'busy slots'}${paused}`);
+  const canary = isCanaryUnderWay(resource) ? '; no pod is removed while a canary is under way' : '';
+  return scalingActive(
+    'Measuring',
+    `decides on ${policy.signal === 'cpu' ? 'per-core CPU' : 'busy slots'}${paused}${canary}`,
+  );
 }
 
 /** The view after a round; `before` is that of the round before. */

@@ -1,5 +1,6 @@
 /** The status of a RenderService, computed from what the caches show. */
 import {
+  type Condition,
   type ConditionDraft,
   liveSettingsApplied,
   mergeConditions,
@@ -12,20 +13,28 @@ import { kinds, objectPath } from '../kube/kinds.ts';
 import { MERGE_PATCH } from '../kube/rest.ts';
 import { isSubset } from '../kube/subset.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { selectorText } from '../plan/index.ts';
+import { selectorText, servingLabels } from '../plan/index.ts';
 import type { Fleet } from '../pods/fleet.ts';
 import { evictionProblem, podProblem, refusalOf } from '../pods/problems.ts';
 import { countWorkers } from '../pods/status.ts';
 import type { Caches } from './caches.ts';
+import { type DeploymentStatus, deploymentStatus } from './deployment-status.ts';
 import type { LiveView } from './live-settings.ts';
+import type { FoundRevision } from './revisions.ts';
+import { isLate, type RolloutStatus } from './rollout-status.ts';
 
-interface DeploymentStatus {
-  observedGeneration?: number;
-  replicas?: number;
-  readyReplicas?: number;
-  updatedReplicas?: number;
-  availableReplicas?: number;
-  conditions?: { type: string; status: string; reason?: string; message?: string }[];
+type Cookie = RenderService['spec']['rollout']['stickiness']['cookie'];
+
+/** Deployments of a RenderService. */
+export interface ServingDeployments {
+  /** Of the revision that is asked for; undefined when nothing could be applied yet. */
+  target: KubeObject | undefined;
+  /** Of all that get requests, that one, too. */
+  serving: KubeObject[];
+  /** Whether every pod has the label by which the Service tells who gets requests. */
+  canRest: boolean;
+  /** Of these, those that serve everything by themselves: not a canary. All of them unless given. */
+  whole?: KubeObject[];
 }
 
 interface Circumstances {
@@ -33,6 +42,8 @@ interface Circumstances {
   fleet?: Fleet | undefined;
   now: Date;
   remark?: string | undefined;
+  /** How far the change of pods has come. */
+  rollout: RolloutStatus;
   /** How far the live settings have come, and for how long they have been on their way. */
   live?: { view: LiveView; forMs: number } | undefined;
 }
@@ -40,9 +51,23 @@ interface Circumstances {
 /** kubelet looks at all files of a pod within this time, without a nudge. */
 const LIVE_MS_MAX = 120_000;
 
-/** Pods that are available, of whatever template. */
-export function availablePods(deployment: KubeObject | undefined): number {
-  return (deployment?.status as DeploymentStatus | undefined)?.availableReplicas ?? 0;
+/** Pods that are available, of whatever revision. */
+export function availablePods({ serving }: ServingDeployments): number {
+  return sumOf(serving, ({ availableReplicas }) => availableReplicas);
+}
+
+function sumOf(deployments: KubeObject[], figure: (status: DeploymentStatus) => number | undefined): number {
+  return deployments.reduce((sum, one) => sum + (figure(deploymentStatus(one)) ?? 0), 0);
+}
+
+/** Deployments of a RenderService as they are, where nothing could be planned. */
+export function servingDeployments(found: FoundRevision[]): ServingDeployments {
+  const serving = found.filter(({ retiredMs }) => retiredMs === undefined);
+  return {
+    target: serving[0]?.deployment,
+    serving: serving.map(({ deployment }) => deployment),
+    canRest: found.every(({ canRest }) => canRest),
+  };
 }
 
 /**
@@ -51,26 +76,38 @@ export function availablePods(deployment: KubeObject | undefined): number {
  */
 export function rolloutConditions(
   renderService: RenderService,
-  deployment: KubeObject,
+  deployments: ServingDeployments & { target: KubeObject },
   pods: KubeObject[],
-  { budget, fleet, live, now, remark }: Circumstances,
+  { budget, fleet, live, now, remark, rollout }: Circumstances,
 ): ConditionDraft[] {
-  const wanted = renderService.spec.replicas;
-  const status = (deployment.status ?? {}) as DeploymentStatus;
-  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = status;
-  if ((status.observedGeneration ?? 0) < (deployment.metadata.generation ?? 0)) {
+  const { replicas: wanted, rollout: asked } = renderService.spec;
+  const { target, serving } = deployments;
+  const { updatedReplicas = 0, conditions = [] } = deploymentStatus(target);
+  const availableReplicas = availablePods(deployments);
+  const replicas = sumOf(serving, (status) => status.replicas);
+  if (serving.some(isNews)) {
     return progressing('the Deployment has not been looked at yet', availableReplicas >= wanted);
   }
-  const problem = refusalOf(deployment) ?? podProblem(pods, now) ?? crashLoopOf(fleet);
+  const problem = refusalOf(target) ?? podProblem(pods, now) ?? crashLoopOf(fleet);
   const remarks = [evictionProblem(budget), remark].filter((text) => text !== undefined);
-  const failed = status.conditions?.find(
-    ({ type, reason }) => type === 'Progressing' && reason === 'ProgressDeadlineExceeded',
-  );
-  if (failed) {
-    const message = `${failed.message ?? 'the rollout makes no progress'}; ${problem ?? "see the pods' events"}`;
-    return stalled('ProgressDeadlineExceeded', message, availableReplicas);
+  const ofCanary = canaryConditions(rollout, availableReplicas >= wanted, availableReplicas, problem);
+  if (ofCanary) return ofCanary;
+  if (rollout.phase === 'Paused') {
+    const message = `rollout.paused holds a change: ${updatedReplicas} of ${wanted} pods are of revision ${rollout.revision}`;
+    return progressing(message, availableReplicas >= wanted, true);
   }
-  if (updatedReplicas === wanted && replicas === wanted && availableReplicas === wanted) {
+  const failed = conditions.find(({ type, reason }) => type === 'Progressing' && reason === 'ProgressDeadlineExceeded');
+  if (failed || isLate(rollout, asked.rolling.progressDeadlineSeconds, now)) {
+    // Not in the Deployment's words: which of the two clocks is the first is a matter of milliseconds.
+    const why = `revision ${rollout.revision} makes no progress`;
+    return stalled('ProgressDeadlineExceeded', `${why}; ${problem ?? "see the pods' events"}`, availableReplicas);
+  }
+  if (
+    rollout.phase === 'Complete' &&
+    updatedReplicas === wanted &&
+    replicas === wanted &&
+    availableReplicas === wanted
+  ) {
     // Ready speaks of the whole spec. Pods that cannot be asked are not waited for.
     if (live && live.view.others > 0 && live.forMs < LIVE_MS_MAX)
       return progressing(`${live.view.have} of ${live.view.pods} pods have the live settings`, true);
@@ -81,15 +118,38 @@ export function rolloutConditions(
   return progressing(message, wanted > 0 && availableReplicas >= wanted, problem !== undefined);
 }
 
+/** While there is one, or one was aborted. */
+function canaryConditions(
+  { canary, phase, reason, message = '' }: RolloutStatus,
+  serving: boolean,
+  available: number,
+  problem: string | undefined,
+): ConditionDraft[] | undefined {
+  if (!canary) return undefined;
+  const text = [message, problem].filter(Boolean).join('; ');
+  if (phase === 'Aborted') return stalled('RolloutAborted', message, available);
+  if (reason === 'NoProgress') return stalled('ProgressDeadlineExceeded', text, available);
+  return progressing(text, serving, phase === 'Paused' || problem !== undefined);
+}
+
+function isNews(deployment: KubeObject): boolean {
+  return (deploymentStatus(deployment).observedGeneration ?? 0) < (deployment.metadata.generation ?? 0);
+}
+
 /** kubelet sees nothing of a worker that ends: its supervisor starts it again inside the container. */
 function crashLoopOf(fleet: Fleet | undefined): string | undefined {
   return fleet?.condition.status === 'False' ? fleet.condition.message : undefined;
 }
 
-/** LiveSettingsApplied; nothing where there is nobody to ask. */
-export function liveCondition(view: LiveView | undefined): ConditionDraft[] {
-  if (!view || view.pods === 0) return [];
-  const { have, others, pods, problem } = view;
+/**
+ * LiveSettingsApplied; nothing where there is nobody to ask, or somebody has not been asked yet.
+ * @param cookie of `rollout.stickiness`: pods of an earlier data plane take it for a name that they do not know
+ */
+export function liveCondition(view: LiveView | undefined, cookie: Cookie = 'Canary'): ConditionDraft[] {
+  if (!view || view.pods === 0 || view.unasked > 0) return [];
+  const { have, keeping, others, pods, problem } = view;
+  if (have === pods && cookie === 'Always' && keeping < pods)
+    return [liveSettingsApplied.tooOld(pods, pods - keeping, cookie)];
   if (have === pods) return [liveSettingsApplied.yes(pods)];
   return [
     others > 0
@@ -102,32 +162,34 @@ export function liveCondition(view: LiveView | undefined): ConditionDraft[] {
 const FLEET_CONDITIONS: string[] = ['WorkersHealthy', 'CapacityAvailable', 'ConcurrencyTuned'];
 
 /**
- * The whole status. `deployment` may be missing when nothing could be applied yet; without a `fleet` what status says
- * about the pods' own metrics stays.
+ * The whole status. Without a `rollout` nothing could be applied, and what status says of it stays; without a `fleet`
+ * what it says about the pods' own metrics stays, and so does what it says of live settings until all pods were asked:
+ * a process that has just begun to lead has no news.
  */
 export function computeStatus(
   resource: RenderServiceResource,
-  deployment: KubeObject | undefined,
+  deployments: ServingDeployments,
   pods: KubeObject[],
   drafts: ConditionDraft[],
   now: string,
   fleet?: Fleet,
   live?: LiveView,
+  rollout: RolloutStatus | undefined = resource.status?.rollout,
 ): RenderServiceStatus {
   const { generation } = resource.metadata;
   const before = resource.status;
-  const { replicas = 0, readyReplicas = 0, updatedReplicas = 0 } = (deployment?.status ?? {}) as DeploymentStatus;
+  const { target, serving, canRest, whole = serving } = deployments;
   const { total, ready: running } = countWorkers(pods);
   const { metrics } = fleet ?? {};
-  const conditions = mergeConditions(before?.conditions ?? [], drafts, generation, now);
-  const observed = before?.conditions?.filter(({ type }) => FLEET_CONDITIONS.includes(type)) ?? [];
-  if (!fleet) conditions.push(...observed);
+  const isNews = { fleet: fleet !== undefined, live: !live || live.unasked === 0 };
+  const conditions = withThoseThatStay(before?.conditions, drafts, isNews, generation, now);
   return {
     observedGeneration: generation,
-    replicas,
-    readyReplicas,
-    updatedReplicas,
-    selector: selectorText(resource as unknown as RenderService),
+    replicas: sumOf(whole, ({ replicas }) => replicas),
+    readyReplicas: sumOf(whole, ({ readyReplicas }) => readyReplicas),
+    updatedReplicas: target ? (deploymentStatus(target).updatedReplicas ?? 0) : 0,
+    selector: selectorText(servingLabels(resource as unknown as RenderService, canRest)),
+    ...(rollout && { rollout }),
     workers: {
       total,
       ready: metrics ? Math.max(0, running - metrics.down) : running,
@@ -140,12 +202,34 @@ export function computeStatus(
   };
 }
 
+/** What `drafts` say, and what was known of things of which there is no news. */
+function withThoseThatStay(
+  before: Condition[] = [],
+  drafts: ConditionDraft[],
+  isNews: { fleet: boolean; live: boolean },
+  generation: number,
+  now: string,
+): Condition[] {
+  const staying = [...(isNews.fleet ? [] : FLEET_CONDITIONS), ...(isNews.live ? [] : ['LiveSettingsApplied'])];
+  const stay = before.filter(({ type }) => staying.includes(type));
+  return inOrderOf(before, [...mergeConditions(before, drafts, generation, now), ...stay]);
+}
+
+/** Those that there were stay where they were: another order alone would be a write. */
+function inOrderOf(before: Condition[], conditions: Condition[]): Condition[] {
+  const place = ({ type }: Condition) => {
+    const index = before.findIndex((one) => one.type === type);
+    return index < 0 ? before.length : index;
+  };
+  return conditions.toSorted((one, other) => place(one) - place(other));
+}
+
 function liveStatus(
   live: LiveView | undefined,
   before: RenderServiceStatus | undefined,
   generation: number,
 ): Pick<RenderServiceStatus, 'liveSettings'> {
-  if (!live) return before?.liveSettings ? { liveSettings: before.liveSettings } : {};
+  if (!live || live.unasked > 0) return before?.liveSettings ? { liveSettings: before.liveSettings } : {};
   const isDone = live.have === live.pods;
   const observedGeneration = isDone ? generation : (before?.liveSettings?.observedGeneration ?? 0);
   return { liveSettings: { observedGeneration, pods: live.have } };
@@ -153,7 +237,14 @@ function liveStatus(
 
 /** Whether two statuses differ in nothing but metrics that change with every request. */
 export function differsInFiguresOnly(status: RenderServiceStatus, before: RenderServiceStatus = {}): boolean {
-  const withoutFigures = ({ workers, queue: _queue, concurrency, conditions, ...rest }: RenderServiceStatus) => ({
+  const withoutFigures = ({
+    workers,
+    queue: _queue,
+    concurrency,
+    conditions,
+    objectives: _objectives,
+    ...rest
+  }: RenderServiceStatus) => ({
     ...rest,
     // Its message has the range in it.
     conditions: conditions?.map((one) => (one.type === 'ConcurrencyTuned' ? { ...one, message: '' } : one)),

@@ -6,6 +6,7 @@ import { ANNOTATION_APPLIED_HASH, KIND, MANAGER } from '../api/names.ts';
 import type { Cache } from './cache.ts';
 import { foreignFields, purged } from './drift.ts';
 import { collectionPath, objectPath } from './kinds.ts';
+import { controllerOf } from './owner.ts';
 import { APPLY_PATCH, ApiError, isNotFound, JSON_PATCH, type Rest } from './rest.ts';
 import { isSubset } from './subset.ts';
 import type { KubeObject } from './types.ts';
@@ -44,7 +45,7 @@ export async function readLive(rest: Rest, cache: Cache, desired: KubeObject): P
  */
 export function assertOwned(live: KubeObject, desired: KubeObject): void {
   const owner = desired.metadata.ownerReferences?.[0];
-  const controller = live.metadata.ownerReferences?.find((reference) => reference.controller);
+  const controller = controllerOf(live);
   if (controller?.uid === owner?.uid) return;
   if (controller?.kind === owner?.kind && controller?.name === owner?.name) {
     throw new Error(`${live.kind} "${live.metadata.name}" of a deleted ${owner?.kind} is still being collected`);
@@ -82,24 +83,33 @@ export async function apply(rest: Rest, cache: Cache, desired: KubeObject, live?
 async function change(rest: Rest, cache: Cache, desired: KubeObject, live: KubeObject): Promise<KubeObject> {
   const path = objectPath(cache.kind, desired.metadata.namespace ?? '', desired.metadata.name);
   const fieldManager = MANAGER;
-  const foreign = foreignFields(live);
-  if (foreign.length > 0) {
-    // Before the apply, because a foreign field can exclude one of ours (minAvailable and maxUnavailable, two ports of
-    // one name): the object with both would be refused. The resource version in it makes a stale view a conflict.
-    const body = purged(
-      live,
-      foreign.map(({ path: field }) => field),
-      desired,
-    );
-    await rest.request<KubeObject>('PUT', path, { query: { fieldManager }, body });
-  }
-  if (!isApplied(live)) await becomeApplied(rest, path, live);
+  if (foreignFields(live).length > 0 || !isApplied(live)) await makeOurs(rest, path, desired);
   return await rest.request<KubeObject>('PATCH', path, {
     query: { fieldManager, force: 'true' },
     contentType: APPLY_PATCH,
     // With the uid the API server refuses when the object is another one by now.
     body: { ...desired, metadata: { ...desired.metadata, uid: live.metadata.uid } },
   });
+}
+
+/**
+ * Takes out what others have put into it, and makes what is ours count as applied. The whole object is asked for: a
+ * cache has neither all of its fields nor all of their owners.
+ */
+async function makeOurs(rest: Rest, path: string, desired: KubeObject): Promise<void> {
+  const live = await rest.request<KubeObject>('GET', path);
+  assertOwned(live, desired);
+  const foreign = foreignFields(live);
+  if (foreign.length > 0) {
+    // Before the apply, because a foreign field can exclude one of ours (minAvailable and maxUnavailable, two ports of
+    // one name): the object with both would be refused. The resource version in it makes a stale view a conflict.
+    const fields = foreign.map(({ path: field }) => field);
+    await rest.request<KubeObject>('PUT', path, {
+      query: { fieldManager: MANAGER },
+      body: purged(live, fields, desired),
+    });
+  }
+  if (!isApplied(live)) await becomeApplied(rest, path, live);
 }
 
 /** By POST: to apply an object that somebody has made a moment ago would be to take it over. */

@@ -1,12 +1,12 @@
 /** What the operator asks of the cache of a kind, and one cache over several namespaces. */
-import type { Informer } from './informer.ts';
+import type { ChangeHandler, Informer } from './informer.ts';
 import type { Kind } from './kinds.ts';
 import type { KubeObject } from './types.ts';
 
 /** A cache of one kind: of one namespace, of all, or of some. */
 export type Cache<T extends KubeObject = KubeObject> = Pick<
   Informer<T>,
-  'kind' | 'onChange' | 'start' | 'stop' | 'get' | 'list' | 'remember' | 'forget' | 'listNow'
+  'kind' | 'onChange' | 'start' | 'stop' | 'get' | 'list' | 'ownedBy' | 'remember' | 'forget' | 'listNow'
 >;
 
 /**
@@ -22,7 +22,7 @@ export class NamespacesCache<T extends KubeObject> implements Cache<T> {
     this.#byNamespace = new Map(namespaces.map((namespace) => [namespace, informer(namespace)]));
   }
 
-  onChange(handler: (object: KubeObject) => void): void {
+  onChange(handler: ChangeHandler): void {
     for (const cache of this.#byNamespace.values()) cache.onChange(handler);
   }
 
@@ -43,7 +43,11 @@ export class NamespacesCache<T extends KubeObject> implements Cache<T> {
     return [...this.#byNamespace.values()].flatMap((cache) => cache.list());
   }
 
-  remember(object: T): void {
+  ownedBy(namespace: string, uid: string): T[] {
+    return this.#byNamespace.get(namespace)?.ownedBy(namespace, uid) ?? [];
+  }
+
+  remember(object: KubeObject): void {
     this.#byNamespace.get(object.metadata.namespace ?? '')?.remember(object);
   }
 

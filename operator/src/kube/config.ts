@@ -6,6 +6,8 @@
 import { KubeConfig } from '@kubernetes/client-node';
 import { Agent } from 'undici';
 
+/** Calls at a time, each of which has a connection. */
+const CALLS_MAX = 32;
 /** Time to open a connection; the time for an answer is `Rest`'s. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -16,9 +18,14 @@ type DispatcherParameters = Parameters<KubeConfig['createDispatcherOptions']>;
 /** A KubeConfig whose calls and watches share one connection pool. */
 export class PooledKubeConfig extends KubeConfig {
   #agent: Agent | undefined;
+  #streams: Agent | undefined;
+  #credentials = Promise.resolve();
 
   override async applySecurityAuthentication(context: SecurityContext): Promise<void> {
-    await super.applySecurityAuthentication(context);
+    // One after the other: the library would start an exec plugin for each call that finds no token.
+    const applied = this.#credentials.then(() => super.applySecurityAuthentication(context));
+    this.#credentials = applied.catch(() => {});
+    await applied;
     if (this.#agent) context.setDispatcher(this.#agent as unknown as SetDispatcher);
   }
 
@@ -26,19 +33,29 @@ export class PooledKubeConfig extends KubeConfig {
   override createDispatcherOptions(...parameters: DispatcherParameters) {
     const options = super.createDispatcherOptions(...parameters);
     if (options.type !== 'agent') return options;
-    this.#agent ??= new Agent({
+    const common = {
       allowH2: false, // HTTP/2 opened one connection per call all the same (measured)
-      connections: 32,
       bodyTimeout: 0, // a quiet watch is not an error; calls have an AbortSignal
       connect: { ...options.connect, timeout: CONNECT_TIMEOUT_MS },
-    });
+    };
+    this.#agent ??= new Agent({ ...common, connections: CALLS_MAX });
+    this.#streams ??= new Agent(common);
     return { type: 'none' as const };
+  }
+
+  /**
+   * For what keeps its connection, such as watches: nine for each namespace, of which there may be a hundred. Calls
+   * would wait for ever behind them. Undefined where there is no pool.
+   */
+  get streams(): Agent | undefined {
+    return this.#streams;
   }
 
   /** Closes all connections, so that the process can end. */
   async close(): Promise<void> {
-    await this.#agent?.destroy();
+    await Promise.all([this.#agent?.destroy(), this.#streams?.destroy()]);
     this.#agent = undefined;
+    this.#streams = undefined;
   }
 }
 

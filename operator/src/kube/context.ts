@@ -9,17 +9,43 @@ export interface PreparedRequest {
   dispatcher: Dispatcher;
 }
 
-/** @throws Error when the kubeconfig names no cluster */
+/** There are no credentials for a request; `cause` is what its source has said, such as an exec plugin. */
+export class CredentialsError extends Error {
+  constructor(config: PooledKubeConfig, cause: unknown) {
+    const { exec } = config.getCurrentUser() ?? {};
+    const source = exec ? `the kubeconfig's command "${exec.command}"` : 'the kubeconfig';
+    super(`no credentials from ${source}`, { cause });
+    this.name = 'CredentialsError';
+  }
+}
+
+/**
+ * @param signal ends the wait for credentials, which may come from a program that never ends
+ * @throws Error when the kubeconfig names no cluster, CredentialsError
+ */
 export async function requestContext(
   config: PooledKubeConfig,
   path: string,
   query: Record<string, string>,
+  signal: AbortSignal,
 ): Promise<PreparedRequest> {
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new Error('the kubeconfig names no current cluster');
   const url = new URL(cluster.server + path);
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   const context = new RequestContext(url.toString(), HttpMethod.GET);
-  await config.applySecurityAuthentication(context);
+  try {
+    await Promise.race([config.applySecurityAuthentication(context), rejected(signal)]);
+  } catch (error) {
+    throw new CredentialsError(config, error);
+  }
   return { url, headers: context.getHeaders(), dispatcher: context.getDispatcher() as unknown as Dispatcher };
+}
+
+function rejected(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const end = () => reject(new Error('they have not come in time'));
+    if (signal.aborted) end();
+    else signal.addEventListener('abort', end, { once: true });
+  });
 }

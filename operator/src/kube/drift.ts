@@ -4,7 +4,7 @@
  * field (metadata.managedFields), so those are found and taken out without comparing with defaults.
  */
 import { MANAGER } from '../api/names.ts';
-import type { FieldSet, KubeObject } from './types.ts';
+import type { FieldSet, KubeObject, ManagedFieldsEntry } from './types.ts';
 
 /** Parts of an object that are Corelane's alone; labels, annotations and status are everybody's. */
 const OWN_ROOTS = ['f:spec', 'f:data', 'f:binaryData'];
@@ -39,6 +39,48 @@ export function foreignFields(object: KubeObject): ForeignField[] {
         ),
       )
   );
+}
+
+/**
+ * Who owns which field, as far as anybody asks: `foreignFields`, `lastWriter` and whether and by whom an object was
+ * applied or scaled are the same with it. Whole it is more than half of a Deployment.
+ */
+export function reducedOwners(object: KubeObject): ManagedFieldsEntry[] {
+  const { managedFields: entries = [] } = object.metadata;
+  const ours = entries.find(({ manager, operation }) => manager === MANAGER && operation === 'Apply');
+  const foreign = foreignFields(object);
+  const others = entries.flatMap((entry): ManagedFieldsEntry[] => {
+    const { manager, operation, subresource, time, fieldsV1 = {} } = entry;
+    if (subresource) return subresource === 'scale' ? [{ manager, operation, subresource } as ManagedFieldsEntry] : [];
+    const roots = OWN_ROOTS.filter((root) => fieldsV1[root]);
+    if (manager === MANAGER || roots.length === 0) return [];
+    const own = foreign.filter((one) => one.manager === (manager ?? '')).map(({ path }) => path);
+    // Two entries of one manager may each have some of them.
+    const fields = treeOf([...roots.map((root) => [root]), ...own.filter((path) => isIn(fieldsV1, path))]);
+    return [{ manager, operation, time, fieldsV1: fields } as ManagedFieldsEntry];
+  });
+  if (!ours) return others;
+  // Ours as far as there is something foreign below it.
+  const fieldsV1 = treeOf(foreign.map(({ path }) => path.slice(0, -1)));
+  return [{ manager: MANAGER, operation: 'Apply', fieldsV1 }, ...others];
+}
+
+function isIn(tree: FieldSet, path: FieldPath): boolean {
+  let node: FieldSet | undefined = tree;
+  for (const key of path) node = node?.[key];
+  return node !== undefined;
+}
+
+function treeOf(paths: FieldPath[]): FieldSet {
+  const tree: FieldSet = {};
+  for (const path of paths) {
+    let node = tree;
+    for (const key of path) {
+      node[key] ??= {};
+      node = node[key];
+    }
+  }
+  return tree;
 }
 
 /** The path as people write it: `spec.ports[{"port":80}].nodePort`. */

@@ -6,6 +6,7 @@ import { setTimeout } from 'node:timers/promises';
 import { collectionPath, type Kind } from './kinds.ts';
 import { list } from './list.ts';
 import { ObjectStore } from './object-store.ts';
+import { controllerOf } from './owner.ts';
 import { ApiError, type Rest } from './rest.ts';
 import type { KubeObject } from './types.ts';
 import { type WatchEvent, watch } from './watch.ts';
@@ -28,7 +29,8 @@ export interface InformerOptions {
   onError: (kind: Kind, error: unknown) => void;
 }
 
-export type ChangeHandler = (object: KubeObject) => void;
+/** @param before what was in the cache of it */
+export type ChangeHandler = (object: KubeObject, before?: KubeObject) => void;
 
 export class Informer<T extends KubeObject = KubeObject> {
   readonly kind: Kind;
@@ -66,13 +68,25 @@ export class Informer<T extends KubeObject = KubeObject> {
   /** The object as last seen or written, whichever is newer. */
   get(namespace: string, name: string): T | undefined {
     const cached = this.#store.get(namespace, name);
+    if (this.#written.size === 0) return cached;
     const key = `${namespace}/${name}`;
     const written = this.#written.get(key);
     if (written === undefined) return cached;
     const isRecent = performance.now() < written.untilMs;
-    if (isRecent && (cached === undefined || isNewer(written.object, cached))) return written.object;
+    if (isRecent && !this.#hasSeen(written.object)) return written.object;
     this.#written.delete(key);
     return cached;
+  }
+
+  /**
+   * Whether the watch has come so far: what it has said since then counts. The answer to a write may come after the
+   * deletion of what it has made, and nothing would make that anew.
+   */
+  #hasSeen(written: T): boolean {
+    const { namespace = '', name } = written.metadata;
+    const cached = this.#store.get(namespace, name);
+    if (this.#version !== undefined) return !isNewer(written.metadata.resourceVersion, this.#version);
+    return cached !== undefined && !isNewer(written.metadata.resourceVersion, cached.metadata.resourceVersion);
   }
 
   /** All objects seen, of one namespace or of all. */
@@ -81,9 +95,30 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   /**
+   * Those of a namespace whose controller has this uid, each as last seen or written. What is decided from the watch
+   * alone is decided again until that has it, with another time in it: a watch that is late for a second would have all
+   * of it written once a second, and each write makes it later.
+   */
+  ownedBy(namespace: string, uid: string): T[] {
+    const seen = this.#store.ownedBy(namespace, uid).map((one) => this.get(namespace, one.metadata.name) ?? one);
+    if (this.#written.size === 0) return seen;
+    return [...seen, ...this.#unseenOf(namespace, uid)];
+  }
+
+  /** Those that a write has returned, and of which the watch has said nothing yet. */
+  #unseenOf(namespace: string, uid: string): T[] {
+    return [...this.#written.values()].flatMap(({ object }) => {
+      const { namespace: own = '', name } = object.metadata;
+      if (own !== namespace || controllerOf(object)?.uid !== uid || this.#store.get(namespace, name)) return [];
+      return this.get(namespace, name) ?? [];
+    });
+  }
+
+  /**
    * Remembers what a write returned until the watch has it, so that a reconcile in between does not act on old state.
    */
-  remember(object: T): void {
+  remember(written: KubeObject): void {
+    const object = this.#reduce(written);
     this.#written.set(keyOf(object), { object, untilMs: performance.now() + WRITTEN_MS });
   }
 
@@ -141,17 +176,23 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   #see({ type, object }: WatchEvent): void {
     const seen = this.#reduce(object);
+    const before = this.#store.get(seen.metadata.namespace ?? '', seen.metadata.name);
     if (type === 'DELETED') {
       this.#store.delete(seen);
       this.#written.delete(keyOf(seen));
-    } else this.#store.set(seen);
-    this.#tell(seen);
+    } else {
+      this.#store.set(seen);
+      const written = this.#written.get(keyOf(seen));
+      if (written && !isNewer(written.object.metadata.resourceVersion, seen.metadata.resourceVersion))
+        this.#written.delete(keyOf(seen));
+    }
+    this.#tell(seen, before);
   }
 
-  #tell(object: KubeObject): void {
+  #tell(object: KubeObject, before?: KubeObject): void {
     for (const handler of this.#handlers) {
       try {
-        handler(object);
+        handler(object, before);
       } catch (error) {
         this.#options.onError(this.kind, error);
       }
@@ -178,6 +219,6 @@ function keyOf({ metadata }: KubeObject): string {
 }
 
 /** Resource versions of one kind are comparable as integers since Kubernetes 1.35, and were in practice before. */
-function isNewer(one: KubeObject, other: KubeObject): boolean {
-  return BigInt(one.metadata.resourceVersion ?? 0) > BigInt(other.metadata.resourceVersion ?? 0);
+function isNewer(one = '0', other = '0'): boolean {
+  return BigInt(one) > BigInt(other);
 }

@@ -19,6 +19,8 @@ const TRANSITIONS_MAX = 2 ** 31 - 1;
 const RENEW_DEADLINE_MS = 10_000;
 const RETRY_PERIOD_MS = 2_000;
 const EXPIRY_SLACK_MS = 20;
+/** What a write may still be under way for when its time is over, so that it ends before another process leads. */
+const WRITE_SLACK_MS = 1_000;
 
 interface LeaseSpec {
   holderIdentity?: string;
@@ -74,6 +76,15 @@ export class LeaderElection {
     return !this.#isTaken && performance.now() - this.#renewedMs < RENEW_DEADLINE_MS;
   }
 
+  /**
+   * For how long a write that is sent now may take, in whole milliseconds, so that it has ended before anybody else can
+   * lead; 0 where none may be sent.
+   */
+  get writeMs(): number {
+    if (!this.isCurrent) return 0;
+    return Math.floor(this.#renewedMs + LEASE_DURATION_MS - WRITE_SLACK_MS - performance.now());
+  }
+
   /** Renews until the lease is lost; resolves then, or when the signal aborts. The caller must stop leading at once. */
   async holdUntilLost(): Promise<void> {
     while (!this.#options.signal.aborted) {
@@ -85,12 +96,16 @@ export class LeaderElection {
     }
   }
 
-  /** Gives the lease up, so that another candidate takes over at its next try instead of after 15 s. */
+  /**
+   * Gives the lease up, so that another candidate takes over at its next try instead of after 15 s. This process may
+   * write nothing from now on: what is given up may have a new holder before the answer is here.
+   */
   async release(): Promise<void> {
+    this.#renewedMs = Number.NEGATIVE_INFINITY;
     try {
       const lease = await this.#read();
       if (lease?.spec?.holderIdentity !== this.#options.identity) return;
-      await this.#write('PUT', lease, {
+      await this.#send('PUT', lease, {
         ...lease.spec,
         holderIdentity: '',
         leaseDurationSeconds: 1,
@@ -171,18 +186,20 @@ export class LeaderElection {
     return await this.#write('POST', lease, { ...this.#fresh(), leaseTransitions: 0 });
   }
 
-  /** The resource version in `lease` makes the API server refuse the write when somebody else was faster. */
+  /** Writes this process as the holder. */
   async #write(method: 'POST' | 'PUT', lease: Lease, spec: LeaseSpec): Promise<boolean> {
-    const { rest, namespace, name } = this.#options;
-    const path = method === 'POST' ? collectionPath(kinds.lease, namespace) : objectPath(kinds.lease, namespace, name);
     const startedMs = performance.now(); // the lease runs from the time in it, not from the answer
-    await rest.request(method, path, {
-      body: { ...lease, spec },
-      timeoutMs: RENEW_DEADLINE_MS / 2,
-    });
+    await this.#send(method, lease, spec);
     this.#renewedMs = startedMs;
     this.#isTaken = false;
     return true;
+  }
+
+  /** The resource version in `lease` makes the API server refuse the write when somebody else was faster. */
+  async #send(method: 'POST' | 'PUT', lease: Lease, spec: LeaseSpec): Promise<void> {
+    const { rest, namespace, name } = this.#options;
+    const path = method === 'POST' ? collectionPath(kinds.lease, namespace) : objectPath(kinds.lease, namespace, name);
+    await rest.request(method, path, { body: { ...lease, spec }, timeoutMs: RENEW_DEADLINE_MS / 2 });
   }
 
   async #pause(durationMs: number): Promise<void> {

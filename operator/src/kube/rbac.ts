@@ -30,11 +30,12 @@ export const rules: Record<'namespaced' | 'ownNamespace', PolicyRule[]> = {
     { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
     { apiGroups: [''], resources: ['services'], verbs: OWNED_WITH_SPEC },
     { apiGroups: [''], resources: ['serviceaccounts'], verbs: [...OWNED, 'delete'] },
-    { apiGroups: ['apps'], resources: ['deployments'], verbs: OWNED_WITH_SPEC },
+    { apiGroups: ['apps'], resources: ['deployments'], verbs: [...OWNED_WITH_SPEC, 'delete'] },
     { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...OWNED_WITH_SPEC, 'delete'] },
     { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...OWNED_WITH_SPEC, 'delete'] },
     { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['list', 'watch'] },
-    // An annotation, so that kubelet looks at their files at once. Without it live settings take up to two minutes.
+    // An annotation, so that kubelet looks at their files at once: without it live settings take up to two minutes. A
+    // label, so that the Service leads to pods of a revision, or no longer.
     { apiGroups: [''], resources: ['pods'], verbs: ['list', 'watch', 'patch'] },
     { apiGroups: ['metrics.k8s.io'], resources: ['pods'], verbs: ['list'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },

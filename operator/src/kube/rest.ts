@@ -18,6 +18,8 @@ export interface RequestOptions {
   timeoutMs?: number;
   /** Longest answer that is read. */
   bytesMax?: number;
+  /** Called with the length of an answer that was read. */
+  onBytes?: (bytes: number) => void;
 }
 
 /** No object is larger than 3 MB; only lists are. */
@@ -50,6 +52,14 @@ export class TooLongError extends Error {
   }
 }
 
+/** There was no whole answer in time. */
+export class NoAnswerError extends Error {
+  constructor(method: Method, path: string, timeoutMs: number) {
+    super(`${method} ${path}: no answer within ${timeoutMs / 1000} s`);
+    this.name = 'NoAnswerError';
+  }
+}
+
 /** Whether `error` says that the object does not exist. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404;
@@ -62,46 +72,65 @@ export type RequestObserver = (method: Method, path: string, code: number, secon
 export class Rest {
   readonly config: PooledKubeConfig;
   readonly #observe: RequestObserver;
-  readonly #mayWrite: () => boolean;
+  readonly #writeMs: () => number;
 
-  /** @param mayWrite asked before every request that is no read */
-  constructor(config: PooledKubeConfig, observe: RequestObserver = () => {}, mayWrite: () => boolean = () => true) {
+  /**
+   * @param writeMs asked before every request that is no read: for how long it may take at most, in whole milliseconds;
+   *   0 where this process may not write
+   */
+  constructor(config: PooledKubeConfig, observe: RequestObserver = () => {}, writeMs: () => number = () => Infinity) {
     this.config = config;
     this.#observe = observe;
-    this.#mayWrite = mayWrite;
+    this.#writeMs = writeMs;
   }
 
   /**
    * One request; resolves with the decoded body.
-   * @throws ApiError for an answer other than 2xx, TooLongError for one beyond `bytesMax`, TypeError or DOMException
-   * when there is
-   *   none, Error when this process may not write
+   * @throws ApiError for an answer other than 2xx, TooLongError for one beyond `bytesMax`, NoAnswerError when none has
+   *   come in time, CredentialsError without credentials, TypeError when the connection failed, Error when this process
+   *   may not write
    */
   async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
     const {
       query = {},
       body,
       contentType = 'application/json',
-      timeoutMs = REQUEST_TIMEOUT_MS,
+      timeoutMs: wantedMs = REQUEST_TIMEOUT_MS,
       bytesMax = BYTES_MAX,
+      onBytes,
     } = options;
-    if (method !== 'GET' && !this.#mayWrite()) throw new Error(`${method} ${path}: this process no longer leads`);
     const started = performance.now();
+    const deadline = AbortSignal.timeout(wantedMs);
+    let timeoutMs = wantedMs;
+    let signal = deadline;
     let code = 0;
     try {
-      const { url, headers, dispatcher } = await requestContext(this.config, path, query);
+      const { url, headers, dispatcher } = await requestContext(this.config, path, query, deadline);
+      if (method !== 'GET') {
+        // Not before there are credentials, which may take their time: the lead may be lost meanwhile.
+        timeoutMs = Math.min(wantedMs, this.#writeMs());
+        if (timeoutMs <= 0) throw new Error(`${method} ${path}: this process no longer leads`);
+        if (timeoutMs < wantedMs) {
+          signal = AbortSignal.any([deadline, AbortSignal.timeout(timeoutMs)]);
+          // The API server may have begun with what this process has given up.
+          url.searchParams.set('timeout', `${timeoutMs}ms`);
+        }
+      }
       const response = await fetch(url, {
         method,
         headers: { ...headers, accept: 'application/json', ...(body !== undefined && { 'content-type': contentType }) },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         dispatcher,
-        signal: AbortSignal.timeout(timeoutMs),
+        signal,
       });
       code = response.status;
-      const text = await readText(response.body, bytesMax);
+      const text = await readText(response.body, bytesMax, onBytes);
       if (text === undefined) throw new TooLongError(method, path, bytesMax);
       if (!response.ok) throw apiError(code, text);
       return JSON.parse(text) as T;
+    } catch (error) {
+      if (error === signal.reason) throw new NoAnswerError(method, path, timeoutMs);
+      throw error;
     } finally {
       this.#observe(method, path, code, (performance.now() - started) / 1000);
     }
@@ -109,11 +138,15 @@ export class Rest {
 
   /**
    * The body of a GET as it comes, without an end in time; for watches.
-   * @throws ApiError for an answer other than 2xx, TypeError when there is none
+   * @throws ApiError for an answer other than 2xx, CredentialsError without credentials, TypeError when there is none
    */
   async stream(path: string, query: Record<string, string>, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-    const { url, headers, dispatcher } = await requestContext(this.config, path, query);
-    const response = await fetch(url, { headers: { ...headers, accept: 'application/json' }, dispatcher, signal });
+    const { url, headers, dispatcher } = await requestContext(this.config, path, query, signal);
+    const response = await fetch(url, {
+      headers: { ...headers, accept: 'application/json' },
+      dispatcher: this.config.streams ?? dispatcher,
+      signal,
+    });
     if (!response.ok || !response.body) {
       throw apiError(response.status, (await readText(response.body, BYTES_MAX)) ?? '');
     }
@@ -122,7 +155,11 @@ export class Rest {
 }
 
 /** All of a body, or undefined as soon as it is longer than `bytesMax`; its connection is closed then. */
-async function readText(body: AsyncIterable<Uint8Array> | null, bytesMax: number): Promise<string | undefined> {
+async function readText(
+  body: AsyncIterable<Uint8Array> | null,
+  bytesMax: number,
+  onBytes: (bytes: number) => void = () => undefined,
+): Promise<string | undefined> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body ?? []) {
@@ -130,6 +167,7 @@ async function readText(body: AsyncIterable<Uint8Array> | null, bytesMax: number
     if (bytes > bytesMax) return undefined;
     chunks.push(chunk);
   }
+  onBytes(bytes);
   return Buffer.concat(chunks).toString();
 }
 

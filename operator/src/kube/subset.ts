@@ -1,5 +1,6 @@
 /** Whether the API server's copy of an object still has all that was applied. */
 import { parseQuantity } from '../api/scalars.ts';
+import { Packed, TextDigest } from './packed.ts';
 
 /** Only below these fields "1000m" and "1" are the same; in an environment variable they are not. */
 const QUANTITY_FIELDS = new Set(['requests', 'limits', 'sizeLimit', 'divisor', 'overhead']);
@@ -18,8 +19,11 @@ const KEPT_WHEN_EMPTY = new Set([
 /**
  * True when every field of `desired` stands in `live` with the same value. `live` may have more (defaults). What
  * the API server normalises counts as equal: empty values that it drops, and quantities (1000m and 1, 1024Mi and 1Gi).
+ * Parts of `live` may be packed, as caches keep them.
  */
 export function isSubset(desired: unknown, live: unknown, inQuantity = false): boolean {
+  if (live instanceof Packed) return isSubset(desired, live.value, inQuantity);
+  if (live instanceof TextDigest) return typeof desired === 'string' && live.isOf(desired);
   if (isEmpty(desired) && (live === undefined || live === null || isEmpty(live))) return true;
   if (Array.isArray(desired)) {
     return (

@@ -5,7 +5,7 @@
  */
 import type { RenderService } from '../api/resource.ts';
 import { renderConfig } from '../render/index.ts';
-import { renderLive } from '../render/live.ts';
+import { type LiveCanary, renderLive } from '../render/live.ts';
 import { contentHash, type PlannedObject, plannedObject } from './objects.ts';
 
 /** ConfigMap with nginx.conf and haproxy.cfg: the same whatever the live settings are. */
@@ -24,12 +24,22 @@ export function liveName({ metadata }: RenderService): string {
   return `${metadata.name}-live`;
 }
 
-/** ConfigMap with the live settings: one for pods of all revisions, and it changes. */
-export function liveConfigMap(renderService: RenderService): PlannedObject {
+/**
+ * ConfigMap with the live settings: one for pods of all revisions, and it changes.
+ * @param median see `renderLive`
+ * @param resting likewise
+ * @param canary likewise
+ */
+export function liveConfigMap(
+  renderService: RenderService,
+  median?: number,
+  resting?: string,
+  canary?: LiveCanary,
+): PlannedObject {
   return plannedObject(renderService, {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     name: liveName(renderService),
-    content: { data: renderLive(renderService.spec) },
+    content: { data: renderLive(renderService.spec, median, resting, canary) },
   });
 }

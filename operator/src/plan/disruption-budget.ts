@@ -1,9 +1,12 @@
 /** PodDisruptionBudget of the fleet. */
 import type { RenderService } from '../api/resource.ts';
-import { type PlannedObject, plannedObject, selectorLabels } from './objects.ts';
+import { type PlannedObject, plannedObject, servingLabels } from './objects.ts';
 
-/** The budget, or nothing when the spec turns it off. */
-export function disruptionBudget(renderService: RenderService): PlannedObject[] {
+/**
+ * The budget, or nothing when the spec turns it off. Pods that rest are none that are missed: they have no part in it.
+ * @param canRest see `servingLabels`
+ */
+export function disruptionBudget(renderService: RenderService, canRest: boolean): PlannedObject[] {
   const { enabled, maxUnavailable } = renderService.spec.disruptionBudget;
   if (!enabled) return [];
   return [
@@ -14,7 +17,7 @@ export function disruptionBudget(renderService: RenderService): PlannedObject[] 
       content: {
         spec: {
           maxUnavailable,
-          selector: { matchLabels: selectorLabels(renderService) },
+          selector: { matchLabels: servingLabels(renderService, canRest) },
           // A pod that crashes anyway must not block the drain of its node.
           unhealthyPodEvictionPolicy: 'AlwaysAllow',
         },

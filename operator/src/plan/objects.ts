@@ -7,6 +7,7 @@ import {
   LABEL_INSTANCE,
   LABEL_MANAGED_BY,
   LABEL_RENDER_SERVICE,
+  LABEL_SERVING,
   MANAGER,
 } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
@@ -35,14 +36,22 @@ export function peersHost(renderService: RenderService): string {
   return `${peersName(renderService)}.${renderService.metadata.namespace}.svc`;
 }
 
-/** The labels that select the pods of a RenderService. A selector is immutable, so this never grows. */
-export function selectorLabels({ metadata }: RenderService): Record<string, string> {
+/** The labels that select all pods of a RenderService. A selector is immutable, so this never grows. */
+export function selectorLabels({ metadata }: { metadata: { name: string } }): Record<string, string> {
   return { [LABEL_RENDER_SERVICE]: metadata.name };
 }
 
-/** The same as text, for `status.selector`. */
-export function selectorText(renderService: RenderService): string {
-  return Object.entries(selectorLabels(renderService))
+/**
+ * The labels that select the pods that get requests: all but those of a revision that rests.
+ * @param canRest whether all pods have been made by a version that tells these apart
+ */
+export function servingLabels(renderService: RenderService, canRest: boolean): Record<string, string> {
+  return { ...selectorLabels(renderService), ...(canRest && { [LABEL_SERVING]: 'true' }) };
+}
+
+/** Labels as text, for `status.selector` and for lists. */
+export function selectorText(labels: Record<string, string>): string {
+  return Object.entries(labels)
     .map(([key, value]) => `${key}=${value}`)
     .join(',');
 }

@@ -2,7 +2,14 @@
 import type { V1Container, V1PodTemplateSpec, V1TopologySpreadConstraint } from '@kubernetes/client-node';
 import { drainAcceptMsMax, drainTimeoutMs } from '../api/drain.ts';
 import { withoutLive } from '../api/live.ts';
-import { ANNOTATION_CONFIG, LABEL_INSTANCE, LABEL_MANAGED_BY, LABEL_NAME, MANAGER } from '../api/names.ts';
+import {
+  ANNOTATION_CONFIG,
+  LABEL_INSTANCE,
+  LABEL_MANAGED_BY,
+  LABEL_NAME,
+  LABEL_SERVING,
+  MANAGER,
+} from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { workerTemplate } from '../api/worker-template.ts';
@@ -19,7 +26,8 @@ import { workerContainers } from './workers.ts';
 const STOP_SLACK_SECONDS = 10;
 
 /**
- * Pod template of a Deployment: the same whatever the live settings are.
+ * Pod template of a Deployment, but for the name of its revision, which comes from it: the same whatever the live
+ * settings are.
  * User wins: labels except Corelane's own, annotations, spread, service account, a longer grace period.
  * Corelane wins: the selector label, its own volumes and containers.
  * @param configMapName ConfigMap that the proxies mount
@@ -42,6 +50,7 @@ export function podTemplate(
         [LABEL_MANAGED_BY]: MANAGER,
         ...template.metadata?.labels,
         ...selectorLabels(renderService),
+        [LABEL_SERVING]: 'true',
       },
       annotations: {
         'kubectl.kubernetes.io/default-container': 'worker-0',

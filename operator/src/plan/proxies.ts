@@ -5,6 +5,7 @@ import {
   CACHE_MOUNT_PATH,
   CONFIG_MOUNT_PATH,
   HAPROXY_CONTAINER,
+  LABEL_REVISION,
   LIVE_MOUNT_PATH,
   NGINX_CONTAINER,
   PEERS_KEY_MOUNT_PATH,
@@ -129,10 +130,9 @@ export function proxyContainers(
       ...common(HAPROXY_CONTAINER, spec.sidecar.haproxy, sidecar, { mounts: hasPeers(spec) ? [peersKey] : [] }),
       env: [
         { name: 'CORELANE_PEERS', value: peersHost },
-        // One ReplicaSet is one revision: it changes with anything in the pod template.
         {
           name: 'CORELANE_REVISION',
-          valueFrom: { fieldRef: { fieldPath: "metadata.labels['pod-template-hash']" } },
+          valueFrom: { fieldRef: { fieldPath: `metadata.labels['${LABEL_REVISION}']` } },
         },
         // By these its peers know it, and it knows what was meant for it.
         { name: 'CORELANE_POD_IPS', valueFrom: { fieldRef: { fieldPath: 'status.podIPs' } } },

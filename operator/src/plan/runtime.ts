@@ -3,7 +3,10 @@
  * NODE_OPTIONS loads it into every Node.js process. docs/runtime.md tells what it does there.
  */
 import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
+import { deploymentIdOf } from '../api/deployment-id.ts';
 import {
+  LABEL_RENDER_SERVICE,
+  LABEL_REVISION,
   LIVE_FILE,
   PORTS,
   RUNTIME_CONTAINER,
@@ -74,7 +77,7 @@ export function runtimeMounts(spec: RenderServiceSpec, template: V1Container): P
  * @param memoryLimit of the worker container, if it has one
  */
 export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: number, memoryLimit?: string): V1EnvVar[] {
-  const user = env.filter(({ name }) => !name.startsWith('CORELANE_'));
+  const user = [...env.filter(({ name }) => !name.startsWith('CORELANE_')), deploymentEnv(spec)];
   if (!spec.runtime.instrument) return user;
   const { threadPoolSize } = spec.runtime;
   const own = (name: string) => user.find((entry) => entry.name === name);
@@ -90,6 +93,7 @@ export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: numb
     ...set('CORELANE_ETAG', spec.cache.etag === 'Auto' ? 'Auto' : undefined),
     ...set('CORELANE_CONCURRENCY', concurrencyEnv(spec)),
     ...set('CORELANE_LIVE', `${WORKER_LIVE_MOUNT_PATH}/${LIVE_FILE}`),
+    ...(index === 0 ? spansEnv(spec) : []),
     ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),
     ...set('CORELANE_NODE_FLAGS', [...memoryFlags(memoryLimit), ...spec.runtime.nodeFlags].join(' ')),
     ...(own('UV_THREADPOOL_SIZE') ? [] : set('UV_THREADPOOL_SIZE', threadPoolSize)),
@@ -99,10 +103,35 @@ export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: numb
   ];
 }
 
+/** What the program may call itself in requests that are to stay at this revision (docs/version-skew.md). */
+function deploymentEnv(spec: RenderServiceSpec): V1EnvVar {
+  const [name, id] = ['CORELANE_DEPLOYMENT_ID', deploymentIdOf(spec)];
+  if (id !== undefined) return { name, value: id };
+  return { name, valueFrom: { fieldRef: { fieldPath: `metadata.labels['${LABEL_REVISION}']` } } };
+}
+
 /** What the supervisor may choose from; undefined where HAProxy tells it a number. */
 function concurrencyEnv(spec: RenderServiceSpec): string | undefined {
   const { min, max } = concurrencyBounds(spec);
   return spec.concurrency === 'Auto' ? `${min}-${max}` : undefined;
+}
+
+/** One worker's supervisor sends those of the whole pod. */
+function spansEnv({ tracing }: RenderServiceSpec): V1EnvVar[] {
+  if (tracing?.endpoint === undefined) return [];
+  const { endpoint, headersFrom } = tracing;
+  const ofPod = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+  return [
+    { name: 'CORELANE_SPANS_ENDPOINT', value: endpoint },
+    { name: 'CORELANE_SPANS_PORT', value: String(PORTS.spans) },
+    ofPod('CORELANE_SPANS_SERVICE', `metadata.labels['${LABEL_RENDER_SERVICE}']`),
+    ofPod('CORELANE_SPANS_NAMESPACE', 'metadata.namespace'),
+    ofPod('CORELANE_SPANS_POD', 'metadata.name'),
+    ofPod('CORELANE_SPANS_REVISION', `metadata.labels['${LABEL_REVISION}']`),
+    ...(headersFrom
+      ? [{ name: 'CORELANE_SPANS_HEADERS', valueFrom: { secretKeyRef: { ...headersFrom, optional: true } } }]
+      : []),
+  ];
 }
 
 function webSocketAgeMs({ webSockets: { enabled, maxAge = WEB_SOCKET_AGE } }: RenderServiceSpec): number | undefined {

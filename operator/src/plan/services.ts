@@ -1,10 +1,13 @@
 /** The Service in front of the pods, and the headless one by which pods find each other. */
 import { PORTS } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
-import { type PlannedObject, peersName, plannedObject, selectorLabels } from './objects.ts';
+import { type PlannedObject, peersName, plannedObject, selectorLabels, servingLabels } from './objects.ts';
 
-/** Service that clients use. */
-export function service(renderService: RenderService): PlannedObject {
+/**
+ * Service that clients use.
+ * @param canRest see `servingLabels`
+ */
+export function service(renderService: RenderService, canRest: boolean): PlannedObject {
   const { type, port, appProtocol, labels, annotations, ...policies } = renderService.spec.service;
   return plannedObject(renderService, {
     apiVersion: 'v1',
@@ -15,7 +18,7 @@ export function service(renderService: RenderService): PlannedObject {
     content: {
       spec: {
         type,
-        selector: selectorLabels(renderService),
+        selector: servingLabels(renderService, canRest),
         // By number: of several ports named "http" in a pod the first wins, and other containers stand before nginx.
         ports: [{ name: 'http', port, protocol: 'TCP', targetPort: PORTS.http, ...(appProtocol && { appProtocol }) }],
         // externalTrafficPolicy and its like have the same names and values there.

@@ -128,7 +128,7 @@ function withoutLoops(workers: WorkerSample[], spec?: Capacity): ConditionDraft 
   if (absent === 0) return workersHealthy.yes();
   const lost = 'a stuck worker is not noticed, and one that ends restarts its container';
   if (spec?.runtime.instrument === false)
-    return workersHealthy.withoutRuntime(`the worker runtime is off, as runtime.instrument: false asks; ${lost}`);
+    return workersHealthy.runtimeOff(`the worker runtime is off, as runtime.instrument: false asks; ${lost}`);
   return workersHealthy.withoutRuntime(
     `the worker runtime is absent in ${absent} of ${workers.length} workers: ${lost}. Either the image has no Node.js ` +
       '(18.19 or newer), or its process does not get NODE_OPTIONS (a compiled binary, a script that sets or unsets it); ' +

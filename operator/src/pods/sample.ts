@@ -65,6 +65,7 @@ const METRICS = [
   'haproxy_server_limit_sessions',
   'haproxy_server_check_up_down_total',
   'haproxy_backend_current_queue',
+  'haproxy_server_current_queue',
   'haproxy_backend_connection_errors_total',
   'haproxy_frontend_intercepted_requests_total',
   'haproxy_backend_http_requests_total',
@@ -88,9 +89,7 @@ export async function samplePod(
   workers: string[],
   { before, signal }: { before?: PodSample; signal?: AbortSignal } = {},
 ): Promise<{ sample: PodSample; stalls: Stall[]; poisonTotal: number }> {
-  const page = new Exposition(await get(HAPROXY_PAGE));
-  const sample = haproxySample(page, new Set(workers));
-  const poisonTotal = page.sum('haproxy_backend_http_requests_total', { proxy: 'poison' });
+  const { sample, poisonTotal } = await sampleProxies(get, workers);
   const stalls: Stall[] = [];
   for (const worker of sample.workers) {
     const last = before?.workers.find(({ name }) => name === worker.name);
@@ -108,6 +107,16 @@ export async function samplePod(
   return { sample, stalls, poisonTotal };
 }
 
+/** The same without what supervisors say: one request. @throws what `get` throws */
+export async function sampleProxies(
+  get: (path: string) => Promise<string>,
+  workers: string[],
+): Promise<{ sample: PodSample; poisonTotal: number }> {
+  const page = new Exposition(await get(HAPROXY_PAGE));
+  const poisonTotal = page.sum('haproxy_backend_http_requests_total', { proxy: 'poison' });
+  return { sample: haproxySample(page, new Set(workers)), poisonTotal };
+}
+
 /** None as well where there is no supervisor to ask, or an older one. */
 async function readStalls(get: (path: string) => Promise<string>, index: number, worker: string): Promise<Stall[]> {
   try {
@@ -118,24 +127,26 @@ async function readStalls(get: (path: string) => Promise<string>, index: number,
 }
 
 function haproxySample(page: Exposition, known: Set<string>): PodSample {
-  const status = byServer(page, 'haproxy_server_status', { state: 'UP' });
-  const sessions = byServer(page, 'haproxy_server_current_sessions');
-  const limits = byServer(page, 'haproxy_server_limit_sessions');
-  const downs = byServer(page, 'haproxy_server_check_up_down_total');
+  const ofWorkers = (metric: string) => byServer(page, metric, { proxy: 'workers' });
+  const up = byServer(page, 'haproxy_server_status', { proxy: 'workers', state: 'UP' });
+  const alive = byServer(page, 'haproxy_server_status', { proxy: 'workers-alive', state: 'UP' });
+  const sessions = ofWorkers('haproxy_server_current_sessions');
+  const limits = ofWorkers('haproxy_server_limit_sessions');
+  const downs = ofWorkers('haproxy_server_check_up_down_total');
   const errors = page.sum('haproxy_server_connection_errors_total', { proxy: 'line' });
-  const names = [...known].filter((name) => status.has(`workers/${name}`));
+  const names = [...known].filter((name) => up.has(name));
   const workers = names.map((name) => {
-    const isUp = (proxy: string) => status.get(`${proxy}/${name}`) === 1;
-    const blocked = !isUp('workers') && isUp('workers-alive');
-    const places = limits.get(`workers/${name}`);
+    const isUp = up.get(name) === 1;
+    const blocked = !isUp && alive.get(name) === 1;
+    const places = limits.get(name);
     return {
       name,
-      up: isUp('workers') || blocked,
+      up: isUp || blocked,
       ...(blocked && { blocked }),
-      busy: sessions.get(`workers/${name}`) ?? 0,
+      busy: sessions.get(name) ?? 0,
       // 0 would be: no limit.
       ...(places !== undefined && places > 0 && { places }),
-      downs: downs.get(`workers/${name}`) ?? 0,
+      downs: downs.get(name) ?? 0,
     };
   });
   return {
@@ -144,7 +155,9 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
     queue:
       count(page.sum('haproxy_backend_current_queue', { proxy: 'line' })) +
       count(page.sum('haproxy_backend_current_queue', { proxy: 'workers' })) +
-      (sessions.get('workers/waiting-room') ?? 0),
+      // Of the other side of a canary, and WebSockets: they do not travel on.
+      count(page.sum('haproxy_server_current_queue', { proxy: 'line', server: 'slots' })) +
+      (sessions.get('waiting-room') ?? 0),
     // The only thing that the entrance answers by itself.
     queueFullTotal: page.sum('haproxy_frontend_intercepted_requests_total', { proxy: 'front' }),
     // A place in the queue can end with no other error, but for peers that could not be reached (they are servers of
@@ -154,12 +167,12 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
 }
 
 /**
- * Values of a metric of servers, by `proxy/server`: one look at the page for all of them, which a pod may have made
- * long.
+ * Values of a metric of the servers of a proxy, by their names: one look at the page for all of them, which a pod may
+ * have made long.
  */
-function byServer(page: Exposition, metric: string, labels: Labels = {}): Map<string, number> {
+function byServer(page: Exposition, metric: string, labels: Labels & { proxy: string }): Map<string, number> {
   const samples = page.all(metric, labels);
-  return new Map(samples.map(({ labels: { proxy, server }, value }) => [`${proxy}/${server}`, count(value)]));
+  return new Map(samples.map(({ labels: { server = '' }, value }) => [server, count(value)]));
 }
 
 /**

@@ -6,9 +6,14 @@
  * started, one that cannot be reached). A new sample enqueues the pod's RenderService only if it differs from the last
  * one.
  */
+import { setTimeout as startTimer } from 'node:timers';
+import { setTimeout } from 'node:timers/promises';
 import { PORTS } from '../api/names.ts';
+import { shared } from '../kube/shared.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { getFromPod } from './http.ts';
+import { COUNTS_PAGE, countsSince, type RequestCounts, readCounts } from './request-counts.ts';
+import { RequestWindow, type Totals } from './request-window.ts';
 import { type PodSample, type Stall, samplePod } from './sample.ts';
 import { podAddress, workersOf } from './status.ts';
 
@@ -18,10 +23,20 @@ const ROUND_MS = 15_000;
  * once.
  */
 const CONCURRENCY = 64;
+/**
+ * From one pod to the next, but for the first round, and less where a round would not end in time: who waits for
+ * something else must not wait for ten thousand pods.
+ */
+const GAP_MS = 1;
+const SPREAD_MS_MAX = 10_000;
 /** All pages of one pod together. */
 const POD_MS = 5_000;
+/** A pod that takes longer is asked beside the others the next time, as one is that does not answer. */
+const SLOW_MS = 1_000;
 /** Three rounds without an answer. */
 const STALE_MS = 50_000;
+/** Two rounds. */
+const COUNTED_SECONDS_MIN = 30;
 
 export interface PodSamplerOptions {
   /** All pods that belong to a RenderService. */
@@ -36,6 +51,13 @@ export interface PodSamplerOptions {
    * round.
    */
   onPoison?: (pod: KubeObject, refused: number) => void;
+  /**
+   * The uid of the RenderService of which the requests of a pod are to be counted; undefined where nobody asks for
+   * that, which saves reading another page.
+   */
+  countedFor?: (pod: KubeObject) => string | undefined;
+  /** The uids of all of these, also of those that have no pods now: of no requests is known, too. */
+  counted?: () => ReadonlySet<string>;
   /** Reads a page of port 8999 of a pod. */
   get?: (address: string, path: string, signal: AbortSignal) => Promise<string>;
 }
@@ -50,6 +72,10 @@ interface Entry {
   atMs: number;
   /** Requests refused because of their URL, in all, and since the round before. */
   poison?: { total: number; refused: number };
+  /** Requests since its HAProxy has started, where they are counted. */
+  counts?: RequestCounts | undefined;
+  /** Whether it took long the last time, whatever came of it. */
+  isSlow: boolean;
   /** Why the last try has failed. */
   error?: string;
 }
@@ -58,6 +84,8 @@ export class PodSampler {
   readonly #options: Required<PodSamplerOptions>;
   /** By the pod's uid. */
   readonly #entries = new Map<string, Entry>();
+  /** By the uid of the RenderService. */
+  readonly #windows = new Map<string, RequestWindow>();
   #hasRound = false;
   #stopped = false;
   #isAskingSilent = false;
@@ -68,6 +96,8 @@ export class PodSampler {
       get: (address, path, signal) => getFromPod(address, PORTS.stats, path, signal),
       onStalls: () => undefined,
       onPoison: () => undefined,
+      countedFor: () => undefined,
+      counted: () => new Set(),
       ...options,
     };
   }
@@ -89,17 +119,26 @@ export class PodSampler {
   }
 
   /**
-   * Begins with a round at once; the next one begins 15 s later, or when all have been asked that answered the last
-   * time.
+   * Requests of a RenderService over the last minutes, by its uid; undefined where they have not been counted for long
+   * enough: what another leader has found says more.
+   */
+  requestsOf(uid: string): Totals | undefined {
+    const totals = this.#windows.get(uid)?.totals(performance.now());
+    return totals && totals.seconds >= COUNTED_SECONDS_MIN ? totals : undefined;
+  }
+
+  /**
+   * Begins with a round at once; the next one begins 15 s later, or when all have been asked that answered soon the
+   * last time.
    */
   start(): void {
     const begin = async () => {
       const startedMs = performance.now();
       void this.#askSilent();
-      await this.#askOthers();
+      await this.#askOthers(this.#hasRound);
       if (this.#stopped) return;
       // A process that has lost the lead must end, and a timer would keep it.
-      this.#timer = setTimeout(begin, Math.max(0, ROUND_MS - (performance.now() - startedMs))).unref();
+      this.#timer = startTimer(begin, Math.max(0, ROUND_MS - (performance.now() - startedMs))).unref();
     };
     void begin();
   }
@@ -111,32 +150,46 @@ export class PodSampler {
 
   /** Asks every pod that runs, once. */
   async round(): Promise<void> {
-    await Promise.all([this.#askSilent(), this.#askOthers()]);
+    await Promise.all([this.#askSilent(), this.#askOthers(false)]);
   }
 
-  /** Asks the pods that answered the last time, or are new, and forgets those that are gone. */
-  async #askOthers(): Promise<void> {
+  /** Nobody waits for those that did not answer the last time, or not soon. */
+  #isAside(pod: KubeObject): boolean {
+    const entry = this.#entries.get(pod.metadata.uid ?? '');
+    return entry !== undefined && (entry.error !== undefined || entry.isSlow);
+  }
+
+  /** Asks the pods that answered soon the last time, or are new, and forgets those that are gone. */
+  async #askOthers(isSpread: boolean): Promise<void> {
     const pods = this.#options.pods();
     const uids = new Set(pods.map(({ metadata }) => metadata.uid));
     for (const uid of this.#entries.keys()) if (!uids.has(uid)) this.#entries.delete(uid);
-    await this.#askAll(pods.filter((pod) => this.errorOf(pod) === undefined));
+    const counted = this.#options.counted();
+    for (const uid of this.#windows.keys()) if (!counted.has(uid)) this.#windows.delete(uid);
+    const others = pods.filter((pod) => !this.#isAside(pod));
+    await this.#askAll(others, isSpread ? Math.min(GAP_MS, SPREAD_MS_MAX / others.length) : 0);
     const isFirst = !this.#hasRound;
     this.#hasRound = true;
     if (isFirst) for (const pod of pods) this.#options.onChange(pod);
   }
 
-  /** Those that did not answer the last time, beside the others: nobody waits for them. */
+  /** The others, beside these. */
   async #askSilent(): Promise<void> {
     if (this.#isAskingSilent) return;
     this.#isAskingSilent = true;
-    await this.#askAll(this.#options.pods().filter((pod) => this.errorOf(pod) !== undefined));
+    await this.#askAll(this.#options.pods().filter((pod) => this.#isAside(pod)));
     this.#isAskingSilent = false;
   }
 
-  async #askAll(pods: KubeObject[]): Promise<void> {
-    const waiting = pods.filter((pod) => podAddress(pod) !== undefined && !pod.metadata.deletionTimestamp).values();
+  /** @param gapMs between two of them, in milliseconds */
+  async #askAll(pods: KubeObject[], gapMs = 0): Promise<void> {
+    const waiting = pods.filter((pod) => podAddress(pod) !== undefined && !pod.metadata.deletionTimestamp).entries();
+    const beganMs = performance.now();
     const askNext = async () => {
-      for (const pod of waiting) {
+      for (const [index, pod] of waiting) {
+        const earlyMs = beganMs + index * gapMs - performance.now();
+        // Timers are not more exact than that.
+        if (earlyMs >= 1) await setTimeout(earlyMs, undefined, { ref: false });
         if (this.#stopped) return;
         await this.#ask(pod);
       }
@@ -148,7 +201,9 @@ export class PodSampler {
     const { get, onChange, onResult, onStalls, onPoison } = this.#options;
     const uid = pod.metadata.uid ?? '';
     const before = this.#entries.get(uid);
-    const { lastStall = new Date(Date.now() - NEWS_MS).toISOString() } = before ?? {};
+    const { lastStall = new Date(1_000 * Math.floor((Date.now() - NEWS_MS) / 1_000)).toISOString() } = before ?? {};
+    const beganMs = performance.now();
+    const isSlow = () => performance.now() - beganMs >= SLOW_MS;
     let entry: Entry;
     try {
       const signal = AbortSignal.timeout(POD_MS);
@@ -157,8 +212,12 @@ export class PodSampler {
       const { sample, stalls, poisonTotal } = await samplePod(page, workersOf(pod), options);
       const fresh = stalls.filter(({ time }) => time > lastStall);
       const times = [lastStall, ...fresh.map(({ time }) => time)].sort();
-      const poison = refusedSince(before, poisonTotal);
-      entry = { sample, lastStall: times.at(-1) as string, atMs: performance.now(), poison };
+      const poison = shared(refusedSince(before, poisonTotal));
+      const counts = await this.#count(pod, page, before?.counts);
+      const atMs = performance.now();
+      // Pods at peace have the same to tell.
+      const said = { sample: shared(sample), poison };
+      entry = { ...said, lastStall: shared(times.at(-1) as string), atMs, counts, isSlow: isSlow() };
       onResult('ok');
       // Once for each time that it begins.
       if (poison.refused > 0 && !before?.poison?.refused) onPoison(pod, poison.refused);
@@ -172,12 +231,41 @@ export class PodSampler {
         lastStall,
         atMs,
         poison: before?.poison,
+        counts: before?.counts,
+        isSlow: isSlow(),
         error: (error as Error).message,
       };
       onResult('error');
     }
+    if (before && newsOf(before) === newsOf(entry)) {
+      // What is no news takes no other place: ten thousand new objects four times a minute are old when they are thrown
+      // away.
+      Object.assign(before, entry, before.sample && { sample: before.sample });
+      return;
+    }
     this.#entries.set(uid, entry);
-    if (newsOf(before) !== newsOf(entry)) onChange(pod);
+    onChange(pod);
+  }
+
+  /** What a pod has counted by now; what is new of it goes to its RenderService. At the first look nothing is. */
+  async #count(
+    pod: KubeObject,
+    page: (path: string) => Promise<string>,
+    before: RequestCounts | undefined,
+  ): Promise<RequestCounts | undefined> {
+    const owner = this.#options.countedFor(pod);
+    if (owner === undefined) return undefined;
+    // A pod of an older version has no such page, and is well all the same.
+    const counts = await page(COUNTS_PAGE).then(readCounts, () => undefined);
+    if (!counts) return before;
+    const now = performance.now();
+    let window = this.#windows.get(owner);
+    if (!window) {
+      window = new RequestWindow(now);
+      this.#windows.set(owner, window);
+    }
+    if (before) window.add(countsSince(before, counts), now);
+    return counts;
   }
 }
 
@@ -190,5 +278,5 @@ function refusedSince(before: Entry | undefined, total: number): { total: number
 
 /** Of two entries with the same text none is news. */
 function newsOf(entry: Entry | undefined): string {
-  return JSON.stringify([entry?.sample, entry?.error]);
+  return JSON.stringify([entry?.sample, entry?.error, entry?.counts?.answered]);
 }

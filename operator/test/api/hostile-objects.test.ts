@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import net from 'node:net';
 import type { Json } from '../support/api-client.ts';
+import { ApiServer } from '../support/api-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
 import { asTold, HARMLESS, TOLD } from '../support/told.ts';
@@ -108,19 +109,25 @@ test('a template that is too large only with whose its fields are is told before
 });
 
 test('what only the API server finds too large is said once, and not tried for ever', async () => {
-  const operator = await world.startOperator();
-  await world.createRenderService('grows', { workersPerPod: 2 });
-  await world.untilApplied('grows');
-  // What others have written into it leaves no room for ours.
-  const annotations = Object.fromEntries(
-    Array.from({ length: 4 }, (_unused, n) => [`others/${n}`, 'x'.repeat(60_000)]),
-  );
-  await world.admin.patch(world.path('Deployment', 'grows'), { metadata: { annotations } });
-  const large = podTemplate({ env: [{ name: 'LARGE', value: 'x'.repeat(690_000) }] });
-  await world.patchSpec('grows', { template: large });
-  expect(await stalledMessage('grows', 'Rejected')).toMatch(asTold(TOLD.rejectedTooLarge));
-  await expectToWork(operator);
-});
+  // One whose etcd takes less than it does by default, which nobody but itself knows.
+  const server = await ApiServer.start('small-store', { etcdBytes: 1_000_000 });
+  try {
+    world = await World.create(server, 'small-store');
+    const operator = await world.startOperator();
+    await world.createRenderService('grows', { workersPerPod: 2 });
+    await world.untilApplied('grows');
+    const large = podTemplate({ env: [{ name: 'LARGE', value: 'x'.repeat(600_000) }] });
+    await world.patchSpec('grows', { template: large });
+    expect(await stalledMessage('grows', 'Rejected')).toMatch(asTold(TOLD.rejectedTooLarge));
+    await expectToWork(operator);
+    await eventually('one Event tells it', async () =>
+      expect((await world.events('grows')).map(({ reason }) => reason)).toEqual(['Rejected']),
+    );
+  } finally {
+    await OperatorProcess.killAll();
+    await server.remove();
+  }
+}, 180_000);
 
 /**
  * So many characters of labels, of which nobody counts the number; the API server writes down whose each one is, too.
@@ -132,7 +139,7 @@ function manyLabels(length: number): Record<string, string> {
   return Object.fromEntries(Array.from({ length: count }, (_unused, n) => [`${prefix}x/l${n}`, value]));
 }
 
-/** The chart's memory limit of the operator. */
+/** The chart's memory limit of the operator. Its heap has 192 MB: one that kept all of them would end. */
 const MEMORY_LIMIT_KB = 320 * 1024;
 
 /** The most memory that a process has had so far. */
@@ -141,6 +148,18 @@ function peakKb({ pid }: OperatorProcess): number {
 }
 
 test(HARMLESS.megabytes, async () => {
+  // A server of its own: to store and to delete all that keeps one from answering for so long that other tests fail.
+  const server = await ApiServer.start('megabytes');
+  try {
+    world = await World.create(server, 'megabytes');
+    await expectMegabytesHarmless();
+  } finally {
+    await OperatorProcess.killAll();
+    await server.remove();
+  }
+}, 300_000);
+
+async function expectMegabytesHarmless(): Promise<void> {
   const owner = await world.createRenderService('owner', { replicas: 0 });
   const data = { large: 'x'.repeat(1_000_000) };
   const labels = { 'corelane.dev/renderservice': 'honest' };
@@ -153,7 +172,7 @@ test(HARMLESS.megabytes, async () => {
     { metadata: { labels, ownerReferences: [{ ...claim, apiVersion: 'example.com/v1', controller: true }] }, data },
     { metadata: { labels: { ...labels, ...manyLabels(600_000) } } },
   ];
-  const objects = Array.from({ length: 300 }, (_unused, n) => ({ n, ...(forms[n % forms.length] as Json) }));
+  const objects = Array.from({ length: 150 }, (_unused, n) => ({ n, ...(forms[n % forms.length] as Json) }));
   for (let from = 0; from < objects.length; from += 10) {
     const posts = objects.slice(from, from + 10).map(({ n, ...form }) => {
       // Names like those of a configuration.
@@ -162,11 +181,11 @@ test(HARMLESS.megabytes, async () => {
     });
     await Promise.all(posts);
   }
-  const operator = await world.startOperator();
+  // It reads all of them before it is ready: some seconds, and a minute and more where other tests have the processor.
+  const operator = await world.startOperator('operator-0', 180_000);
   await expectToWork(operator);
   expect(peakKb(operator)).toBeLessThan(MEMORY_LIMIT_KB);
-  await world.admin.delete(world.path('ConfigMap'));
-});
+}
 
 test(HARMLESS.lease, async () => {
   await world.admin.post(world.path('Lease'), {
@@ -184,19 +203,19 @@ test(HARMLESS.lease, async () => {
 
 test(HARMLESS.connections, async () => {
   const operator = await world.startOperator();
+  let ended = 0;
   for (let n = 0; n < 300; n += 1) {
     const socket = net.connect(operator.metricsPort, '127.0.0.1');
-    socket.on('error', () => {});
+    socket
+      .on('error', () => {})
+      .on('close', () => {
+        ended += 1;
+      });
     open.push(socket);
   }
-  await eventually('all are taken', async () => {
-    expect(
-      await operator.metrics().then(
-        () => 'answered',
-        () => 'refused',
-      ),
-    ).toBe('refused');
-  });
+  // Who comes later has the place of the oldest.
+  await eventually('most had to make room', () => expect(ended).toBeGreaterThan(250));
+  expect(await operator.metrics()).not.toEqual([]);
   expect(await operator.status('/livez')).toBe(200);
   expect(await operator.status('/readyz')).toBe(200);
 });

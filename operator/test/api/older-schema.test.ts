@@ -38,7 +38,7 @@ test('a spec that slipped through an older schema is InvalidSpec, and its pods g
     await world.makePodsReady(NAME);
     expect(await conditions()).toEqual(['True AllPodsReady', 'False UpToDate', 'False UpToDate']);
   });
-  const before = await world.get('Deployment', NAME);
+  const before = await world.deployment(NAME);
   // The rules between fields are taken out of the schema for a moment.
   const { spec } = await world.admin.get(DEFINITION);
   const without = structuredClone(spec);
@@ -52,7 +52,7 @@ test('a spec that slipped through an older schema is InvalidSpec, and its pods g
     expect(await conditions()).toEqual(['False InvalidSpec', 'False InvalidSpec', 'True InvalidSpec']),
   );
   expect((await world.condition(NAME, 'Stalled')).message).toMatch(asTold(TOLD.olderSchema));
-  const after = await world.get('Deployment', NAME);
+  const after = await world.deployment(NAME);
   expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
   await eventually('the schema is whole again, and the spec can be mended', () =>
     // What it is unless given, for the pods (docs/live-settings.md).
@@ -61,4 +61,69 @@ test('a spec that slipped through an older schema is InvalidSpec, and its pods g
   await eventually('it is ready again', async () =>
     expect(await conditions()).toEqual(['True AllPodsReady', 'False UpToDate', 'False UpToDate']),
   );
+});
+
+test('an operator that starts beside an older schema says which fields are dropped, until it is upgraded', async () => {
+  const { spec } = await world.admin.get(DEFINITION);
+  const without = structuredClone(spec);
+  const older = without.versions[0].schema.openAPIV3Schema.properties.spec;
+  delete older.properties.tracing;
+  // With the rules that name it.
+  const rules: { rule: string }[] = older['x-kubernetes-validations'];
+  older['x-kubernetes-validations'] = rules.filter(({ rule }) => !rule.includes('self.tracing'));
+  await world.admin.patch(DEFINITION, { spec: { versions: without.versions } });
+  await eventually('the API server serves the older one', async () => {
+    const { components } = await world.admin.get('/openapi/v3/apis/corelane.dev/v1alpha1');
+    const { properties } = components.schemas['dev.corelane.v1alpha1.RenderService'].properties.spec;
+    expect(Object.keys(properties)).not.toContain('tracing');
+  });
+  await OperatorProcess.stopAll();
+  const operator = await world.startOperator('operator-1');
+  const inStep = () => world.condition(NAME, 'SchemaInStep');
+  await eventually('it is told', async () => expect(await inStep()).toMatchObject({ status: 'False' }));
+  expect((await inStep()).message).toMatch(asTold(TOLD.crdOutdated));
+  expect((await inStep()).message).toContain('it drops spec.tracing.');
+  expect(await operator.sum('corelane_operator_crd_missing_fields')).toBe(1);
+  await eventually('an Event tells it', async () =>
+    expect((await world.events(NAME)).map(({ reason }) => reason)).toContain('CrdOutdated'),
+  );
+  await world.admin.patch(DEFINITION, { spec: { versions: spec.versions } });
+  await eventually('it is as it was', async () =>
+    expect(await inStep()).toMatchObject({ status: 'True', reason: 'InStep' }),
+  );
+  expect(await operator.sum('corelane_operator_crd_missing_fields')).toBe(0);
+});
+
+test('an operator that is older than the schema works without the fields that it does not know, and says so', async () => {
+  const { spec } = await world.admin.get(DEFINITION);
+  const newer = structuredClone(spec);
+  const { properties } = newer.versions[0].schema.openAPIV3Schema.properties.spec;
+  properties.novelty = { type: 'object', properties: { level: { type: 'integer' } } };
+  properties.queue.properties.fairness = { type: 'string' };
+  // What nobody has chosen is told to nobody.
+  properties.filledIn = { type: 'string', default: 'Yes' };
+  await world.admin.patch(DEFINITION, { spec: { versions: newer.versions } });
+  const novelties = { novelty: { level: 3 }, queue: { fairness: 'Strict', maxLength: 7 } };
+  await eventually('the API server keeps the fields', async () => {
+    const { spec: stored } = await world.patchSpec(NAME, novelties);
+    expect(stored).toMatchObject(novelties);
+  });
+  const inStep = () => world.condition(NAME, 'SchemaInStep');
+  // A watch that was open when the definition changed may have brought the object without them: another change.
+  await eventually('it is told', async () => {
+    await world.patchSpec(NAME, { novelty: { level: Date.now() % 1_000 } });
+    expect(await inStep()).toMatchObject({ status: 'False', reason: 'UnknownFields' });
+  });
+  expect((await inStep()).message).toMatch(asTold(TOLD.unknownFields));
+  expect((await inStep()).message).toContain('without spec.queue.fairness, spec.novelty, which');
+  await eventually('what it knows counts, and nothing stalls', async () => {
+    expect((await conditions())[2]).toBe('False UpToDate');
+    expect((await world.get('ConfigMap', `${NAME}-live`)).data.settings).toContain('\nqueue-length-max=7\n');
+  });
+  expect((await world.events(NAME)).map(({ reason }) => reason)).toContain('UnknownFields');
+  await world.patchSpec(NAME, { novelty: null, queue: { fairness: null } });
+  await eventually('they are gone', async () =>
+    expect(await inStep()).toMatchObject({ status: 'True', reason: 'InStep' }),
+  );
+  await world.admin.patch(DEFINITION, { spec: { versions: spec.versions } });
 });

@@ -15,7 +15,7 @@ afterAll(() => OperatorProcess.killAll());
 
 /** Name of the ConfigMap that the Deployment's pods mount now. */
 async function currentConfigMap(name: string): Promise<string> {
-  const { spec } = await world.get('Deployment', name);
+  const { spec } = await world.deployment(name);
   return spec.template.metadata.annotations['corelane.dev/config'];
 }
 
@@ -26,6 +26,12 @@ async function configMaps(name: string): Promise<string[]> {
     .filter(({ metadata }) => metadata.labels?.['corelane.dev/renderservice'] === name)
     .map(({ metadata }) => metadata.name)
     .filter((one) => one !== `${name}-live`);
+}
+
+/** Name of the object of this kind that a RenderService has. */
+async function nameOf(kind: KindName, name: string): Promise<string> {
+  if (kind === 'ConfigMap') return await currentConfigMap(name);
+  return kind === 'Deployment' ? (await world.deployment(name)).metadata.name : name;
 }
 
 function envOf(deployment: Json, container: string): Json[] {
@@ -47,10 +53,12 @@ describe('a new RenderService', () => {
     ['Service', async () => 'new-peers'],
     ['PodDisruptionBudget', async () => 'new'],
     ['NetworkPolicy', async () => 'new'],
-    ['Deployment', async () => 'new'],
+    ['Deployment', () => nameOf('Deployment', 'new')],
   ])('has a %s with its labels, which goes when it goes', async (kind, nameOf) => {
     const { metadata } = await world.get(kind, await nameOf());
+    const revision = kind === 'Deployment' && { 'corelane.dev/revision': metadata.name.replace('new-', '') };
     expect(metadata.labels).toEqual({
+      ...revision,
       'app.kubernetes.io/managed-by': 'corelane',
       'app.kubernetes.io/instance': 'new',
       'corelane.dev/renderservice': 'new',
@@ -90,7 +98,7 @@ describe('an owned object', () => {
   test.each<KindName>(['ServiceAccount', 'ConfigMap', 'Service', 'PodDisruptionBudget', 'NetworkPolicy', 'Deployment'])(
     'comes back when somebody deletes it: %s',
     async (kind) => {
-      const name = kind === 'ConfigMap' ? await currentConfigMap('kept') : 'kept';
+      const name = await nameOf(kind, 'kept');
       const before = await world.get(kind, name);
       await world.kubectl.run('delete', kind.toLowerCase(), name, '--wait=true');
       await eventually(`the ${kind} is back`, async () => {
@@ -112,7 +120,7 @@ describe('an owned object', () => {
       kind: 'Service',
       name: 'kept',
       patch: { spec: { selector: { 'corelane.dev/renderservice': 'another' } } },
-      repaired: { spec: { selector: { 'corelane.dev/renderservice': 'kept' } } },
+      repaired: { spec: { selector: { 'corelane.dev/renderservice': 'kept', 'corelane.dev/serving': 'true' } } },
     },
     {
       what: 'budget',
@@ -192,9 +200,10 @@ describe('an owned object', () => {
       },
     },
   ])('is repaired when somebody changes it: $what', async ({ kind, name, patch, repaired }) => {
-    await world.admin.patch(world.path(kind, name), patch);
+    const own = await nameOf(kind, name);
+    await world.admin.patch(world.path(kind, own), patch);
     await eventually(`the ${kind} is as before`, async () => {
-      expect(await world.get(kind, name)).toMatchObject(repaired);
+      expect(await world.get(kind, own)).toMatchObject(repaired);
     });
   });
 
@@ -258,36 +267,49 @@ describe('an owned object', () => {
       gone: ({ spec }) => spec.template.spec.nodeSelector,
     },
   ])('loses what somebody adds: $what', async ({ kind, patch, gone, repaired = {} }) => {
-    const changed = await world.admin.patch(world.path(kind, 'kept'), patch);
+    const own = await nameOf(kind, 'kept');
+    const changed = await world.admin.patch(world.path(kind, own), patch);
     expect(gone(changed) ?? changed.spec.sessionAffinity).toBeDefined();
     await eventually(`the ${kind} is as before`, async () => {
-      const object = await world.get(kind, 'kept');
+      const object = await world.get(kind, own);
       expect(gone(object)).toBeUndefined();
       expect(object).toMatchObject(repaired);
     });
   });
 
   test('loses an environment variable of kubectl set env, and one that takes the place of ours', async () => {
-    await world.kubectl.run('set', 'env', 'deployment/kept', 'DEBUG=1', '--containers=worker-0');
+    await world.kubectl.run(
+      'set',
+      'env',
+      `deployment/${await nameOf('Deployment', 'kept')}`,
+      'DEBUG=1',
+      '--containers=worker-0',
+    );
     await eventually('DEBUG is gone', async () => {
-      expect(envOf(await world.get('Deployment', 'kept'), 'worker-0').map(({ name }) => name)).not.toContain('DEBUG');
+      expect(envOf(await world.deployment('kept'), 'worker-0').map(({ name }) => name)).not.toContain('DEBUG');
     });
-    const { spec } = await world.get('Deployment', 'kept');
+    const { spec } = await world.deployment('kept');
     for (const variable of spec.template.spec.containers[1].env) {
       if (variable.name !== 'PORT') continue;
       delete variable.value;
       variable.valueFrom = { fieldRef: { fieldPath: 'metadata.name' } };
     }
-    await world.admin.patch(world.path('Deployment', 'kept'), { spec: { template: spec.template } });
+    await world.admin.patch(await world.deploymentPath('kept'), { spec: { template: spec.template } });
     await eventually('PORT is ours again', async () => {
-      expect(envOf(await world.get('Deployment', 'kept'), 'worker-1')).toContainEqual({ name: 'PORT', value: '9003' });
+      expect(envOf(await world.deployment('kept'), 'worker-1')).toContainEqual({ name: 'PORT', value: '9003' });
     });
   });
 
   test('gets its image back after kubectl set image', async () => {
-    await world.kubectl.run('set', 'image', 'deployment/kept', 'worker-0=corelane.test/other:1', 'worker-1=x:1');
+    await world.kubectl.run(
+      'set',
+      'image',
+      `deployment/${await nameOf('Deployment', 'kept')}`,
+      'worker-0=corelane.test/other:1',
+      'worker-1=x:1',
+    );
     await eventually('the images are as before', async () => {
-      const { containers } = (await world.get('Deployment', 'kept')).spec.template.spec;
+      const { containers } = (await world.deployment('kept')).spec.template.spec;
       expect(containers.map(({ image }: Json) => image)).toEqual(['corelane.test/app:1', 'corelane.test/app:1']);
     });
   });
@@ -295,12 +317,12 @@ describe('an owned object', () => {
   test('loses a container that somebody adds', async () => {
     await world.kubectl.run(
       'patch',
-      'deployment/kept',
+      `deployment/${await nameOf('Deployment', 'kept')}`,
       '--patch',
       JSON.stringify({ spec: { template: { spec: { containers: [{ name: 'debug', image: 'busybox' }] } } } }),
     );
     await eventually('the container is gone', async () => {
-      const { containers } = (await world.get('Deployment', 'kept')).spec.template.spec;
+      const { containers } = (await world.deployment('kept')).spec.template.spec;
       expect(containers.map(({ name }: Json) => name)).toEqual(['worker-0', 'worker-1']);
     });
   });
@@ -308,7 +330,7 @@ describe('an owned object', () => {
   test.each<KindName>(['Service', 'Deployment', 'PodDisruptionBudget', 'NetworkPolicy', 'ServiceAccount', 'ConfigMap'])(
     'keeps labels and annotations that are not ours: %s',
     async (kind) => {
-      const name = kind === 'ConfigMap' ? await currentConfigMap('kept') : 'kept';
+      const name = await nameOf(kind, 'kept');
       // Together with a change of a label of ours, whose repair proves that the operator has seen both.
       await world.admin.patch(world.path(kind, name), {
         metadata: {
@@ -326,13 +348,13 @@ describe('an owned object', () => {
 
   test('keeps the annotation of kubectl rollout restart, also over a later change', async () => {
     const restartedAt = async () =>
-      (await world.get('Deployment', 'kept')).spec.template.metadata.annotations['kubectl.kubernetes.io/restartedAt'];
-    await world.kubectl.run('rollout', 'restart', 'deployment/kept');
+      (await world.deployment('kept')).spec.template.metadata.annotations['kubectl.kubernetes.io/restartedAt'];
+    await world.kubectl.run('rollout', 'restart', `deployment/${await nameOf('Deployment', 'kept')}`);
     const time = await restartedAt();
     expect(time).toEqual(expect.any(String));
     await world.patchSpec('kept', { rollout: { rolling: { minReadySeconds: 3 } } });
     await eventually('the change is applied', async () => {
-      expect((await world.get('Deployment', 'kept')).spec.minReadySeconds).toBe(3);
+      expect((await world.deployment('kept')).spec.minReadySeconds).toBe(3);
     });
     expect(await restartedAt()).toBe(time);
   });
@@ -349,13 +371,13 @@ describe('a change of the spec', () => {
     await world.untilApplied('scaled');
     await world.kubectl.run('scale', 'renderservice/scaled', '--replicas=5');
     await eventually('5 pods are asked for', async () => {
-      expect((await world.get('Deployment', 'scaled')).spec.replicas).toBe(5);
+      expect((await world.deployment('scaled')).spec.replicas).toBe(5);
     });
     await eventually('the status tells the pods to a HorizontalPodAutoscaler', async () => {
       const scale = await world.admin.get(`${world.path('RenderService', 'scaled')}/scale`);
       expect(scale).toMatchObject({
         spec: { replicas: 5 },
-        status: { replicas: 5, selector: 'corelane.dev/renderservice=scaled' },
+        status: { replicas: 5, selector: 'corelane.dev/renderservice=scaled,corelane.dev/serving=true' },
       });
     });
   });
@@ -365,7 +387,7 @@ describe('a change of the spec', () => {
     await world.untilApplied('grown');
     await world.patchSpec('grown', { workersPerPod: 4, template: podTemplate({ image: 'corelane.test/app:2' }) });
     await eventually('4 workers run the new image', async () => {
-      const { containers } = (await world.get('Deployment', 'grown')).spec.template.spec;
+      const { containers } = (await world.deployment('grown')).spec.template.spec;
       expect(containers.map(({ name, image }: Json) => [name, image])).toEqual(
         [0, 1, 2, 3].map((index) => [`worker-${index}`, 'corelane.test/app:2']),
       );
@@ -379,7 +401,7 @@ describe('a change of the spec', () => {
       spec: { template: { spec: { nodeSelector: null } } },
     });
     await eventually('the node selector is gone', async () => {
-      expect((await world.get('Deployment', 'shrunk')).spec.template.spec.nodeSelector).toBeUndefined();
+      expect((await world.deployment('shrunk')).spec.template.spec.nodeSelector).toBeUndefined();
     });
   });
 
@@ -387,7 +409,7 @@ describe('a change of the spec', () => {
     // Without pods the Deployment is complete at once, and its controller drops old ReplicaSets.
     await world.createRenderService('pruned', { replicas: 0 });
     const replicaSetExists = async () => {
-      const { status, metadata } = await world.get('Deployment', 'pruned');
+      const { status, metadata } = await world.deployment('pruned');
       expect(status?.observedGeneration).toBe(metadata.generation);
     };
     // A template that the Deployment controller has never seen has no ReplicaSet, and its ConfigMap may go at once.
@@ -553,7 +575,7 @@ describe('a deleted RenderService', () => {
         const service = await world.get('Service', 'again');
         expect(service.metadata.uid).not.toBe(before.metadata.uid);
         expect(service.metadata.ownerReferences[0].uid).toBe(metadata.uid);
-        const deployment = await world.get('Deployment', 'again');
+        const deployment = await world.deployment('again');
         expect(deployment.metadata.ownerReferences[0].uid).toBe(metadata.uid);
       },
       { timeoutMs: 60_000 },

@@ -43,7 +43,7 @@ test('each RenderService has a key of its own, which goes when it goes and only 
   for (const key of keys) expect(Buffer.from(key, 'base64')).toHaveLength(32);
   expect(new Set(keys).size).toBe(2);
 
-  const { spec } = (await world.get('Deployment', 'one')).spec.template;
+  const { spec } = (await world.deployment('one')).spec.template;
   const volume = spec.volumes.find((one: Json) => one.secret?.secretName === 'one-peers');
   const mounting = [...spec.initContainers, ...spec.containers].filter((container: Json) =>
     container.volumeMounts?.some(({ name }: Json) => name === volume.name),
@@ -101,7 +101,7 @@ test('a RenderService whose pods do not ask each other has none', async () => {
   await world.createRenderService('alone', { pooling: { enabled: false }, readiness: { shedWhenFull: false } });
   await world.untilApplied('alone');
   expect(await world.find('Secret', 'alone-peers')).toBeUndefined();
-  const { spec } = (await world.get('Deployment', 'alone')).spec.template;
+  const { spec } = (await world.deployment('alone')).spec.template;
   expect(JSON.stringify(spec.volumes)).not.toContain('alone-peers');
 });
 

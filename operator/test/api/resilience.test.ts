@@ -35,21 +35,21 @@ async function expectToWork(): Promise<void> {
   const port = spec.ports[0].port + 1;
   await world.patchSpec('one', { service: { port } });
   await world.admin.delete(world.path('PodDisruptionBudget', 'two'));
-  await world.admin.patch(world.path('Deployment', 'three'), { spec: { replicas: 9 } });
+  await world.admin.patch(await world.deploymentPath('three'), { spec: { replicas: 9 } });
   await eventually(
     'a change of the spec reaches the Service, a deleted budget is back, a changed Deployment is repaired',
     async () => {
       if (operator.hasEnded) await keepRunning();
       expect((await world.get('Service', 'one')).spec.ports[0].port).toBe(port);
       await world.get('PodDisruptionBudget', 'two');
-      expect((await world.get('Deployment', 'three')).spec.replicas).toBe(2);
+      expect((await world.deployment('three')).spec.replicas).toBe(2);
     },
     { timeoutMs: 60_000 },
   );
 }
 
 /** What `expectToWork` changes; all else must be as it was. */
-const TOUCHED = /^(RenderService\/(one|two|three)|Service\/one|PodDisruptionBudget\/two|Deployment\/three)$/;
+const TOUCHED = /^(RenderService\/(one|two|three)|Service\/one|PodDisruptionBudget\/two|Deployment\/three-\w+)$/;
 
 function untouched(versions: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(versions).filter(([name]) => !TOUCHED.test(name)));
@@ -67,7 +67,7 @@ function useServer(name: string, options: StartOptions): void {
     await operator.untilReady();
     await operator.untilLeading();
     for (const one of NAMES) await world.createRenderService(one);
-    await Promise.all(NAMES.map((one) => eventually(`${one} is applied`, () => world.get('Deployment', one))));
+    await Promise.all(NAMES.map((one) => eventually(`${one} is applied`, () => world.deployment(one))));
     await settled('all objects', () => world.resourceVersions());
     memoryBytes = await operator.sum('process_resident_memory_bytes');
   });

@@ -21,7 +21,8 @@ afterAll(() => OperatorProcess.killAll());
 /** Status and reason of each condition of kstatus: `{ Ready: 'True AllPodsReady', ... }`. */
 async function conditions(name: string): Promise<Record<string, string>> {
   const { status } = await world.get('RenderService', name);
-  const all: Json[] = (status?.conditions ?? []).filter(({ type }: Json) => type !== 'WorkersHealthy');
+  const others = ['WorkersHealthy', 'DataPlaneCurrent'];
+  const all: Json[] = (status?.conditions ?? []).filter(({ type }: Json) => !others.includes(type));
   return Object.fromEntries(all.map(({ type, status: value, reason }) => [type, `${value} ${reason}`]));
 }
 
@@ -83,7 +84,7 @@ describe('a RenderService that comes up', () => {
         replicas: 3,
         readyReplicas: 3,
         updatedReplicas: 3,
-        selector: 'corelane.dev/renderservice=rising',
+        selector: 'corelane.dev/renderservice=rising,corelane.dev/serving=true',
         workers: { total: 12, ready: 12 },
       });
     });
@@ -162,15 +163,15 @@ describe('a template that only the Deployment refuses', () => {
     'is Rejected with the field, while the pods of before go on: $what',
     async ({ name, template, path }) => {
       await createReady(name);
-      const before = await world.get('Deployment', name);
+      const before = await world.deployment(name);
       await world.patchSpec(name, { template });
       await untilConditions(name, stalled('Rejected'));
       const { message } = await world.condition(name, 'Stalled');
       expect(message).toMatch(asTold(TOLD.rejected));
-      expect(message).toContain(`Deployment "${name}"`);
+      expect(message).toContain(`Deployment "${name}-`);
       expect(message).toContain(path);
       expect(message).toContain('(2 pods keep serving)');
-      expect((await world.get('Deployment', name)).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+      expect((await world.deployment(name)).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
       expect((await world.get('RenderService', name)).status).toMatchObject({ replicas: 2, readyReplicas: 2 });
 
       // A list item that only the bad template has must go, too: merge patches replace lists, and maps by null.
@@ -300,7 +301,7 @@ test('rights that come a moment later are waited for', async () => {
     await world.admin.patch(role, { rules });
   }
   await eventually('the Deployment has the new template', async () => {
-    const { spec } = await world.get('Deployment', 'forbidden');
+    const { spec } = await world.deployment('forbidden');
     expect(spec.template.spec.containers[0].image).toBe('corelane.test/app:2');
   });
   const events = await world.events('forbidden');

@@ -196,7 +196,7 @@ test('everything that an API server changes about an object is applied once', as
   // Per RenderService: two ConfigMaps, two Services, budget, NetworkPolicy, Deployment; an account unless the template
   // names one.
   expect(Object.keys(atRest)).toHaveLength(NAMES.length * 8 - 2);
-  const deployment = await world.get('Deployment', 'account-by-its-old-name');
+  const deployment = await world.deployment('account-by-its-old-name');
   expect(deployment.spec.template.spec.serviceAccountName).toBe('mine');
   const rewritten = (await operator.metrics()).filter(
     ({ name, labels }) =>

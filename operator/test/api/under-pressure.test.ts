@@ -130,11 +130,11 @@ test('the account of before goes when no pod can have it any more', async () => 
       template: podTemplate({ image: `corelane.test/app:${image}` }, { serviceAccountName: 'own' }),
     });
     await eventually('a ReplicaSet of this template', async () => {
-      const { status, metadata, spec } = await world.get('Deployment', 'moved');
+      const { status, metadata, spec } = await world.deployment('moved');
       expect(spec.template.spec.containers[0].image).toBe(`corelane.test/app:${image}`);
       expect(status?.observedGeneration).toBe(metadata.generation);
     });
-    // Two old ReplicaSets are kept, and could be gone back to.
+    // Two revisions of before are remembered, and could be gone back to.
     if (image === 1) expect(await world.find('ServiceAccount', 'moved')).toBeDefined();
   }
   await eventually('it is gone', async () => {

@@ -248,11 +248,11 @@ async function message(world: World): Promise<string> {
   });
 }
 
-/** Without what is another one each time. */
+/** Without what is another one each time. A pod has its name from its revision and its ReplicaSet. */
 function stable(text: string): string {
   return text
     .replace(/^.*? exist; /, '')
-    .replaceAll(/shop-[0-9a-f]{6,10}-(?:[a-z0-9]{5})?/g, 'shop-...')
+    .replaceAll(/shop-[0-9a-f]{10}-[0-9a-f]{6,10}-(?:[a-z0-9]{5})?/g, 'shop-...')
     .replaceAll(/-why-no-pods-[0-9]+/g, '')
     .replaceAll(/dial tcp [0-9.:]+: /g, '')
     .replaceAll('|', '\\|');

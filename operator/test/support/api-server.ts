@@ -25,6 +25,12 @@ export interface StartOptions {
   serviceAccounts?: boolean;
   /** What user `operator` asks for is noted, for `asked`. */
   audit?: boolean;
+  /** Its etcd takes no larger request. */
+  etcdBytes?: number;
+  /** KEDA can be started beside it. */
+  keda?: boolean;
+  /** Room and speed for 10,000 pods. */
+  large?: boolean;
 }
 
 /** One API server, by its name. Several test files can hold the same one; only its starter should take it down. */
@@ -43,7 +49,7 @@ export class ApiServer {
   /** Starts a fresh server with the CustomResourceDefinition in it. It is removed again if that fails. */
   static async start(
     name: string,
-    { controllers, noWatchCache, serviceAccounts, audit }: StartOptions = {},
+    { controllers, noWatchCache, serviceAccounts, audit, etcdBytes, keda, large }: StartOptions = {},
   ): Promise<ApiServer> {
     const options = [
       '--fresh',
@@ -51,6 +57,9 @@ export class ApiServer {
       ...(noWatchCache ? ['--no-watch-cache'] : []),
       ...(serviceAccounts ? ['--service-accounts'] : []),
       ...(audit ? ['--audit'] : []),
+      ...(etcdBytes ? ['--etcd-bytes', String(etcdBytes)] : []),
+      ...(keda ? ['--keda'] : []),
+      ...(large ? ['--large'] : []),
     ];
     const output = await execute('up', name, ...options);
     const server = new ApiServer(name, output.trim().split('\n').at(-1) as string);
@@ -73,6 +82,17 @@ export class ApiServer {
     return new Kubectl(this.adminKubeconfig, namespace);
   }
 
+  /** Certificate of who has signed the server's, in base64. */
+  get authority(): string {
+    const { clusters } = parse(readFileSync(this.adminKubeconfig, 'utf8'));
+    return clusters[0].cluster['certificate-authority-data'];
+  }
+
+  /** Network of the engine in which it runs. */
+  get network(): string {
+    return parse(readFileSync(this.adminKubeconfig, 'utf8')).clusters[0].name;
+  }
+
   /** Takes the server away; etcd keeps its data. */
   async stop(how: 'gracefully' | 'by kill' = 'gracefully'): Promise<void> {
     await execute('stop-apiserver', this.name, ...(how === 'by kill' ? ['--kill'] : []));
@@ -83,15 +103,21 @@ export class ApiServer {
     await execute('start-apiserver', this.name);
   }
 
-  /** What user `operator` has asked for so far: `group/resource verb`, each once. */
+  /** What user `operator` has asked for, each once: `group/resource verb`, or the path of what is no resource. */
   async asked(): Promise<string[]> {
     const lines = (await execute('audit', this.name)).split('\n').filter(Boolean);
     const all = lines.map((line) => {
-      const { verb, objectRef } = JSON.parse(line);
-      const { apiGroup = '', resource, subresource } = objectRef ?? {};
+      const { verb, objectRef, requestURI } = JSON.parse(line);
+      if (!objectRef) return requestURI;
+      const { apiGroup = '', resource, subresource } = objectRef;
       return `${apiGroup}/${resource}${subresource ? `/${subresource}` : ''} ${verb}`;
     });
     return [...new Set(all)].sort();
+  }
+
+  /** Starts KEDA's operator and metrics adapter, as user `keda`. */
+  async startKeda(): Promise<void> {
+    await execute('start-keda', this.name);
   }
 
   /** Forgets all revisions older than the present. */

@@ -14,7 +14,7 @@ export interface EventuallyOptions {
 export async function eventually<T>(
   what: string,
   attempt: () => T | Promise<T>,
-  { timeoutMs = 30_000, everyMs = 100 }: EventuallyOptions = {},
+  { timeoutMs = 60_000, everyMs = 100 }: EventuallyOptions = {},
 ): Promise<T> {
   const started = performance.now();
   for (;;) {

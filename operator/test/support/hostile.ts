@@ -3,26 +3,10 @@
  * is covered without being named here.
  */
 import { resourceSchema, type Schema } from '../../gen/crd.ts';
-import { Random as Fractions } from '../../simulate/random.ts';
 import type { RenderServiceResource } from '../../src/api/resource.ts';
+import { Random } from './random.ts';
 
 const SPEC_SCHEMA = resourceSchema().properties?.spec as Schema;
-
-/** Repeatable choices. */
-class Random extends Fractions {
-  /** From `min` to `max`, both included. */
-  whole(min: number, max: number): number {
-    return min + Math.floor(this.fraction() * (max - min + 1));
-  }
-
-  chance(probability: number): boolean {
-    return this.fraction() < probability;
-  }
-
-  pick<T>(items: readonly T[]): T {
-    return items[this.whole(0, items.length - 1)] as T;
-  }
-}
 
 /**
  * What ends, opens or hides something in nginx.conf, haproxy.cfg, Lua, YAML or a shell, and what looks like a value.
@@ -79,16 +63,33 @@ export function hostileResource(seed: number, index: number): RenderServiceResou
   const spec = made && typeof made === 'object' && !Array.isArray(made) ? withWorker(made, maker) : made;
   // Two random durations mostly break the rule between them, and refused resources say nothing about rendering.
   if (random.chance(0.7)) delete (spec as { watchdog?: unknown } | null)?.watchdog;
-  // Likewise thresholds, and nothing of them is rendered.
+  // Likewise thresholds and objectives, and nothing of them is rendered.
   if (random.chance(0.9)) delete (spec as { scaling?: unknown } | null)?.scaling;
+  if (random.chance(0.9)) delete (spec as { objectives?: unknown } | null)?.objectives;
   // Likewise pages of other pods without pooling.
   const { cache, pooling } = (spec ?? {}) as { cache?: { shared?: unknown }; pooling?: { enabled?: unknown } };
   if (cache?.shared === 'Peers' && pooling?.enabled === false) delete pooling.enabled;
+  // Likewise what no collector's URL looks like.
+  withCollector((spec ?? {}) as Resource, maker);
   // Mistakes elsewhere would hide whether this one is noticed.
   if (maker.hostility === 0 && random.chance(0.75)) poisonOne(spec as Record<string, unknown>, random);
   const name = random.chance(maker.hostility) ? `a${random.pick(PAYLOADS)}` : 'shop';
   const metadata = { name, namespace: 'default', uid: '1', generation: 1, resourceVersion: '1' };
   return { apiVersion: 'corelane.dev/v1alpha1', kind: 'RenderService', metadata, spec };
+}
+
+interface Resource {
+  tracing?: { endpoint?: unknown; headersFrom?: unknown };
+  runtime?: { instrument?: unknown };
+}
+
+/** Where there is an endpoint it is a plausible one, with what it needs. */
+function withCollector({ tracing, runtime }: Resource, { random, hostility }: Maker): void {
+  if (tracing?.endpoint === undefined && tracing?.headersFrom === undefined) return;
+  if (random.chance(hostility)) return;
+  tracing.endpoint = 'http://collector.example:4318';
+  tracing.headersFrom = { name: 'shop' };
+  if (runtime) delete runtime.instrument;
 }
 
 /** Gives the template the least that the rules ask of it; whatever else it has stays. */
@@ -137,8 +138,10 @@ function make(schema: Schema, maker: Maker, depth: number): unknown {
   switch (schema.type) {
     case 'object':
       return object(schema, maker, depth);
-    case 'array':
-      return Array.from({ length: random.whole(0, 2) }, () => make(schema.items as Schema, maker, depth + 1));
+    case 'array': {
+      const least = random.chance(hostility) ? 0 : Math.min(2, Number(schema.minItems ?? 0));
+      return Array.from({ length: random.whole(least, 2) }, () => make(schema.items as Schema, maker, depth + 1));
+    }
     case 'integer':
     case 'number':
       return number(schema, maker);

@@ -1,10 +1,10 @@
 /** The real operator as a process of its own, as in a pod: environment in, HTTP port and exit code out. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { get } from 'node:http';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { repository } from './api-server.ts';
 import { eventually } from './eventually.ts';
+import { freePorts } from './free-ports.ts';
 import { onFailure } from './on-failure.ts';
 
 /** Image of the proxies in everything that test operators write; no kubelet ever pulls it. */
@@ -24,6 +24,8 @@ export interface OperatorSettings {
   namespace?: string;
   /** How often it looks at RenderServices with scaling. */
   scalingPeriodSeconds?: number;
+  /** Its main file, from the repository's root on. Unless given: the bundle of the api project, else the sources. */
+  main?: string;
 }
 
 /** Of a process; where its HTTP servers listen. */
@@ -68,14 +70,18 @@ export class OperatorProcess {
 
   /** Starts a process and does not wait for anything. */
   static async spawn(settings: OperatorSettings, environment: Record<string, string> = {}): Promise<OperatorProcess> {
-    const ports = { health: await freePort(), metrics: await freePort() };
-    const child = spawn(process.execPath, [join(repository, 'operator/src/main.ts')], {
+    const [health = 0, metrics = 0] = await freePorts(2);
+    const ports = { health, metrics };
+    const main = settings.main ?? process.env.CORELANE_TEST_OPERATOR ?? 'operator/src/main.ts';
+    const child = spawn(process.execPath, [join(repository, main)], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Nothing of the test's own environment: jest sets NODE_OPTIONS, a developer may have a KUBECONFIG.
       env: {
         PATH: process.env.PATH,
         // As the image has it.
         NODE_OPTIONS: '--max-semi-space-size=4 --max-old-space-size=192',
+        MALLOC_ARENA_MAX: '1',
+        MALLOC_MMAP_THRESHOLD_: '32768',
         KUBECONFIG: settings.kubeconfig,
         CORELANE_SIDECAR_IMAGE: SIDECAR_IMAGE,
         CORELANE_POD_NAME: settings.podName,
@@ -91,9 +97,9 @@ export class OperatorProcess {
   }
 
   /** Starts a process and waits until it is ready. */
-  static async start(settings: OperatorSettings): Promise<OperatorProcess> {
+  static async start(settings: OperatorSettings, timeoutMs?: number): Promise<OperatorProcess> {
     const operator = await OperatorProcess.spawn(settings);
-    await operator.untilReady();
+    await operator.untilReady(timeoutMs);
     return operator;
   }
 
@@ -102,6 +108,12 @@ export class OperatorProcess {
     await Promise.all([...processes].map((operator) => operator.kill()));
     for (const operator of processes) operator.#forgetDump();
     processes.clear();
+  }
+
+  /** Lets them end as an upgrade does: whoever leads gives the lease back, and the next one need not wait for it. */
+  static async stopAll(): Promise<void> {
+    await Promise.all([...processes].map((operator) => operator.hasEnded || operator.stop()));
+    await OperatorProcess.killAll();
   }
 
   get pid(): number {
@@ -242,12 +254,4 @@ function parseSample(line: string): Sample {
   if (match === null) throw new Error(`no sample: ${line}`);
   const labels = [...(match[2] ?? '').matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]);
   return { name: match[1] as string, labels: Object.fromEntries(labels), value: Number(match[3]) };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -26,13 +26,25 @@ export const TOLD = {
     message:
       'spec.drain.timeout: must not be shorter than queue.timeout and timeouts.render together: ... (2 pods keep serving)',
   },
+  crdOutdated: {
+    what: 'a CustomResourceDefinition that is older than the operator',
+    where: '`SchemaInStep` CrdOutdated',
+    message:
+      'the CustomResourceDefinition of the cluster is older than the operator: it drops .... Upgrade it: the chart does with crds.enabled, or kubectl apply --server-side -f crds/',
+  },
+  unknownFields: {
+    what: 'an operator that is older than the CustomResourceDefinition, beside a spec with newer fields',
+    where: '`SchemaInStep` UnknownFields',
+    message:
+      'the operator is older than the CustomResourceDefinition and works without ..., which it does not know. Upgrade it, or take these out',
+  },
   rejected: {
     what: 'what only the Deployment refuses: a mount without its volume, a request above its limit',
     where: '`Stalled` Rejected',
     message: 'the API server refuses Deployment "...": Deployment.apps "..." is invalid: ...spec.template...',
   },
   rejectedTooLarge: {
-    what: 'a Deployment that has become too large, with what others have written into it',
+    what: 'a Deployment that is too large for an etcd that takes less than by default (--max-request-bytes)',
     where: '`Stalled` Rejected',
     message: 'the API server refuses Deployment "...": etcdserver: request is too large',
   },
@@ -52,7 +64,19 @@ export const TOLD = {
     what: 'a rollout that comes to nothing',
     where: '`Stalled` ProgressDeadlineExceeded',
     message:
-      'ReplicaSet "..." has timed out progressing.; container worker-0 of pod ...: ImagePullBackOff (...): is the name right, is it there, and does the node have the right to it (imagePullSecrets)? (2 pods keep serving)',
+      'revision ... makes no progress; container worker-0 of pod ...: ImagePullBackOff (...): is the name right, is it there, and does the node have the right to it (imagePullSecrets)? (2 pods keep serving)',
+  },
+  canaryAborted: {
+    what: 'a canary whose pods come to nothing',
+    where: '`Stalled` RolloutAborted',
+    message:
+      'canary ...: its pods did not become available within rollout.rolling.progressDeadlineSeconds; stable serves with 2 of 2; change the spec, or try it again with corelane rollout retry (corelane.dev/rollout-retry: ...#2) (2 pods keep serving)',
+  },
+  canaryJudged: {
+    what: 'a canary of which more requests fail than of the stable revision',
+    where: '`Stalled` RolloutAborted',
+    message:
+      'canary ...: ... of ... requests failed, stable ... of ...; stable serves with 4 of 4; change the spec, or try it again with corelane rollout retry (corelane.dev/rollout-retry: ...#2) (4 pods keep serving)',
   },
   retrying: {
     what: 'a webhook of somebody else that is away, or an API server that answers 5xx',
@@ -125,7 +149,7 @@ export function asTold({ message }: Told): RegExp {
 /** Names of tests: what somebody may do, and nothing has to be said about it. */
 export const HARMLESS = {
   foreignPod: 'a pod that has our label and another controller is neither counted nor asked',
-  megabytes: '300 MB of somebody else with our label do not fill the memory',
+  megabytes: '150 MB of somebody else with our label do not fill the memory',
   lease: 'a Lease that somebody has written for thirty years is taken over within a minute or so',
   connections: 'whoever takes all connections of the metrics takes none of the probes',
   evicted: 'pods that have ended, by an eviction or a shut-down of their node, are no pods',

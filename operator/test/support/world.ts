@@ -63,9 +63,9 @@ export class World {
     };
   }
 
-  /** An operator for this namespace that leads. */
-  async startOperator(podName = 'operator-0'): Promise<OperatorProcess> {
-    const operator = await OperatorProcess.start(this.settings(podName));
+  /** An operator for this namespace that leads. `readyMs`: how long it may read what there is. */
+  async startOperator(podName = 'operator-0', readyMs?: number): Promise<OperatorProcess> {
+    const operator = await OperatorProcess.start(this.settings(podName), readyMs);
     await operator.untilLeading();
     return operator;
   }
@@ -82,6 +82,26 @@ export class World {
   /** The object, or undefined. */
   find(kind: KindName, name: string): Promise<Json | undefined> {
     return this.admin.find(this.path(kind, name));
+  }
+
+  /** The Deployment of the revision that a RenderService asks for, which must exist. */
+  async deployment(name: string): Promise<Json> {
+    const [newest] = await this.deployments(name);
+    if (!newest) throw new Error(`${name} has no Deployment`);
+    return newest;
+  }
+
+  /** Deployments of a RenderService, the one of the newest revision first. */
+  async deployments(name: string): Promise<Json[]> {
+    const numberOf = ({ metadata }: Json) => Number(metadata.annotations?.['corelane.dev/revision-number'] ?? 0);
+    const all = (await this.list('Deployment')).filter(
+      ({ metadata }) => metadata.labels?.['corelane.dev/renderservice'] === name && !metadata.deletionTimestamp,
+    );
+    return all.toSorted((one, other) => numberOf(other) - numberOf(one));
+  }
+
+  async deploymentPath(name: string): Promise<string> {
+    return this.path('Deployment', (await this.deployment(name)).metadata.name);
   }
 
   async list(kind: KindName): Promise<Json[]> {
@@ -110,7 +130,7 @@ export class World {
       expect(resource.status?.observedGeneration).toBe(resource.metadata.generation);
       const stalled = resource.status.conditions.find((condition: Json) => condition.type === 'Stalled');
       expect(stalled).toMatchObject({ status: 'False' });
-      await this.get('Deployment', name);
+      await this.deployment(name);
       return resource;
     });
   }
@@ -144,14 +164,20 @@ export class World {
   /**
    * Does kubelet's part: says of every pod of a RenderService that it is ready. The rest, up to the Deployment's
    * status, is done by the real controllers.
+   * @param initContainerStatuses what it says of their proxies
    */
-  async makePodsReady(name: string): Promise<void> {
+  async makePodsReady(name: string, initContainerStatuses: object[] = []): Promise<void> {
     const pods = (await this.list('Pod')).filter(
       ({ metadata, status }) =>
         metadata.labels['corelane.dev/renderservice'] === name &&
         !metadata.deletionTimestamp &&
         status?.phase !== 'Failed',
     );
+    await this.makeReady(pods, initContainerStatuses);
+  }
+
+  /** The same for these pods. */
+  async makeReady(pods: Json[], initContainerStatuses: object[] = []): Promise<void> {
     await Promise.all(
       pods.map(({ metadata, spec }) =>
         this.admin.patch(`${this.path('Pod', metadata.name)}/status`, {
@@ -159,6 +185,7 @@ export class World {
             phase: 'Running',
             conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: new Date().toISOString() }],
             containerStatuses: spec.containers.map((container: Json) => containerStatus(container)),
+            initContainerStatuses,
           },
         }),
       ),

@@ -54,8 +54,8 @@ function loop(services: ReturnType<typeof service>[], answer: (call: Call) => un
     list: () => services,
     get: (_ns: string, name: string) => services.find(({ metadata }) => metadata.name === name),
   };
-  const podsOf = (_ns: string, name: string) => [0, 1, 2, 3].map((index) => pod(`${name}-${index}`));
-  const caches = { rest: { request }, renderServices, podsOf } as unknown as Caches;
+  const servingPodsOf = (_ns: string, name: string) => [0, 1, 2, 3].map((index) => pod(`${name}-${index}`));
+  const caches = { rest: { request }, renderServices, servingPodsOf } as unknown as Caches;
   const autoscaler = new Autoscaler({
     caches,
     sampleOf: () => undefined,

@@ -74,6 +74,56 @@ test('plan says when nothing helps', async () => {
   expect(stdout).toContain('the p99 of the render alone is 392 ms');
 });
 
+test('plan -f says whether the fleet of a RenderService keeps its objectives', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'corelane-'));
+  const file = join(folder, 'shop.yaml');
+  const write = (spec: string) =>
+    writeFileSync(
+      file,
+      `{ apiVersion: v1, kind: Namespace, metadata: { name: web } }
+---
+apiVersion: corelane.dev/v1alpha1
+kind: RenderService
+metadata: { name: shop, namespace: web }
+spec:
+  template: { spec: { containers: [{ name: worker, image: "a:1" }] } }
+  ${spec}
+`,
+    );
+  const plan = (rps: number, ...more: string[]) =>
+    corelane('plan', '-f', file, '--rps', String(rps), '--render', '80ms', ...more);
+  const objectives = 'objectives: { availability: 99.9, latency: { p50: 190ms, p99: 500ms } }';
+  try {
+    write(`${objectives}\n  replicas: 3`);
+    const kept = await plan(40);
+    expect(kept.code).toBe(0);
+    expect(kept.stdout).toMatch(/^workers +6\npods +3\n/);
+    expect(kept.stdout).toMatch(
+      /\nshop, 3 pods: keeps p50=190ms \(\d+ ms simulated\)\nshop, 3 pods: keeps p99=500ms \(/,
+    );
+    const late = await plan(70);
+    expect(late.code).toBe(2);
+    expect(late.stdout).toMatch(
+      /\nshop, 3 pods: keeps p50=190ms \(\d+ ms simulated\)\nshop, 3 pods: does not keep p99=500ms, which takes 4 \(\d+ ms simulated\)\n$/,
+    );
+    expect((await plan(120)).stdout).toContain('does not keep p99=500ms, which takes 6 (its queues grow without end)');
+    expect((await plan(120, '--workers', '4')).code).toBe(0);
+    expect((await plan(40, '--slo', 'p99=300ms')).stdout).toContain('No number of pods holds p99=300ms');
+    write(`${objectives}\n  workersPerPod: 4\n  scaling: { maxReplicas: 3 }`);
+    expect((await plan(145)).stdout).toContain('\nshop, 3 pods at most: does not keep p99=500ms, which takes 4 (');
+    write('objectives: { availability: 99.9 }');
+    expect((await plan(40)).stderr).toContain('shop has no spec.objectives.latency; write it, or give --slo p99=400ms');
+    write('objectives: { latency: { p99: 1m } }');
+    const { code, stderr } = await plan(40);
+    expect({ code, stderr }).toEqual({
+      code: 64,
+      stderr: expect.stringContaining('spec.objectives.latency.p99: must be a duration'),
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test('simulate runs a policy through a trace of the user, and ends with the line for programs', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'corelane-'));
   try {
@@ -82,10 +132,13 @@ test('simulate runs a policy through a trace of the user, and ends with the line
       `seconds,rps\n${Array.from({ length: 20 }, (_unused, index) => `${index * 60},30`).join('\n')}\n`,
     );
     writeFileSync(join(folder, 'policy.yaml'), 'scaling: { minReplicas: 3, maxReplicas: 9 }\n');
-    const auto = 'spec: { concurrency: Auto, concurrencyRange: { max: 8 }, scaling: { maxReplicas: 9 } }\n';
+    const auto =
+      'spec: { concurrency: Auto, concurrencyRange: { max: 8 }, scaling: { maxReplicas: 9 }, objectives: { latency: { p99: 700ms } } }\n';
     writeFileSync(join(folder, 'auto.yaml'), auto);
     const waiting = ['-f', join(folder, 'auto.yaml'), '--trace', join(folder, 'day.csv'), '--wait', '100ms'];
-    expect((await corelane('simulate', ...waiting)).stdout).toContain('concurrency Auto (1 to 8), 4 workers a pod');
+    const simulated = (await corelane('simulate', ...waiting)).stdout;
+    expect(simulated).toContain('concurrency Auto (1 to 8), 4 workers a pod');
+    expect(simulated).toMatch(/\b700 ms\b/);
     const args = ['-f', join(folder, 'policy.yaml'), '--trace', join(folder, 'day.csv'), '--out', folder];
     const { code, stdout, stderr } = await corelane('simulate', ...args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -101,7 +154,10 @@ test('simulate runs a policy through a trace of the user, and ends with the line
 
 test.each([
   [['fly'], 'there is no command "fly"'],
-  [['plan'], '--rps, --render and --slo are needed'],
+  [['plan'], '--rps, --render and --slo (or -f) are needed'],
+  [['plan', '--rps', '1', '--render', '80ms', '-f', 'examples/minimal.yaml'], 'has no spec.objectives.latency'],
+  [['plan', '--rps', '1', '--render', '80ms', '-f', 'nowhere.yaml'], 'there is no file nowhere.yaml'],
+  [['plan', '--rps', '1', '--render', '80ms', '-f', 'charts/install.yaml'], 'charts/install.yaml has no RenderService'],
   [['plan', '--rps', 'many', '--render', '80ms', '--slo', 'p99=1s'], '--rps must be a number'],
   [['plan', '--rps', '1', '--render', '80', '--slo', 'p99=1s'], '--render must be a time'],
   [['plan', '--rps', '1', '--render', '80ms', '--slo', '1s'], '--slo must be such as'],

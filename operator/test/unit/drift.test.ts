@@ -1,5 +1,12 @@
 /** Finding and taking out what others have put into an object of ours, by its managed fields. */
-import { fieldText, foreignFields as foreign, lastWriter, purged, withoutFields } from '../../src/kube/drift.ts';
+import {
+  fieldText,
+  foreignFields as foreign,
+  lastWriter,
+  purged,
+  reducedOwners,
+  withoutFields,
+} from '../../src/kube/drift.ts';
 import type { FieldSet, KubeObject, ManagedFieldsEntry } from '../../src/kube/types.ts';
 
 const OURS: FieldSet = {
@@ -140,6 +147,52 @@ describe('taking out', () => {
     });
     expect(result.metadata).toEqual(live().metadata);
   });
+});
+
+/** A number from 0 to `below`, in a sequence that is the same each time. */
+let seed = 1;
+function random(below: number): number {
+  seed = (seed * 48_271) % 2_147_483_647;
+  return seed % below;
+}
+
+function randomFields(depth: number): FieldSet {
+  const keys = ['f:a', 'f:template', 'f:metadata', 'f:annotations', 'k:{"name":"a"}', 'v:1', '.'];
+  const some = keys.filter(() => random(2) === 0);
+  return Object.fromEntries(some.map((key) => [key, depth > 0 && key !== '.' ? randomFields(depth - 1) : {}]));
+}
+
+function randomEntry(): ManagedFieldsEntry {
+  const roots = ['f:spec', 'f:data', 'f:status', 'f:metadata'].filter(() => random(2) === 0);
+  return {
+    manager: ['corelane', 'kubectl', 'hpa'][random(3)] as string,
+    operation: ['Apply', 'Update'][random(2)] as string,
+    ...(random(3) === 0 && { subresource: ['status', 'scale'][random(2)] as string }),
+    time: `2026-01-01T00:00:0${random(9)}Z`,
+    ...(random(9) > 0 && { fieldsV1: Object.fromEntries(roots.map((root) => [root, randomFields(4)])) }),
+  };
+}
+
+test('of who owns what is kept what anybody asks for', () => {
+  let found = 0;
+  for (let n = 0; n < 3_000; n += 1) {
+    const managedFields = Array.from({ length: random(5) }, randomEntry);
+    const whole = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'a', managedFields } };
+    const kept = { ...whole, metadata: { name: 'a', managedFields: reducedOwners(whole) } };
+    const scaler = ({ metadata }: typeof whole) =>
+      metadata.managedFields.findLast(({ subresource }) => subresource === 'scale')?.manager;
+    const applied = ({ metadata }: typeof whole) =>
+      metadata.managedFields.some(({ manager, operation }) => manager === 'corelane' && operation === 'Apply');
+    const sorted = (of: KubeObject) =>
+      foreign(of)
+        .map((one) => JSON.stringify(one))
+        .sort();
+    expect(sorted(kept)).toEqual(sorted(whole));
+    expect(lastWriter(kept)).toBe(lastWriter(whole));
+    expect([scaler(kept), applied(kept)]).toEqual([scaler(whole), applied(whole)]);
+    found += foreign(whole).length;
+  }
+  expect(found).toBeGreaterThan(1_000);
 });
 
 test('who it was, and the field as people write it', () => {

@@ -1,7 +1,8 @@
 /** What status says about the workers, out of the pods' samples. */
+import type { ConditionDraft } from '../../src/api/conditions.ts';
 import type { RenderServiceResource, RenderServiceStatus } from '../../src/api/resource.ts';
 import { renderServiceSpec } from '../../src/api/validated-spec.ts';
-import { computeStatus, differsInFiguresOnly, isUnchanged } from '../../src/controller/status.ts';
+import { computeStatus, differsInFiguresOnly, isUnchanged, liveCondition } from '../../src/controller/status.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { observeFleet } from '../../src/pods/fleet.ts';
 import type { PodSample } from '../../src/pods/sample.ts';
@@ -32,12 +33,13 @@ function sampler(samples: Record<string, PodSample>, errors: Record<string, stri
 }
 
 const crashing = { ...up, name: 'worker-1', up: false, crashLoop: { exitCode: 1, backoffSeconds: 6.4 } };
+const NONE = { target: undefined, serving: [], canRest: true };
 const metadata = { name: 'shop', namespace: 'web', uid: 'u', generation: 1, resourceVersion: '1' };
 
 function status(resource: Partial<RenderServiceResource>, seen: PodSampler): RenderServiceStatus {
   const fleet = observeFleet(pods, seen);
   const drafts = fleet ? [fleet.condition] : [];
-  return computeStatus({ metadata, ...resource } as RenderServiceResource, undefined, pods, drafts, 'now', fleet);
+  return computeStatus({ metadata, ...resource } as RenderServiceResource, NONE, pods, drafts, 'now', fleet);
 }
 
 describe('the condition WorkersHealthy', () => {
@@ -66,7 +68,7 @@ describe('the condition WorkersHealthy', () => {
     expect(condition?.message).toContain('1 of 2 workers');
     const spec = { concurrency: 1, queue: { maxLength: 10, timeout: '10s' }, runtime: { instrument: false } };
     const off = observeFleet(pods, sampler({ a: sample({ workers }) }), spec)?.condition;
-    expect(off).toMatchObject({ status: 'True', reason: 'RuntimeAbsent' });
+    expect(off).toMatchObject({ status: 'True', reason: 'RuntimeOff' });
     expect(off?.message).toMatch(/^the worker runtime is off, as runtime.instrument: false asks;/);
   });
 
@@ -178,18 +180,51 @@ describe('concurrency: Auto', () => {
       const fleet = observeFleet(pods, seen, auto);
       const drafts = [fleet?.condition, fleet?.tuned].filter((draft) => draft !== undefined);
       const resource = { metadata, ...(before && { status: before }) } as RenderServiceResource;
-      return computeStatus(resource, undefined, pods, drafts, 'now', fleet);
+      return computeStatus(resource, NONE, pods, drafts, 'now', fleet);
     };
     const before = statusOf(undefined, 3);
     expect(before.concurrency).toEqual({ lowest: 3, median: 3, highest: 3 });
     expect(differsInFiguresOnly(statusOf(before, 4), before)).toBe(true);
     expect(differsInFiguresOnly(statusOf(before, 8), before)).toBe(false);
-    const fixed = computeStatus({ metadata, status: before } as RenderServiceResource, undefined, pods, [], 'now', {
+    const fixed = computeStatus({ metadata, status: before } as RenderServiceResource, NONE, pods, [], 'now', {
       condition: { type: 'WorkersHealthy', status: 'True', reason: 'WorkersUp', message: '' },
     });
     expect(fixed.concurrency).toBeUndefined();
     expect(isUnchanged(fixed, { status: before } as RenderServiceResource)).toBe(false);
   });
+});
+
+test('pods of a data plane that keeps nobody at a revision are told, where people are to stay at one', () => {
+  const live = { serial: '1', pods: 3, have: 3, others: 0, silent: 0, unasked: 0, knowing: 3, keeping: 1, sinceMs: 0 };
+  const told = (view: typeof live, cookie?: 'Off' | 'Canary' | 'Always') =>
+    liveCondition(view, cookie).map(({ status, reason }) => `${status} ${reason}`);
+  expect(told(live, 'Always')).toEqual(['True DataPlaneTooOld']);
+  expect(liveCondition(live, 'Always')[0]?.message).toContain(
+    '2 of them do not know rollout.stickiness.cookie: Always',
+  );
+  for (const cookie of ['Off', 'Canary', undefined] as const) expect(told(live, cookie)).toEqual(['True AllPods']);
+  expect(told({ ...live, keeping: 3 }, 'Always')).toEqual(['True AllPods']);
+  expect(told({ ...live, have: 2, others: 1 }, 'Always')).toEqual(['False Waiting']);
+});
+
+test('a process that has just begun to lead has no news, and none of another order', () => {
+  const draft = (type: ConditionDraft['type']) => ({ type, status: 'True', reason: 'Yes', message: '' }) as const;
+  const drafts = ['Ready', 'WorkersHealthy', 'LiveSettingsApplied', 'DataPlaneCurrent'] as const;
+  const live = { serial: '1', pods: 2, have: 2, others: 0, silent: 0, unasked: 0, knowing: 2, keeping: 2, sinceMs: 0 };
+  const resource = (before?: RenderServiceStatus) =>
+    ({ metadata, ...(before && { status: before }) }) as RenderServiceResource;
+  const fleet = observeFleet(pods, sampler({ a: sample(), b: sample() }));
+  const before = computeStatus(resource(), NONE, pods, drafts.map(draft), 'before', fleet, live);
+  const unasked = { ...live, have: 0, silent: 2, unasked: 2 };
+  const known = (['Ready', 'DataPlaneCurrent'] as const).map(draft);
+  const now = computeStatus(resource(before), NONE, pods, known, 'now', undefined, unasked);
+  expect(isUnchanged(now, resource(before))).toBe(true);
+  expect(now.conditions?.map(({ type }) => type)).toEqual(drafts);
+  // One that was asked, and does not answer, is news.
+  const silent = { ...unasked, unasked: 0 };
+  expect(isUnchanged(computeStatus(resource(before), NONE, pods, known, 'now', fleet, silent), resource(before))).toBe(
+    false,
+  );
 });
 
 describe('metrics', () => {
@@ -214,6 +249,9 @@ describe('metrics', () => {
     expect(isUnchanged(before, { status: before } as RenderServiceResource)).toBe(true);
     expect(isUnchanged(busier, { status: before } as RenderServiceResource)).toBe(false);
     expect(differsInFiguresOnly(busier, before)).toBe(true);
+    const served = { ...before, objectives: { seconds: 300, requests: 9, availabilityPercent: 99.9 } };
+    expect(isUnchanged(served, { status: before } as RenderServiceResource)).toBe(false);
+    expect(differsInFiguresOnly(served, before)).toBe(true);
     const broken = status({ status: before }, sampler({ a: sample({ workers: [crashing] }) }));
     expect(differsInFiguresOnly(broken, before)).toBe(false);
     expect(differsInFiguresOnly(before, undefined)).toBe(false);

@@ -10,6 +10,8 @@ const settle = async () => {
 };
 
 /** By name: the settings that it has, or nothing, if it does not answer. */
+/** Pods whose data plane knows canaries. */
+const canaries = new Set<string>();
 let has: Record<string, string | undefined>;
 let pods: KubeObject[];
 let asked: string[];
@@ -68,7 +70,7 @@ beforeEach(() => {
       asked.push(address);
       expect(path).toBe('/live');
       if (has[address] === undefined) throw new Error('no answer');
-      return `serial=${has[address]}\n`;
+      return `serial=${has[address]}\n${canaries.has(address) ? 'canary=1\nsticky=1\n' : ''}`;
     },
     nowMs: () => nowMs,
     pause: (ms) => new Promise((resolve) => void sleepers.push({ atMs: nowMs + ms, wake: resolve })),
@@ -87,6 +89,21 @@ test('pods that have them already are asked once, and left alone', async () => {
   live.want(SHOP, '1');
   await pass(60_000);
   expect(asked).toHaveLength(2);
+});
+
+test('which pods know canaries is asked with each change', async () => {
+  pods = [pod('a'), pod('b')];
+  has = { a: '1', b: '1' };
+  canaries.add('a');
+  live.want(SHOP, '1');
+  await pass(1_000);
+  expect(live.of('shop')).toMatchObject({ have: 2, knowing: 1, keeping: 1 });
+  canaries.add('b').delete('a');
+  has = { a: '2', b: '2' };
+  live.want(SHOP, '2');
+  await pass(10_000);
+  expect(live.of('shop')).toMatchObject({ have: 2, knowing: 1 });
+  canaries.clear();
 });
 
 test('a change: each pod is nudged at once, and asked until it has it', async () => {

@@ -1,7 +1,9 @@
 /** What keeps evictions waiting; pods that are missing are in api/why-no-pods.test.ts. */
 
+import { reducePod } from '../../src/controller/cached-parts.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { evictionProblem, podProblem } from '../../src/pods/problems.ts';
+import { proxyEndsAgain } from '../../src/pods/status.ts';
 
 const budget = (status: object) => ({ status }) as unknown as KubeObject;
 
@@ -81,4 +83,35 @@ test('a pod that a node has for less than a minute may just be starting', () => 
   const after = (seconds: number) => podProblem([pod], new Date(Date.parse(since) + seconds * 1_000));
   expect(after(59)).toBeUndefined();
   expect(after(60)).toMatch(/^pod a has a node, which does not get it ready: a volume/);
+});
+
+describe('a proxy that ends again and again', () => {
+  const nowMs = Date.parse('2026-01-05T12:00:00Z');
+  const proxy = (restartCount: number, state: object, name = 'haproxy') => ({ name, ready: true, restartCount, state });
+  const running = (agoMs: number) => ({ running: { startedAt: new Date(nowMs - agoMs).toISOString() } });
+  const waiting = { waiting: { reason: 'CrashLoopBackOff' } };
+  const endsAgain = (container: object, metadata: object = {}) =>
+    proxyEndsAgain(
+      [
+        reducePod({
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: { name: 'a', ...metadata },
+          status: { initContainerStatuses: [container], containerStatuses: [] },
+        }),
+      ],
+      nowMs,
+    );
+
+  test('is one, whether it runs just now or not', () => {
+    expect(endsAgain(proxy(2, waiting))).toBe(true);
+    expect(endsAgain(proxy(2, running(5_000), 'nginx'))).toBe(true);
+  });
+
+  test("is none when it has ended once, or long ago, is the user's own, or goes with its pod", () => {
+    expect(endsAgain(proxy(1, running(5_000)))).toBe(false);
+    expect(endsAgain(proxy(9, running(600_000)))).toBe(false);
+    expect(endsAgain(proxy(9, waiting, 'migrate'))).toBe(false);
+    expect(endsAgain(proxy(9, waiting), { deletionTimestamp: '2026-01-05T11:59:00Z' })).toBe(false);
+  });
 });

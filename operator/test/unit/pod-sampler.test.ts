@@ -111,6 +111,46 @@ test('never more than 64 at a time', async () => {
   expect(sampler.of(pod(199))).toBeDefined();
 });
 
+test('the first round asks as fast as it can, the next ones one pod a millisecond', async () => {
+  const asked = new Set<string>();
+  const pods = Array.from({ length: 300 }, (_unused, index) => pod(index));
+  const { sampler } = world(pods, async (address) => {
+    asked.add(address);
+    return page(0);
+  });
+  // Nobody has been asked before.
+  sampler.start();
+  while (!sampler.hasRound) await Promise.resolve();
+  expect(asked.size).toBe(300);
+  sampler.stop();
+  const { sampler: next } = world(pods, async (address) => {
+    asked.add(address);
+    return page(0);
+  });
+  await next.round();
+  asked.clear();
+  const began = performance.now();
+  next.start();
+  await new Promise(setImmediate);
+  expect(asked.size).toBeLessThan(100);
+  await until(() => asked.size === 300);
+  expect(performance.now() - began).toBeGreaterThan(250);
+  next.stop();
+});
+
+test('what is no news is kept where it was', async () => {
+  let queue = 0;
+  const { sampler } = world([pod(1)], async () => page(queue));
+  await sampler.round();
+  const first = sampler.of(pod(1));
+  await sampler.round();
+  expect(sampler.of(pod(1))).toBe(first);
+  queue = 2;
+  await sampler.round();
+  expect(sampler.of(pod(1))).toMatchObject({ queue: 2 });
+  expect(first).toMatchObject({ queue: 0 });
+});
+
 test('pods that do not answer hold up nobody but themselves', async () => {
   let isDown = false;
   const pending: (() => void)[] = [];
@@ -141,6 +181,48 @@ test('pods that do not answer hold up nobody but themselves', async () => {
   expect(new Set(asked).size).toBe(65);
   sampler.stop();
   for (const end of pending.splice(0)) end();
+});
+
+test('pods that answer the first question, and the next one not in time, hold up nobody but themselves', async () => {
+  const { now: realNow } = performance;
+  let now = 1_000;
+  performance.now = () => now;
+  try {
+    const hanging: (() => void)[] = [];
+    const asked = new Set<string>();
+    const pods = Array.from({ length: 201 }, (_unused, index) => pod(index));
+    const sampler = new PodSampler({
+      pods: () => pods,
+      onChange: () => undefined,
+      onResult: () => undefined,
+      countedFor: () => 'shop',
+      counted: () => new Set(['shop']),
+      get: async (address, path) => {
+        asked.add(address);
+        if (path.startsWith('/metrics')) return page(0);
+        if (address !== '10.0.0.200') await new Promise<void>((resolve) => hanging.push(resolve));
+        throw new Error('timeout');
+      },
+    });
+    let isOver = false;
+    void sampler.round().then(() => {
+      isOver = true;
+    });
+    await until(() => {
+      now += 2_000;
+      for (const end of hanging.splice(0)) end();
+      return isOver;
+    });
+    asked.clear();
+    sampler.start();
+    await until(() => hanging.length === 64);
+    await new Promise(setImmediate);
+    expect([...asked]).toContain('10.0.0.200');
+    sampler.stop();
+    for (const end of hanging.splice(0)) end();
+  } finally {
+    performance.now = realNow;
+  }
 });
 
 test('a pod tells of its own workers, and a page may be as long and as strange as it likes', async () => {

@@ -59,6 +59,63 @@ test('no more keys are worked on at a time than allowed, in the order of their c
   expect(started).toEqual(['a', 'b', 'c']);
 });
 
+test('an urgent key goes before those that wait, and one that waits already becomes so', async () => {
+  const { queue, started, finish } = controlled();
+  for (const key of ['busy', 'a', 'b', 'c']) queue.add(key);
+  queue.add('u', true);
+  queue.add('c', true);
+  // What an event adds meanwhile takes nothing of it.
+  queue.add('c');
+  expect(queue.depth).toBe(5);
+  for (const key of ['busy', 'u', 'c', 'a']) await finish(key);
+  expect(started).toEqual(['busy', 'u', 'c', 'a', 'b']);
+});
+
+test('however many are urgent, one of five is another', async () => {
+  const { queue, started, finish } = controlled();
+  queue.add('busy', true);
+  for (let n = 0; n < 20; n += 1) queue.add(`u${n}`, true);
+  for (let n = 0; n < 5; n += 1) queue.add(`o${n}`);
+  for (let n = 0; n < 25; n += 1) await finish(started.at(-1) as string);
+  const places = started.flatMap((key, place) => (key.startsWith('o') ? [place] : []));
+  expect(places).toEqual([4, 9, 14, 19, 24]);
+});
+
+test('of four places one is free for what is urgent, and no more than four are taken', async () => {
+  const { queue, started, finish } = controlled(4);
+  for (const key of ['a', 'b', 'c', 'd', 'e']) queue.add(key);
+  expect(started).toEqual(['a', 'b', 'c']);
+  queue.add('u', true);
+  queue.add('v', true);
+  expect(started).toEqual(['a', 'b', 'c', 'u']);
+  await finish('a');
+  expect(started).toEqual(['a', 'b', 'c', 'u', 'v']);
+  await finish('b');
+  // Two of them are worked on, so there is a place for another one.
+  expect(started.slice(5)).toEqual(['d']);
+});
+
+test('where urgent keys take all places, others get one after so many', async () => {
+  const { queue, started, finish } = controlled(4);
+  for (let n = 0; n < 12; n += 1) queue.add(`u${n}`, true);
+  queue.add('a');
+  expect(started).toEqual(['u0', 'u1', 'u2', 'u3']);
+  await finish('u0');
+  expect(started).toEqual(['u0', 'u1', 'u2', 'u3', 'a']);
+  await finish('u1');
+  expect(started.at(-1)).toBe('u4');
+});
+
+test('an urgent key that fails is urgent when it comes back', async () => {
+  const { queue, started, finish } = controlled();
+  queue.add('u', true);
+  for (const key of ['a', 'b']) queue.add(key);
+  await finish('u', new Error('conflict'));
+  await jest.advanceTimersByTimeAsync(50);
+  await finish('a');
+  expect(started).toEqual(['u', 'a', 'u']);
+});
+
 test('a key that waits for itself does not hold up the next', async () => {
   const { queue, started } = controlled(2);
   queue.add('a');
@@ -110,6 +167,35 @@ test('an event brings a failing key back before its delay is over', async () => 
   const before = started.length;
   queue.add('a');
   expect(started).toHaveLength(before + 1);
+});
+
+test('events that fail one after the other leave the next try where it was', async () => {
+  const { queue, started, failures, finish } = controlled();
+  for (let round = 0; round < 15; round += 1) {
+    queue.add('a');
+    await finish('a', new Error('no'));
+  }
+  expect(failures.at(-1)).toEqual({ key: 'a', retryMs: 50 });
+  await jest.advanceTimersByTimeAsync(50);
+  expect(started).toHaveLength(16);
+  await finish('a', new Error('no'));
+  expect(failures.at(-1)).toEqual({ key: 'a', retryMs: 100 });
+});
+
+test('what an event has brought to an end needs no other try, and fails anew for a short time only', async () => {
+  const { queue, started, failures, finish } = controlled();
+  queue.add('a');
+  for (let round = 0; round < 10; round += 1) {
+    await finish('a', new Error('no'));
+    if (round < 9) await jest.advanceTimersByTimeAsync(failures.at(-1)?.retryMs ?? 0);
+  }
+  queue.add('a');
+  await finish('a');
+  await jest.advanceTimersByTimeAsync(300_000);
+  expect(started).toHaveLength(11);
+  queue.add('a');
+  await finish('a', new Error('no'));
+  expect(failures.at(-1)).toEqual({ key: 'a', retryMs: 50 });
 });
 
 test('a key that asks for it comes back after its time', async () => {
@@ -165,6 +251,17 @@ test('stop waits for what is worked on, and begins nothing more', async () => {
   await jest.advanceTimersByTimeAsync(1_000_000);
   expect(started).toEqual(['a']);
   expect(jest.getTimerCount()).toBe(0);
+});
+
+test('a time longer than a timer can wait is 24 days, and not none', async () => {
+  const { queue, started, finish } = controlled();
+  queue.addAfter('a', 8_000 * 365 * 86_400_000);
+  await jest.advanceTimersByTimeAsync(2 ** 31 - 2);
+  expect(started).toEqual([]);
+  await jest.advanceTimersByTimeAsync(1);
+  expect(started).toEqual(['a']);
+  await finish('a', {});
+  await queue.stop();
 });
 
 test('nothing is taken before the start', async () => {

@@ -19,7 +19,7 @@ const rooms = new Map(
     [...(may as string).matchAll(/`([^`]+)`/g)].map(([, name]) => name as string),
   ]),
 );
-const files = globSync('{operator,sidecar,e2e,bench,examples,.ci}/**/*.{ts,mjs,cjs}', {
+const files = globSync('{operator,sidecar,e2e,bench,examples,.ci}/**/*.{ts,tsx,mjs,cjs}', {
   cwd: root,
   exclude: (path) => /node_modules|(^|\/)dist(\/|$)/.test(path),
 }).sort();
@@ -32,7 +32,7 @@ function roomOf(path: string): string | undefined {
 
 function importsOf(file: string): string[] {
   const found = (texts.get(file) ?? '').matchAll(
-    /(?:\bfrom|\bimport|\brequire|\bnew URL)\s*\(?\s*'(\.{1,2}\/[^']+\.[cm]?[jt]s)'/g,
+    /(?:\bfrom|\bimport|\brequire|\bnew URL)\s*\(?\s*'(\.{1,2}\/[^']+\.[cm]?[jt]sx?)'/g,
   );
   return [...found].map(([, path]) => normalize(join(dirname(file), path as string)));
 }
@@ -71,7 +71,7 @@ test('the table allows nothing that nobody needs', () => {
 test('no value is exported for nobody', () => {
   const dead = files
     // Of an example its framework reads what it exports.
-    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !file.startsWith('examples/'))
+    .filter((file) => /\.tsx?$/.test(file) && !file.endsWith('.test.ts') && !file.startsWith('examples/'))
     .flatMap((file) => {
       const names = (texts.get(file) ?? '').matchAll(/^export (?:const|function\*?|async function\*?|class) (\w+)/gm);
       const others = files.filter((other) => other !== file && importsOf(other).includes(file));

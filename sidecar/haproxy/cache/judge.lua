@@ -27,6 +27,17 @@ local function lifetime_of(control, headers, date_s, now_s)
   return until_s and until_s - (date_s or now_s) or 0
 end
 
+-- What the application says to proxies of its own (Surrogate-Control): the longest that it may be kept; nil if nothing.
+-- What names a proxy is for that one.
+local function surrogate_of(headers)
+  local control = fields.directives(headers('surrogate-control'))
+  if control['no-store'] ~= nil then return 0 end
+  local value = control['max-age']
+  if value == nil or value ~= true and value:find(';', 1, true) then return nil end
+  -- "600+60": what comes after is for when it is over.
+  return fields.seconds(value ~= true and value:match('^[^+]*') or nil) or 0
+end
+
 local function is_refused(status, control, headers, settings)
   if not KEPT[status] then return 'status' end
   if #headers('set-cookie') > 0 then return 'set-cookie' end
@@ -76,7 +87,7 @@ return function(status, headers, ttl_s, settings, now_s)
   if not ttl_s then
     local lifetime_s = lifetime_of(control, headers, date_s, now_s)
     if not lifetime_s then return nil, 'no-lifetime' end
-    left_s = lifetime_s - age_s
+    left_s = math.min(lifetime_s, surrogate_of(headers) or lifetime_s) - age_s
   end
   if left_s <= 0 then return nil, 'stale' end
   return {

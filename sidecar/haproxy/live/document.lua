@@ -34,6 +34,16 @@ local PERHAPS = {
   { '^priority%-[%w-]+%-delay%-ms$', 0, 300000 },
   { '^priority%-[%w-]+%-length%-max$', 0, 10000 },
   { '^priority%-[%w-]+%-retry%-s$', 1, 300 },
+  -- Ten hexadecimal digits.
+  { '^resting%-revision$', 0, 1099511627775 },
+  { '^canary%-revision$', 0, 1099511627775 },
+  { '^canary%-stable$', 0, 1099511627775 },
+  -- In hundredths of a percent.
+  { '^canary%-share$', 0, 10000 },
+  -- Seconds since 1970; 0: no end.
+  { '^canary%-until%-s$', 0, 99999999999 },
+  -- 0: no cookie; 2: of each page's revision, too. Without it one while there is a canary.
+  { '^sticky%-cookie$', 0, 2 },
 }
 
 function document.defaults()
@@ -78,6 +88,9 @@ function document.parse(text)
   end
   for name in pairs(ALWAYS) do
     if not values[name] then return nil, 'does not say ' .. name end
+  end
+  if not values['canary-revision'] ~= not values['canary-stable'] or not values['canary-revision'] ~= not values['canary-share'] then
+    return nil, 'has half of a canary'
   end
   if values['concurrency-min'] > values['concurrency-max'] then return nil, 'has bounds that cross' end
   return values, read['serial']

@@ -12,6 +12,11 @@ local KEPT_MAX = 4
 local UNUSED_MS_MAX = 5000
 -- The kernel of the other side takes a connection, whatever its pod does: later only if nobody is there.
 local CONNECT_MS_MAX = 200
+-- While a connection is being made a close does not end it: HAProxy would go on until the kernel gives up, two minutes
+-- later, and not stop before. Its own time-out does, a moment after the close.
+local CONNECT_S = 1
+-- Longer than anything is open.
+local NEVER_S = 86400
 -- How often one looks for questions that have got no answer in time.
 local OVERDUE_LOOK_MS = 20
 -- An answer is a word, perhaps with a reservation. HAProxy itself bounds a line: one that does not fit into its buffer
@@ -22,7 +27,8 @@ local HEADERS_MAX = 16
 local PROXY_HEADER = '\r\n\r\n\0\r\nQUIT\n\x20\x00\x00\x00'
 
 -- Sockets that wait for an answer, and when they are to be given up. Not by settimeout: HAProxy 3.0.11 stops itself
--- (BUG_ON) when the time-out of a Lua socket has lapsed, https://github.com/haproxy/haproxy/issues/3442.
+-- (BUG_ON) when the time-out of a Lua socket that is connected has lapsed,
+-- https://github.com/haproxy/haproxy/issues/3442.
 local give_up_ms = {}
 local asking = core.queue()
 
@@ -61,7 +67,9 @@ end
 
 local function exchange(socket, peer, port, request, is_new, ends_ms)
   if is_new then
+    socket:settimeout(CONNECT_S)
     if not socket:connect(peer.address, port) then return nil end
+    socket:settimeout(NEVER_S)
     give_up_ms[socket] = ends_ms
     request = PROXY_HEADER .. request
   end
@@ -89,15 +97,15 @@ local function forget(peer)
   close_older_than(peer, -1)
 end
 
-local function request_text(headers)
-  local lines = { 'GET / HTTP/1.1', 'Host: peer', 'X-Corelane-From: ' .. tokens.identity }
+local function request_text(headers, target)
+  local lines = { 'GET ' .. target .. ' HTTP/1.1', 'Host: peer', 'X-Corelane-From: ' .. tokens.identity }
   for name, value in pairs(headers) do lines[#lines + 1] = name .. ': ' .. value end
   return table.concat(lines, '\r\n') .. '\r\n\r\n'
 end
 
 -- The reply to one request, by the names of its headers; nil when there is none that is whole by then.
-local function send(peer, port, headers, ends_ms)
-  local request = request_text(headers)
+local function send(peer, port, headers, ends_ms, target)
+  local request = request_text(headers, target or '/')
   while true do
     -- The one that was used last.
     local entry = table.remove(peer.kept)
@@ -148,11 +156,11 @@ local function introduce(peer, port, ends_ms)
   return false
 end
 
-local function ask_known(peer, port, headers_for, ends_ms)
+local function ask_known(peer, port, headers_for, ends_ms, target)
   local known = peer.known
   local headers = headers_for(known)
   headers['X-Corelane-Token'] = known.question
-  local reply = send(peer, port, headers, ends_ms)
+  local reply = send(peer, port, headers, ends_ms, target)
   if not reply or not tokens.same(reply['x-corelane-token'], known.answer) then return nil end
   reply.known = known
   return reply
@@ -160,18 +168,19 @@ end
 
 -- Asks the peer { address, kept = {} }: its reply { body, known, its headers }, or nil if nobody who has the key has
 -- answered in time. `known` is the process that is asked, { identity, key }, from which `headers_for` makes what the
--- question has beside its token. The peer is `is_self` if it is this one.
-local function ask(peer, port, headers_for, answer_ms_max)
+-- question has beside its token; `target` what its line names, "/" unless given. The peer is `is_self` if it is this
+-- one.
+local function ask(peer, port, headers_for, answer_ms_max, target)
   local ends_ms = now_ms() + answer_ms_max - OVERDUE_LOOK_MS
   local was_known = peer.known ~= nil
   if not was_known and not introduce(peer, port, ends_ms) or peer.is_self then return nil end
-  local reply = ask_known(peer, port, headers_for, ends_ms)
+  local reply = ask_known(peer, port, headers_for, ends_ms, target)
   if reply then return reply end
   -- Another process may be there by now, or one that has another key: it is asked who it is, once.
   if not was_known or now_ms() >= ends_ms then return nil end
   peer.known = nil
   if not introduce(peer, port, ends_ms) or peer.is_self then return nil end
-  return ask_known(peer, port, headers_for, ends_ms)
+  return ask_known(peer, port, headers_for, ends_ms, target)
 end
 
 return { ask = ask, close_unused = close_unused, forget = forget }

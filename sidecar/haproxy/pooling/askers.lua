@@ -49,4 +49,7 @@ local function welcome(from, shown)
   end
 end
 
-return { known = known, own_addresses = own_addresses, welcome = welcome }
+-- A process that has shown it, by its identity, as long as it is remembered.
+local function at(identity) return identity and askers[identity] end
+
+return { at = at, known = known, own_addresses = own_addresses, welcome = welcome }

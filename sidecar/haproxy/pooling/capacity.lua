@@ -15,9 +15,14 @@ return function(settings, borrowed)
     end
   end)
 
-  -- Requests that wait for a slot.
+  -- Requests that wait for a slot, wherever it is.
   function capacity.waiting()
     return line:get_stats().qcur or 0
+  end
+
+  -- Those that wait for one of this pod.
+  function capacity.waiting_here()
+    return slots:get_pend_conn()
   end
 
   -- All that waits in this pod, wherever it does.

@@ -7,7 +7,8 @@ local HEARTBEAT_MS = 300
 local ANSWER_MS_MAX = 500
 local MISSED_MAX = 3
 
-return function(peers, borrowed, at_home)
+-- `more`: lists of slots like `borrowed`, by whatever.
+return function(peers, borrowed, more)
   local function check(peer, slots_of_peer)
     local answers = peers.ask(peer, 'heartbeat', ANSWER_MS_MAX) ~= nil
     for _, slot in ipairs(slots_of_peer) do
@@ -29,7 +30,9 @@ return function(peers, borrowed, at_home)
       end
     end
     for _, slot in ipairs(borrowed) do add(slot) end
-    for _, slot in pairs(at_home) do add(slot) end
+    for _, slots in ipairs(more) do
+      for _, slot in pairs(slots) do add(slot) end
+    end
     for peer, slots_of_peer in pairs(by_peer) do
       if not peer.is_checked then
         peer.is_checked = true

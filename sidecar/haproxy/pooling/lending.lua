@@ -1,5 +1,6 @@
 -- Slots of this pod that are kept for requests of peers, and the tickets that these come with.
 
+local figures = require('metrics.figures')
 local new_reservations = require('pooling.reservations')
 local new_tickets = require('pooling.tickets')
 local now_ms = require('clock')
@@ -13,6 +14,7 @@ local TICKETS_MAX = 4096
 
 return function(peers, capacity)
   local reservations = new_reservations(RESERVATION_MS)
+  local expected = new_reservations(RESERVATION_MS)
   local tickets = new_tickets(TICKET_MS, TICKETS_MAX)
   local lending = {}
 
@@ -34,6 +36,15 @@ return function(peers, capacity)
   -- For the process that `asker` names: what it hands one request over with.
   function lending.issue_ticket(asker, reservation) return issue(asker, { reservation = reservation }) end
 
+  -- The same for a request that will wait here because it belongs to this revision; until it comes it counts as one
+  -- that waits.
+  function lending.issue_side_ticket(asker, reservation)
+    return issue(asker, { reservation = reservation or expected:add(asker.identity, now_ms()), is_for_side = true })
+  end
+
+  -- How many of these are on their way.
+  function lending.expected() return expected:count(now_ms()) end
+
   -- The same for one file, which takes no slot.
   function lending.issue_file_ticket(asker) return issue(asker, { is_for_file = true }) end
 
@@ -41,8 +52,8 @@ return function(peers, capacity)
   function lending.issue_page_ticket(asker) return issue(asker, { is_for_page = true }) end
 
   -- A request comes from a peer, with the ticket that it has got for it. Sets txn.proof, and txn.slot_kept if it finds
-  -- the slot that was kept for it, or txn.for_asset or txn.for_page if it is for a file or a page; nothing for somebody
-  -- who has no reservation.
+  -- the slot that was kept for it, txn.for_side if it may wait here, or txn.for_asset or txn.for_page if it is for a
+  -- file or a page; nothing for somebody who has no reservation.
   core.register_action('admit_hand_over', { 'http-req' }, function(txn)
     local ticket = txn:get_var('txn.ticket')
     local entry = ticket and tickets:take(ticket, now_ms())
@@ -56,7 +67,10 @@ return function(peers, capacity)
       txn:set_var('txn.for_page', true)
       return
     end
+    figures.handed_over = figures.handed_over + 1
     reservations:release(entry.reservation)
+    expected:release(entry.reservation)
+    if entry.is_for_side then txn:set_var('txn.for_side', true) end
     if capacity.free_slots(txn.f) > 0 then txn:set_var('txn.slot_kept', true) end
   end)
 

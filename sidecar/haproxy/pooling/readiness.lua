@@ -1,5 +1,6 @@
 -- Whether a pod whose queue is full leaves the Service for a while (readiness.shedWhenFull).
 
+local canary = require('canary.state')
 local live = require('live.values')
 local now_ms = require('clock')
 
@@ -14,10 +15,20 @@ return function(peers, capacity)
   local is_full = false
   local looked_at = -math.huge
 
+  -- In a canary a request has its side wherever it comes in: that the other side has room helps nobody who waits here.
+  local function peers_of_this_side()
+    if not canary.is_there() then return peers.known() end
+    local list = {}
+    for _, peer in ipairs(peers.known()) do
+      if peer.revision == canary.own_revision() then list[#list + 1] = peer end
+    end
+    return list
+  end
+
   -- The peers that had room when they were asked last, a while ago at most.
   local function peers_with_room()
     local list, now = {}, now_ms()
-    for _, peer in ipairs(peers.known()) do
+    for _, peer in ipairs(peers_of_this_side()) do
       if now - peer.room_at <= ROOM_MS then list[#list + 1] = peer end
     end
     return list
@@ -37,7 +48,7 @@ return function(peers, capacity)
       return
     end
     local length_max = live['queue-length-max']
-    local length = capacity.waiting() + (core.backends['workers']:get_stats().qcur or 0)
+    local length = capacity.waiting() + capacity.waiting_here() + (core.backends['workers']:get_stats().qcur or 0)
       + (core.frontends['waiting-room']:get_stats().scur or 0)
     local now = now_ms()
     if length >= length_max and length > 0 then
@@ -51,7 +62,7 @@ return function(peers, capacity)
     if full_since and now - looked_at >= LOOK_MS then
       looked_at = now
       local list = peers_with_room()
-      if #list == 0 then list = peers.known() end
+      if #list == 0 then list = peers_of_this_side() end
       if #list > 0 then peers.ask(list[math.random(#list)], 'look') end
     end
   end

@@ -3,6 +3,8 @@
  * loop is blocked. Query parameters of a request:
  *   ms=N      render for N ms without blocking (a second request could come in, and would be counted)
  *   block=N   block the event loop for N ms without burning CPU
+ *   slices=N  the same for N ms, with a turn of the event loop every 20 ms
+ *   keep=N    keep N MB of memory for as long as the process lives
  *   hold=1    render without blocking until the test releases this id; hold=block with the event loop blocked
  *   until=X   render without blocking until the test releases X, which stands for something that the render needs
  *   loop=1    never return; a request with the header x-loop neither, without burning CPU
@@ -32,17 +34,24 @@ import { createHash } from 'node:crypto';
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 
-const { PORT, WORKER_INDEX, EVENTS, HOSTNAME } = process.env;
+const { PORT, WORKER_INDEX, EVENTS, HOSTNAME, CORELANE_DEPLOYMENT_ID: deployment } = process.env;
 const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 /** Nobody releases what a test that has failed holds. */
 const HOLD_MS_MAX = 30_000;
 let inFlight = 0;
+const kept = [];
 
 function note(event) {
   appendFileSync(
     EVENTS,
     `${JSON.stringify({ worker: Number(WORKER_INDEX), pid: process.pid, at: performance.timeOrigin + performance.now(), ...event })}\n`,
   );
+}
+
+/** With what the start has cost: the same on a busy machine. */
+function up() {
+  const { user, system } = process.cpuUsage();
+  return { event: 'up', startedAt: performance.timeOrigin, startCpuMs: (user + system) / 1000 };
 }
 
 async function bodyBytes(request) {
@@ -62,6 +71,8 @@ async function render(url, id) {
   const number = (name) => Number(url.searchParams.get(name) ?? 0);
   if (number('helper') > 0) startHelpers();
   if (number('block') > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, number('block'));
+  if (number('slices') > 0) await slices(number('slices'));
+  if (number('keep') > 0) kept.push(Buffer.alloc(number('keep') * 2 ** 20, 1));
   await heldBy(url.searchParams, id);
   if (number('loop') > 0) for (;;);
   await FAULTS[url.searchParams.get('fault')]?.();
@@ -76,6 +87,15 @@ async function render(url, id) {
   if (url.searchParams.has('exit')) process.exit(number('exit'));
   if (number('throw') > 0) setImmediate(() => thrower());
   return { status: statusOf(url.searchParams, id), size: number('size') };
+}
+
+/** Keeps the event loop busy, and lets it turn. */
+async function slices(ms) {
+  const end = performance.now() + ms;
+  while (performance.now() < end) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 function statusOf(parameters, id) {
@@ -198,7 +218,7 @@ const server = http.createServer(async (request, response) => {
     ? await fetchText(fetched, { 'x-corelane-runtime': request.headers['x-corelane-runtime'] ?? '' })
     : size > 0
       ? 'x'.repeat(size)
-      : JSON.stringify({ id, bytes, method: request.method, headers: request.headers });
+      : JSON.stringify({ id, bytes, method: request.method, headers: request.headers, deployment });
   response.writeHead(status, headersOf(status, url.searchParams)).end(body);
   spinLater(Number(url.searchParams.get('after-spin')));
 });
@@ -219,7 +239,7 @@ if (process.env.TICKS) setInterval(() => note({ event: 'tick', objects: objects.
 if (process.env.KEEPS_ALIVE_MS) server.keepAliveTimeout = Number(process.env.KEEPS_ALIVE_MS);
 if (process.env.NEVER_LISTENS) setTimeout(() => process.exit(3), 50);
 // As Next.js does: the pod's name, which is the address that everybody can reach.
-else server.listen(Number(PORT), process.env.LISTEN_ON_HOSTNAME ? HOSTNAME : '127.0.0.1', () => note({ event: 'up' }));
+else server.listen(Number(PORT), process.env.LISTEN_ON_HOSTNAME ? HOSTNAME : '127.0.0.1', () => note(up()));
 // Programs that take "listens already" for "listens".
 if (process.env.LISTENS_AGAIN)
   server.once('listening', () => {

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, renameSync } from 'node:fs';
-import { basename, delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { CACHE, filesBelow } from '../../../e2e/harness/engine/kept.ts';
@@ -20,15 +20,20 @@ export function stuckLines(): number[] {
 }
 
 /** Folder of an app that is ready to run: with its packages. */
-export async function application(name: string): Promise<string> {
-  const files = [COMMON, ...filesBelow(join(FOLDER, name))];
+export function application(name: string): Promise<string> {
+  return withPackages(join(FOLDER, name), [COMMON]);
+}
+
+/** A copy of a folder with the packages that its package-lock.json has, and with more files. */
+export async function withPackages(source: string, more: string[] = []): Promise<string> {
   const hash = createHash('sha256').update(process.version);
-  for (const file of files) hash.update(`${file.slice(FOLDER.length)}\0`).update(readFileSync(file));
-  const ready = join(CACHE, `framework-${name}-${hash.digest('hex').slice(0, 12)}`);
+  for (const file of [...more, ...filesBelow(source)])
+    hash.update(`${relative(source, file)}\0`).update(readFileSync(file));
+  const ready = join(CACHE, `framework-${basename(source)}-${hash.digest('hex').slice(0, 12)}`);
   if (existsSync(ready)) return ready;
   const folder = `${ready}.${process.pid}`;
-  cpSync(join(FOLDER, name), folder, { recursive: true });
-  cpSync(COMMON, join(folder, basename(COMMON)));
+  cpSync(source, folder, { recursive: true });
+  for (const file of more) cpSync(file, join(folder, basename(file)));
   await install(folder);
   renameSync(folder, ready);
   return ready;

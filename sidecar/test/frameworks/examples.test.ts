@@ -128,12 +128,27 @@ function testNext(thePod: () => Pod): void {
     await until('another one', async () => (await thePod().get('/revalidated')).body !== first.body);
   });
 
-  test('pictures are made smaller in the worker', async () => {
-    const picture = await thePod().get('/_next/image?url=%2Fpicture.png&w=384&q=75', {
-      headers: { Accept: 'image/webp' },
-    });
-    expect([picture.status, picture.headers['content-type']]).toEqual([200, 'image/webp']);
+  test('pictures of a page take no render slot, and those of a second browser no worker at all', async () => {
+    const { body } = await thePod().get('/picture');
+    const pictures = [...new Set(body.match(/\/_next\/image\?[^" ]+/g))].map((path) => path.replaceAll('&amp;', '&'));
+    // For two densities.
+    expect(pictures).toHaveLength(2);
+    const Accept = 'image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8';
+    const browse = (headers = {}) =>
+      Promise.all(pictures.map((path) => thePod().get(path, { headers: { Accept, ...headers } })));
+    // The only render slot is taken meanwhile.
+    rmSync(`${thePod().notesFile}.released`);
+    const page = await begin(thePod(), '/');
+    for (const { status, headers } of await browse())
+      expect([status, headers['content-type'], headers['cache-status']]).toEqual([
+        ...[200, 'image/webp', 'Corelane; fwd=uri-miss'],
+      ]);
+    for (const { status, headers } of await browse({ Cookie: 'visitor=2' }))
+      expect([status, headers['content-type'], headers['cache-status']]).toEqual([200, 'image/webp', 'Corelane; hit']);
+    expect(page.text()).not.toContain('three reviews');
+    thePod().release('released');
+    await page.ended;
     const { body: metrics } = await thePod().get('/workers/0/metrics', { port: PORTS.stats });
-    expect(metrics).toContain('corelane_worker_render_duration_seconds');
+    expect(metrics).toContain('corelane_worker_class_requests_total{worker="0",class="image"} 2\n');
   });
 }

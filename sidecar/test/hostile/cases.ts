@@ -651,6 +651,12 @@ const stats = group('port 8999', PORTS.stats, [
   ['stats-worker-negative', /^404$/, head('GET /workers/-1/metrics HTTP/1.1')],
   ['stats-worker-huge', /^404$/, head('GET /workers/99999999999999999999/metrics HTTP/1.1')],
   ['stats-worker-metrics-runtime-header', /^200$/, head('GET /workers/0/metrics HTTP/1.1', 'X-Corelane-Runtime: true')],
+  ['stats-page', /^200$/, head('GET /corelane/metrics HTTP/1.1')],
+  ['stats-page-detail', /^200$/, head('GET /corelane/metrics?detail=1 HTTP/1.1')],
+  ['stats-page-odd-query', /^200$/, head(`GET /corelane/metrics?detail=1&detail=%00${'a'.repeat(4_000)} HTTP/1.1`)],
+  ['stats-page-pipelined', /^200$/, head('GET /corelane/metrics HTTP/1.1').repeat(50)],
+  ['stats-page-post', /^4\d\d$/, `${head('POST /corelane/metrics HTTP/1.1', 'Content-Length: 5')}hello`],
+  ['stats-page-dots', /^404$/, head('GET /corelane/../corelane/metrics HTTP/1.1')],
   ['stats-stalls', /^200$/, head('GET /workers/0/stalls HTTP/1.1', 'X-Corelane-Runtime: true')],
   ['stats-stalls-post', /^4\d\d$/, `${head('POST /workers/0/stalls HTTP/1.1', 'Content-Length: 5')}hello`],
   [

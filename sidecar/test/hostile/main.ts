@@ -87,7 +87,8 @@ function floods(): Attack[] {
     attack(PORTS.stats, 'pages', [
       'requests:/metrics',
       'requests:/',
-      'requests:/workers/metrics',
+      'requests:/corelane/metrics',
+      'requests:/corelane/metrics?detail=1',
       'requests:/workers/0/metrics',
       'requests:/live',
     ]),

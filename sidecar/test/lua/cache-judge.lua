@@ -79,6 +79,25 @@ test('what is for one alone', function()
   equal(kept({ 'cache-control', 'max-age=60', 'content-range', 'bytes 0-1/2' }), 'range')
 end)
 
+test('what is said to proxies of the application counts where it is stricter', function()
+  local function both(surrogate, value) return { 'cache-control', value or 'max-age=60', 'surrogate-control', surrogate } end
+  equal(kept(both('no-store')), 'stale')
+  equal(kept(both('content="ESI/1.0", No-Store')), 'stale')
+  equal(kept(both('max-age=0')), 'stale')
+  equal(kept(both('max-age=10')), 10)
+  equal(kept(both('max-age="10"')), 10)
+  equal(kept(both('max-age=10+600')), 10)
+  equal(kept(both('max-age=soon')), 'stale')
+  equal(kept(both('max-age=3600')), 60)
+  equal(kept({ 'cache-control', 'max-age=60', 'age', '4', 'surrogate-control', 'max-age=10' }), 6)
+  -- For another one.
+  equal(kept(both('max-age=10;cdn, no-store;cdn')), 60)
+  -- It is no leave.
+  equal(kept(both('max-age=10', 'no-store')), 'no-store')
+  equal(kept({ 'surrogate-control', 'max-age=10' }), 'no-lifetime')
+  equal(kept(both('no-store'), 200, 15), 15)
+end)
+
 test('statuses that are understood', function()
   for _, status in ipairs({ 200, 203, 301, 302, 308, 404, 410 }) do equal(kept(control('max-age=60'), status), 60) end
   for _, status in ipairs({ 201, 206, 304, 401, 407, 429, 500, 503, 599 }) do equal(kept(control('max-age=60'), status), 'status') end
@@ -120,4 +139,21 @@ test('a 400 is kept only if the application says so', function()
   equal(kept({}, 400, 60), 'no-lifetime')
   equal(kept(control('max-age=60'), 400, 10), 60)
   equal(kept({}, 404, 60), 60)
+end)
+
+test('whatever bytes Surrogate-Control has, a page is not kept for longer than without it', function()
+  local PARTS = { 'max-age', '=', '60', '99999999999999999999', '+', ';', ',', '"', 'no-store', ' ', 'content', 'ESI/1.0', '-1', '\\', '\t', '(', '%', 'x' }
+  local state = 7
+  local function random(n)
+    state = (state * 1103515245 + 12345) % 2147483648
+    return state // 65536 % n + 1
+  end
+  for _ = 1, 5000 do
+    local words = {}
+    for i = 1, random(8) do words[i] = PARTS[random(#PARTS)] end
+    local said = { 'cache-control', 'max-age=50', 'surrogate-control', table.concat(words) }
+    local got = kept(said)
+    equal(got == 'stale' or math.type(got) == 'integer' and got > 0 and got <= 50, true)
+    equal(kept({ 'cache-control', 'private, max-age=50', 'surrogate-control', table.concat(words) }), 'private')
+  end
 end)

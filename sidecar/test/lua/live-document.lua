@@ -47,6 +47,21 @@ test('whole or not at all', function()
   equal(why(lines() .. ('#' .. ('x'):rep(document.BYTES_MAX)) .. '\n'), 'is too long')
 end)
 
+test('a canary is whole, or there is none', function()
+  local canary = { ['canary-revision'] = '110562683452', ['canary-stable'] = '1099511627775', ['canary-share'] = '2500' }
+  local values = document.parse(lines(canary))
+  equal(values['canary-revision'], 110562683452)
+  equal(values['canary-share'], 2500)
+  equal(values['canary-until-s'], nil)
+  for name in pairs(canary) do
+    local half = {}
+    for other, value in pairs(canary) do half[other] = other ~= name and value end
+    equal(why(lines(half)), 'has half of a canary')
+  end
+  canary['canary-share'] = '10001'
+  equal(why(lines(canary)), 'canary-share is not from 0 to 10000')
+end)
+
 test('another version, another time', function()
   equal(why(lines({ version = '2' })), 'is of another version')
   equal(why(lines({ version = false })), 'is of another version')

@@ -10,6 +10,11 @@ function exactly(text: string): RegExp {
 
 const nginx: Breakage[] = [
   {
+    name: 'who has waited for a page looks before it is there',
+    edits: [[/ +corelane_looks_again on;\n/g, REMOVED]],
+    caughtBy: 'cache-herds: so are 20 requests for a page that takes a millisecond',
+  },
+  {
     name: 'cookies get into a page',
     edits: [[/proxy_set_header Cookie \$corelane_cache_cookie;/g, 'proxy_set_header Cookie $http_cookie;']],
     caughtBy: 'cache: what is not in the key',
@@ -166,6 +171,16 @@ const judge: Breakage[] = [
       ],
     ],
     caughtBy: 'cache: where a render fails',
+  },
+  {
+    name: 'pages are new, whatever age they say',
+    edits: [[exactly('or lifetime_s) - age_s'), 'or lifetime_s)']],
+    caughtBy: 'cache-rfc9111: what is required',
+  },
+  {
+    name: 'what an application says to its own proxies is not heard',
+    edits: [[exactly('math.min(lifetime_s, surrogate_of(headers) or lifetime_s)'), 'lifetime_s']],
+    caughtBy: 'cache-rfc9111: nothing that must not come from the cache',
   },
 ];
 
@@ -352,5 +367,12 @@ export const cache: Mutant[] = [
   ...judge.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache/judge.lua' })),
   ...module.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache.c' })),
   ...shared.flatMap(([file, all]) => all.map((one): Mutant => ({ ...one, breaks: 'cache', file }))),
+  {
+    name: 'a kept page has a packet for its head',
+    breaks: 'cache',
+    file: 'whole-files.c',
+    edits: [[/is_whole_file\(r\) \? /g, '!is_whole_file(r) ? ']],
+    caughtBy: 'cache: its head is in the first packet',
+  },
   ...kept.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'kept.c' })),
 ];

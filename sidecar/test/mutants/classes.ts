@@ -65,7 +65,7 @@ const haproxy: Breakage[] = [
   {
     name: 'nobody knows which worker had a request of a class',
     breaks: 'I2',
-    edits: [[/ pool-conn-name req\.hdr\(X-Corelane-Request\),lua\.corelane_sent\([0-9]+\)/g, REMOVED]],
+    edits: [[/ pool-conn-name \S+txn\.request\),lua\.corelane_sent\([0-9]+\)/g, REMOVED]],
     caughtBy: 'classes: what was begun is replayed if it may be',
   },
   {

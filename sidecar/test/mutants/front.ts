@@ -24,6 +24,20 @@ export const front: Mutant[] = [
     caughtBy: 'heads: bytes beyond ASCII in a target: UTF-8',
   },
   {
+    name: 'the target of a request that is none is in the access log as it came',
+    breaks: 'I7',
+    file: 'nginx.conf',
+    edits: [[/<corelane_uri_head>\[ -~\]/g, '<corelane_uri_head>.']],
+    caughtBy: 'heads: codes that a terminal obeys are in no log',
+  },
+  {
+    name: 'the line of a request is in the error log as it came',
+    breaks: 'I7',
+    file: 'target.c',
+    edits: [[/clean_line\(r\) != NGX_OK/g, '(0 && clean_line(r) != NGX_OK)']],
+    caughtBy: 'heads: codes that a terminal obeys are in no log',
+  },
+  {
     name: 'a head that HAProxy does not take has no reason',
     breaks: 'heads',
     file: 'size.c',
@@ -34,7 +48,7 @@ export const front: Mutant[] = [
     name: 'control characters get to workers',
     breaks: 'heads',
     file: 'size.c',
-    edits: [[/!is_clean\(/g, '0 && !is_clean(']],
+    edits: [[/!is_clean\(([^)]*)\)/g, '(0 && !is_clean($1))']],
     caughtBy: 'heads: control character 1',
   },
   {

@@ -3,14 +3,13 @@ import { type Mutant, REMOVED } from './mutant.ts';
 
 const ERROR_REPLY = `content-type application/json string '[^']*' hdr X-Corelane-Error`;
 
-const breakages: Omit<Mutant, 'file'>[] = [
+/** Of the configuration, unless they name a file. */
+const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
   {
     name: 'two requests per worker',
     breaks: 'I1',
-    edits: [
-      [/maxconn 1 /g, 'maxconn 2 '],
-      [/slots\.sock maxconn [0-9]+/g, 'slots.sock maxconn 100'],
-    ],
+    file: 'moving-limits.lua',
+    edits: [[/then return number end/g, 'then return number + 1 end']],
     caughtBy: 'serving: no worker ever has two requests',
   },
   {
@@ -28,7 +27,8 @@ const breakages: Omit<Mutant, 'file'>[] = [
   {
     name: 'the queue is where nobody is seen leaving (second stage)',
     breaks: 'I2',
-    edits: [[/slots\.sock maxconn [0-9]+/g, 'slots.sock maxconn 1000']],
+    file: 'moving-limits.lua',
+    edits: [[/slots:get_maxconn\(\) ~= places then slots:set_maxconn\(places\)/g, 'true then slots:set_maxconn(1000)']],
     caughtBy: 'client-gone: a queued request whose client has gone',
   },
   {
@@ -97,7 +97,7 @@ const breakages: Omit<Mutant, 'file'>[] = [
   {
     name: 'no limit of the queue',
     breaks: 'I3',
-    edits: [[/ {2}http-request return .* if no_slot queue_full( !poison)?\n/g, REMOVED]],
+    edits: [[/ {2}http-request return .* if no_slot queue_full( !poison)?( !elsewhere)?\n/g, REMOVED]],
     caughtBy: 'limits: a full queue refuses at once',
   },
   {
@@ -109,7 +109,10 @@ const breakages: Omit<Mutant, 'file'>[] = [
   {
     name: 'no time limit of a render',
     breaks: 'I3',
-    edits: [[/timeout server [0-9]+ms/g, 'timeout server 1h']],
+    edits: [
+      [/timeout server [0-9]+ms/g, 'timeout server 1h'],
+      [/ {2}http-request set-timeout server .*\n/g, REMOVED],
+    ],
     caughtBy: 'limits: a render beyond its limit',
   },
   {
@@ -243,4 +246,4 @@ const breakages: Omit<Mutant, 'file'>[] = [
   },
 ];
 
-export const haproxy: Mutant[] = breakages.map((mutant) => ({ ...mutant, file: 'haproxy.cfg' }));
+export const haproxy: Mutant[] = breakages.map((mutant) => ({ file: 'haproxy.cfg', ...mutant }));

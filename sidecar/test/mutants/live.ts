@@ -3,6 +3,13 @@ import { type Mutant, REMOVED } from './mutant.ts';
 
 export const live: Mutant[] = [
   {
+    name: 'a pod of a revision that rests keeps its connections',
+    breaks: 'live',
+    file: 'resting.lua',
+    edits: [[/return number ~= nil and/g, 'return false and']],
+    caughtBy: 'live: a revision that rests',
+  },
+  {
     name: 'live settings are read once',
     breaks: 'live',
     file: 'live-settings.lua',
@@ -88,9 +95,16 @@ export const live: Mutant[] = [
   {
     name: 'pods of all revisions stay strangers',
     breaks: 'live',
-    file: 'pooling.lua',
+    file: 'pooling/group.lua',
     edits: [[/live\['across-revisions'\] == 1 and /g, 'false and ']],
-    caughtBy: 'live: pooling.acrossRevisions',
+    caughtBy: 'live: pooling.acrossRevisions: old and new pods',
+  },
+  {
+    name: 'a pod of a revision that rests renders for others',
+    breaks: 'live',
+    file: 'pooling/group.lua',
+    edits: [[/ and not resting\.is_resting\(\)/g, REMOVED]],
+    caughtBy: 'lua: pooling-group.lua',
   },
   {
     name: 'anybody may send something to the port that tells',

@@ -3,17 +3,20 @@
 export type MutantFile =
   | 'haproxy.cfg'
   | 'nginx.conf'
-  | `${'classes' | 'drain' | 'first-checks' | 'live-settings' | 'moving-limits' | 'pooling' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
+  | `${'classes' | 'drain' | 'first-checks' | 'live-settings' | 'moving-limits' | 'pod-metrics' | 'pooling' | 'resting' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
-  | `pooling/${'answering' | 'askers' | 'borrowing' | 'heartbeats' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'tickets'}.lua`
+  | `pooling/${'answering' | 'askers' | 'borrowing' | 'ejection' | 'group' | 'handing-over' | 'heartbeats' | 'lending' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'revision-index' | 'revisions' | 'some' | 'tickets'}.lua`
   | 'cache.lua'
+  | `canary/${'actions' | 'counts' | 'decision' | 'judged' | 'state'}.lua`
   | `cache/${'herds' | 'homes' | 'judge' | 'rendezvous' | 'verdict'}.lua`
   | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
   | 'live/document.lua'
+  | `metrics/${'exposition' | 'nginx' | 'workers'}.lua`
   | 'second-tries/requests.lua'
+  | `stickiness/${'actions' | 'budget' | 'decision' | 'elsewhere' | 'ids' | 'navigation' | 'recent' | 'search'}.lua`
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
-  | `${'answers' | 'cache' | 'heads' | 'http2' | 'kept' | 'live' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'streaming' | 'target' | 'transform'}.c`
+  | `${'answers' | 'cache' | 'heads' | 'http2' | 'kept' | 'live' | 'metrics' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'spans' | 'streaming' | 'target' | 'trace' | 'transform' | 'whole-files'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */
@@ -39,6 +42,8 @@ export const RUNTIME_MODULES = [
   'request-journal',
   'routes',
   'servers',
+  'set-aside',
+  'shared-metrics',
   'stalls',
   'thread',
   'watchdog',
@@ -75,7 +80,11 @@ export interface Mutant {
     | 'cache'
     | 'classes'
     | 'concurrency'
-    | 'live';
+    | 'live'
+    | 'canary'
+    | 'stickiness'
+    | 'metrics'
+    | 'traces';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];

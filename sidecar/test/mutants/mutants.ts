@@ -4,6 +4,7 @@
  */
 import { assets } from './assets.ts';
 import { cache } from './cache.ts';
+import { canary } from './canary.ts';
 import { classes } from './classes.ts';
 import { concurrency } from './concurrency.ts';
 import { doors } from './doors.ts';
@@ -17,6 +18,7 @@ import { guarded } from './guarded.ts';
 import { haproxy } from './haproxy.ts';
 import { http2 } from './http2.ts';
 import { live } from './live.ts';
+import { metrics } from './metrics.ts';
 import type { Mutant } from './mutant.ts';
 import { nginx } from './nginx.ts';
 import { overload } from './overload.ts';
@@ -24,7 +26,9 @@ import { pooling } from './pooling.ts';
 import { runtime } from './runtime.ts';
 import { runtimePort } from './runtime-port.ts';
 import { secondTries } from './second-tries.ts';
+import { stickiness } from './stickiness.ts';
 import { streaming } from './streaming.ts';
+import { tracing } from './tracing.ts';
 
 export const mutants: Mutant[] = [
   ...haproxy,
@@ -39,6 +43,10 @@ export const mutants: Mutant[] = [
   ...classes,
   ...concurrency,
   ...live,
+  ...canary,
+  ...stickiness,
+  ...metrics,
+  ...tracing,
   ...assets,
   ...cache,
   ...lua,

@@ -173,7 +173,7 @@ const breakages: Omit<Mutant, 'file'>[] = [
   {
     name: 'the mark of a drain is ignored',
     breaks: 'drain',
-    edits: [[/-f \/run\/corelane\/draining/g, '-f /run/corelane/other']],
+    edits: [[/corelane_draining_file \S+;/g, 'corelane_draining_file /run/corelane/other;']],
     caughtBy: 'drain: nothing is lost',
   },
   {

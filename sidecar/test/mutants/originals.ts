@@ -50,8 +50,10 @@ const specs: object[] = [
     ...(replay === 'Always' && { assets: ASSETS, fallback: { html: 'shell' }, priority: {}, deadlines: {} }),
     compression: { enabled: replay === 'Always' },
     cache: { enabled: replay === 'Safe', shared: 'Peers' },
+    ...(replay === 'Safe' && { tracing: { samplingPercent: 12.5 } }),
   })),
   { classes: CLASSES, cache: { enabled: true }, webSockets: { enabled: true } },
+  { tracing: { endpoint: 'http://collector:4318' } },
 ];
 const configs = specs.map((spec) => renderConfig(renderServiceSpec.parse({ template, ...spec })));
 

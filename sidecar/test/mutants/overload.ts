@@ -29,7 +29,10 @@ const priorityHaproxy: Breakage[] = [
   },
   {
     name: 'who is lower is refused although a worker is free',
-    edits: [[/(set-var\(txn\.refused\) .*) if no_slot /g, '$1 if ']],
+    edits: [
+      [/(set-var\(txn\.class_max\) .*) if no_slot$/gm, '$1'],
+      [/(set-var\(txn\.refused\) .*) if no_slot /g, '$1 if '],
+    ],
     caughtBy: 'priority: a crawler',
   },
 ];

@@ -97,6 +97,13 @@ export const pooling: Mutant[] = [
     caughtBy: 'lua: reservations.lua',
   },
   {
+    name: 'questions that fail together are as many times in a row',
+    breaks: 'pooling',
+    file: 'pooling/ejection.lua',
+    edits: [[/^ {2}if asked_ms < state\.until_ms then return end\n/gm, REMOVED]],
+    caughtBy: 'lua: pooling-ejection.lua',
+  },
+  {
     name: 'requests come in without a ticket',
     breaks: 'peers',
     file: 'haproxy.cfg',

@@ -10,6 +10,27 @@ export const runtimePort: Mutant[] = [
     caughtBy: 'runtime: a program that fetches what its clients name',
   },
   {
+    name: 'a URL is enough to read what others have asked for',
+    breaks: 'runtime',
+    file: 'routes.cjs',
+    edits: [[/, 'now'\]/g, ']']],
+    caughtBy: 'runtime-port: no heap snapshot, profile, promise or new process for what strangers have asked for',
+  },
+  {
+    name: 'a request that has ended goes on being shown',
+    breaks: 'runtime',
+    file: 'concurrency-limiter.cjs',
+    edits: [[/if \(place >= 0\) metrics\.begunAtMs\[place\] = 0;/g, REMOVED]],
+    caughtBy: 'explain: saturated: all workers busy, two wait, one is refused',
+  },
+  {
+    name: 'what an earlier request has asked for stays behind a shorter one',
+    breaks: 'runtime',
+    file: 'shared-metrics.cjs',
+    edits: [[/if \(length < bytes\) buffer\[begin \+ length\] = 0;/g, REMOVED]],
+    caughtBy: 'explain: saturated: all workers busy, two wait, one is refused',
+  },
+  {
     name: 'the header counts under any Host',
     breaks: 'runtime',
     file: 'head.cjs',

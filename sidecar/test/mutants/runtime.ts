@@ -160,7 +160,11 @@ export const runtime: Mutant[] = [
     name: 'a silent WebSocket keeps its worker',
     breaks: 'I4',
     file: 'haproxy.cfg',
-    edits: [[/timeout tunnel [0-9]+ms/g, 'timeout tunnel 1h']],
+    edits: [
+      [/timeout tunnel [0-9]+ms/g, 'timeout tunnel 1h'],
+      // The live setting.
+      [/ {2}http-request set-timeout tunnel [^\n]*\n/g, REMOVED],
+    ],
     caughtBy: 'concurrency-limiter: a WebSocket that is silent',
   },
   {
@@ -419,7 +423,7 @@ export const runtime: Mutant[] = [
     name: 'whoever can make the program fetch a URL has its worker replaced',
     breaks: 'runtime',
     file: 'routes.cjs',
-    edits: [[/, 'recycle'\]/g, ']']],
+    edits: [[/, 'recycle', 'now'\]/g, ", 'now']"]],
     caughtBy: 'runtime-port: no heap snapshot, profile, promise or new process',
   },
   {

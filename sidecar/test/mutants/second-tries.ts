@@ -13,7 +13,7 @@ export const secondTries: Mutant[] = [
     name: 'nobody notes whom a request is given to',
     breaks: 'I2',
     file: 'haproxy.cfg',
-    edits: [[/ pool-conn-name req\S+,lua\.corelane_sent\([0-9]+\)/g, REMOVED]],
+    edits: [[/ pool-conn-name \S+,lua\.corelane_sent\([0-9]+\)/g, REMOVED]],
     caughtBy: 'replay: Safe a POST of 0 bytes that its worker has not begun is not lost over a kept',
   },
   {
@@ -92,6 +92,13 @@ export const secondTries: Mutant[] = [
     file: 'request-journal.cjs',
     edits: [[/!pids\.every\(hasEnded\)/g, 'false']],
     caughtBy: 'request-journal: unknown: a server is still there',
+  },
+  {
+    name: 'a server that is being killed, and takes its time, could begin something',
+    breaks: 'I2',
+    file: 'request-journal.cjs',
+    edits: [[/answer !== 'unknown' \|\| /g, 'true || ']],
+    caughtBy: 'request-journal: a server that cannot promise any more',
   },
   {
     name: 'a server without notes has begun nothing',

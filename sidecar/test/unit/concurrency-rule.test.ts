@@ -166,6 +166,46 @@ test('a dependency that is ten times slower opens more, one that hangs no more t
   expect(fleet.last(60).most).toBeLessThanOrEqual(4);
 });
 
+test('a dependency that is suddenly slow opens far more within seconds, whatever is remembered', () => {
+  const random = new Random(4);
+  let slower = 1;
+  const fleet = new Tuned(() => {
+    const phases = render(random, { cpuMs: 40, waitMs: 17.1, waits: 2 });
+    return phases.map((ms, index) => (index % 2 === 1 ? slower * ms : ms));
+  });
+  expect(fleet.seconds(60).last(1).most).toBeLessThanOrEqual(4);
+  slower = 20;
+  expect(fleet.seconds(4).last(1).most).toBeGreaterThanOrEqual(8);
+});
+
+describe('a dependency that is back', () => {
+  /** A look at work with so many in progress. */
+  const look = (state: State, level: number, ms: number, idle: number) => {
+    const at = (value: number) => Array.from({ length: BOUNDS.max + 1 }, (_unused, n) => (n === level ? value : 0));
+    return decide(learn(state, { timeMs: at(ms), idleMs: at(idle * ms) }), BOUNDS);
+  };
+  const slow = () => {
+    let state = firstState(BOUNDS);
+    for (let second = 0; second < 30; second += 1) state = look(state, 12, 1000, 0.6);
+    return state;
+  };
+
+  test('is forgotten after some seconds of work', () => {
+    let state = slow();
+    expect(state.limit).toBe(BOUNDS.max);
+    // 70 % busy with one: three are enough.
+    let workMs = 0;
+    for (; state.limit > 3 && workMs < 60_000; workMs += 400) state = look(state, 1, 400, 0.3);
+    expect(workMs).toBeLessThan(9_500);
+  });
+
+  test('is not, while all places are taken: a busy loop looks the same whatever the requests are', () => {
+    let state = slow();
+    for (let second = 0; second < 5; second += 1) state = look(state, BOUNDS.max, 1000, 0);
+    expect(state.limit).toBe(BOUNDS.max);
+  });
+});
+
 test('an idle night teaches nothing', () => {
   const busy = tuned('30/70').seconds(60);
   const before = busy.state;

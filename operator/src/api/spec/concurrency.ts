@@ -28,7 +28,7 @@ export const concurrencyRange = z
       .min(1)
       .max(RANGE_MAX)
       .default(RANGE_DEFAULT.min)
-      .describe('What a worker begins with, and never goes below.'),
+      .describe('What a worker of a new fleet begins with, and none ever goes below.'),
     max: z
       .int()
       .min(1)
@@ -50,4 +50,18 @@ interface Concurrency {
 export function concurrencyBounds({ concurrency, concurrencyRange }: Concurrency): { min: number; max: number } {
   if (concurrency === 'Auto') return concurrencyRange ?? RANGE_DEFAULT;
   return { min: concurrency, max: concurrency };
+}
+
+/** A beginning need not be exact, and each change of it is a write. */
+const BEGINNINGS = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64];
+
+/**
+ * How many requests a new worker gets at a time until it has found its own number: about as many as half of the fleet
+ * gets, rather fewer. Undefined where that is `min`, or nobody knows.
+ */
+export function beginningOf(spec: Concurrency, median?: number): number | undefined {
+  if (spec.concurrency !== 'Auto' || median === undefined) return undefined;
+  const { min, max } = concurrencyBounds(spec);
+  const found = BEGINNINGS.findLast((number) => number <= Math.min(median, max));
+  return found && found > min ? found : undefined;
 }

@@ -1,10 +1,10 @@
 /** Fields on requests that say how long they are waited for. */
 import { z } from 'zod';
-import { matching } from '../scalars.ts';
+import { headerName } from '../scalars.ts';
 
 export const deadlines = z
   .strictObject({
-    header: matching('^[A-Za-z][A-Za-z0-9-]*$', 64, 'must be the name of a header, such as X-Request-Timeout-Ms')
+    header: headerName(64, 'X-Request-Timeout-Ms')
       .default('X-Request-Timeout-Ms')
       .describe(
         'Header with the milliseconds that its sender waits. X-Envoy-Expected-Rq-Timeout-Ms (Envoy, Istio, Contour) and Prefer: wait=SECONDS (RFC 7240) count, too; the smallest does.',

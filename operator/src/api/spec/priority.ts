@@ -1,24 +1,15 @@
 /** Fields on who waits for whom. */
 import { z } from 'zod';
-import { duration, matching, pathPrefix } from '../scalars.ts';
+import { cookieName, duration, headerName, matching, pathPrefix, word } from '../scalars.ts';
 
 const CLASSES_MAX = 5;
 const MATCHES_MAX = 6;
 /** HAProxy's offsets end at 524 s, and one that has waited must still be less than one that has just come. */
 const DELAY_MAX = '5m';
 
-const word = (lengthMax: number, what: string, example: string) =>
-  matching(
-    '^[A-Za-z0-9._~/@:-]+$',
-    lengthMax,
-    `must be ${what} such as ${example}: letters, digits and . _ ~ / @ : - only`,
-  );
-
 export const header = z
   .strictObject({
-    name: matching('^[A-Za-z][A-Za-z0-9-]*$', 48, 'must be the name of a header, such as X-Job').describe(
-      'Name of the header.',
-    ),
+    name: headerName(48, 'X-Job').describe('Name of the header.'),
     value: word(48, 'a value', 'batch')
       .optional()
       .describe('Its whole value, in upper or lower case. Any that is not empty unless given.'),
@@ -35,9 +26,7 @@ const match = z
       ),
     pathPrefix: pathPrefix().optional().describe('A path and all below it, as in an Ingress.'),
     header: header.optional(),
-    cookie: matching('^[A-Za-z0-9_.-]+$', 48, 'must be the name of a cookie, such as preview')
-      .optional()
-      .describe('Name of a cookie that the request has.'),
+    cookie: cookieName(48, 'preview').optional().describe('Name of a cookie that the request has.'),
     userAgent: word(48, 'a part of a User-Agent', 'python-requests')
       .optional()
       .describe('Part of the User-Agent, in upper or lower case.'),

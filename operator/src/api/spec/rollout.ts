@@ -1,6 +1,8 @@
 /** Fields on pods that come and go: rollout, drain, evictions. */
 import { z } from 'zod';
 import { duration, intOrPercent } from '../scalars.ts';
+import { canary } from './canary.ts';
+import { stickiness } from './stickiness.ts';
 
 export const rollout = z
   .strictObject({
@@ -23,6 +25,34 @@ export const rollout = z
       })
       .prefault({})
       .describe('Rolling update, as in a Deployment.'),
+    canary,
+    stickiness,
+    retain: z
+      .strictObject({
+        for: duration({ min: '0s', max: '24h' })
+          .default('15m')
+          .describe('How long after a change pods of the revision before live on, out of the Service. 0s: not at all.'),
+        replicas: z
+          .int()
+          .min(0)
+          .max(1000)
+          .default(1)
+          .describe('How many. With as many as the service has, the way back starts no pod.'),
+      })
+      .prefault({})
+      .describe(
+        'What is kept of the revision before, so that corelane rollout undo brings it back in seconds (docs/rollouts.md). Pods that find no room get that of these.',
+      ),
+    paused: z
+      .boolean()
+      .default(false)
+      .describe('Holds every change of pods where it is, or before it begins. Scaling and live settings go on.'),
+    dataPlane: z
+      .enum(['Staged', 'WithNextChange'])
+      .default('Staged')
+      .describe(
+        'When pods get the sidecar image and the configuration of another version of the operator. Staged: when it is the turn of this service, one after the other (dataPlaneRollout of the chart); WithNextChange: with the next change of yours that makes other pods, and no sooner. A change of yours never waits.',
+      ),
   })
   .prefault({})
   .describe('How a change reaches the pods.');

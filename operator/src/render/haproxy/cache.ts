@@ -28,7 +28,7 @@ const IDENTITY = [
 /** What nginx tells. Of other names in the family a client may have sent any. */
 const TOLD = ['request', 'key', 'ttl', 'personal', 'round', 'told', 'has-stale', 'fallback', 'class', 'untrusted'];
 /** nginx sets these, or has them in the key. */
-const OWN = ['request-id', 'forwarded-(?:for|host|proto)', 'real-ip'];
+const OWN = ['request-id', 'request-start', 'forwarded-(?:for|host|proto)', 'real-ip'];
 /** Where pods share their pages: that it is for a peer, and when what is at the path was changed. */
 const TOLD_OF_PEERS = ['for-peer', 'changed'];
 

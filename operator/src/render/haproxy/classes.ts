@@ -8,7 +8,7 @@ import { type Lines, paragraphs, section, when, words } from '../directives.ts';
 import type { RequestClass } from '../model/classes.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole, word } from '../safe.ts';
-import { KEEPS_SERVERS, KEPT_NEVER, REQUEST } from './connections.ts';
+import { KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { saysWhoDied } from './deaths.ts';
 import { keepsIfGuarded, NAMES_WORKER } from './dispatch.ts';
 import { errorReply, tooLateReplies } from './replies.ts';
@@ -70,7 +70,7 @@ function backend(one: RequestClass, model: DataPlaneModel): Lines {
     `backend ${classBackend(one)}`,
     'balance leastconn',
     'option abortonclose',
-    when(isSupervised, KEEPS_SERVERS, keepsIfGuarded(workers)),
+    when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
     `retries ${whole(connectRetries, 'retries')}`,
     `timeout queue ${ms(one.queue.timeoutMs, 'classes.queue.timeout')}`,
     `timeout server ${ms(one.idleMs, 'classes.timeouts.idle')}`,
@@ -101,7 +101,7 @@ function backend(one: RequestClass, model: DataPlaneModel): Lines {
       words(
         serverAt(worker, worker.port),
         isSupervised && `agent-port ${whole(worker.runtimePort, 'runtime port')}`,
-        isSupervised && `pool-conn-name ${REQUEST},lua.corelane_sent(${index})`,
+        isSupervised && sentTo(index),
       ),
     ),
   );

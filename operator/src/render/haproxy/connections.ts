@@ -27,3 +27,16 @@ export const AUTHENTICATES = 'http-after-response set-header Connection close if
  * request.
  */
 export const REQUEST = 'req.hdr(X-Corelane-Request)';
+
+/** For a backend whose connections are named by `sentTo`. */
+export const KNOWS_REQUEST = `http-request set-var(txn.request) ${REQUEST}`;
+
+/**
+ * The name of a connection to a worker, which tells Lua when that worker (its place in the pod) was given which
+ * request: to the millisecond, because of a request that may be older than itself a supervisor knows nothing.
+ * @param fresh a variable with the name of a connection that nobody has used, if one may be needed
+ */
+export function sentTo(index: number, fresh?: string): string {
+  const request = ['date(0,ms)', 'concat(/,txn.request)', ...(fresh ? [`concat(/,${fresh})`] : [])].join(',');
+  return `pool-conn-name ${request},lua.corelane_sent(${index})`;
+}

@@ -6,7 +6,7 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel, WorkerModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';
-import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, REQUEST } from './connections.ts';
+import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
 import { live } from './live.ts';
@@ -47,7 +47,7 @@ export function workers(model: DataPlaneModel): Lines {
   return section(
     'backend workers',
     `balance ${word(balance, 'balance')}`,
-    when(isSupervised, KEEPS_SERVERS, keepsIfGuarded(workers)),
+    when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
     '# All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.',
     `retries ${whole(connectRetries, 'retries')}`,
     `http-request set-timeout server ${live('worker-ms')}`,
@@ -106,10 +106,9 @@ export function keepsIfGuarded(workers: WorkerModel[]): Lines {
  * HAProxy 3.0 does not copy it.
  */
 function workerServer(worker: WorkerModel, index: number, { isSupervised, quarantine }: DataPlaneModel): string {
-  const request = quarantine ? `${REQUEST},concat(/,txn.fresh)` : REQUEST;
   return words(
     serverAt(worker, worker.port),
     isSupervised && `agent-port ${whole(worker.runtimePort, 'runtime port')}`,
-    isSupervised && `pool-conn-name ${request},lua.corelane_sent(${index})`,
+    isSupervised && sentTo(index, quarantine ? 'txn.fresh' : undefined),
   );
 }

@@ -3,6 +3,7 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { KEEPS_NO_404 } from './assets.ts';
+import { choosesSide, STAYS_HERE, USES_OTHER_SIDE } from './canary.ts';
 import { usesClasses } from './classes.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS } from './connections.ts';
 import { notesDeadline, PASSES_DEADLINE } from './deadlines.ts';
@@ -57,6 +58,7 @@ export function entrance(model: DataPlaneModel): Lines {
     notesForDeath(model),
     given(quarantine, () => holdsSuspects(model)),
     secondTries(model),
+    when(model.pooling?.handsOver, choosesSide(model)),
     fullQueue(model),
     '# Nobody behind this point, neither a worker nor a peer, tells nginx what to do: without buffering a slow client would',
     '# hold a worker.',
@@ -76,8 +78,11 @@ export function entrance(model: DataPlaneModel): Lines {
     'http-after-response set-header Connection close if { so_name replay } !{ status 101 }',
     '# nginx decides when a request comes whether its connection is kept: this one may have come before the drain.',
     'http-after-response set-header X-Corelane-Connection close if { lua.corelane_draining -m bool } !{ status 101 }',
+    '# The next connection leads to a pod of the revision that is asked for.',
+    'http-after-response set-header X-Corelane-Connection close if { lua.corelane_resting -m bool } !{ status 101 }',
     given(fallback, () => LEADS_TO_SHELL),
     given(quarantine, () => USES_POISON),
+    when(model.pooling?.handsOver, USES_OTHER_SIDE),
     given(classes, usesClasses),
     given(priority, usesRefused),
     'default_backend line',
@@ -123,6 +128,7 @@ function fullQueue({ classes, pooling, priority, quarantine, retryAfterSeconds, 
   const render = classes && IS_RENDER;
   const notPoison = quarantine && '!poison';
   const notRefused = priority && '!{ var(txn.refused) -m bool }';
+  const staysHere = pooling?.handsOver && STAYS_HERE;
   return [
     '# All that wait: in the queue, for a worker whose last client has gone, and for any worker to come up.',
     'http-request set-var(txn.waiting) queue(workers)',
@@ -139,6 +145,7 @@ function fullQueue({ classes, pooling, priority, quarantine, retryAfterSeconds, 
       render,
       notPoison,
       notRefused,
+      staysHere,
     ),
     when(
       pooling?.handsOver,
@@ -147,6 +154,7 @@ function fullQueue({ classes, pooling, priority, quarantine, retryAfterSeconds, 
         render,
         notPoison,
         notRefused,
+        staysHere,
         // The limit of WebSockets is this pod's own.
         webSockets && '!{ req.hdr(Upgrade) -m found }',
       ),

@@ -1,13 +1,24 @@
 /** Section `global`: limits of the process, and the Lua that it loads. */
-import { LIVE_FILE, LIVE_MOUNT_PATH, PEERS_KEY, PEERS_KEY_MOUNT_PATH, RUN_MOUNT_PATH } from '../../api/names.ts';
-import { given, type Lines, section, when } from '../directives.ts';
+import {
+  ANNOTATION_DEPLOYMENT,
+  CANARY_FILE,
+  LIVE_FILE,
+  LIVE_MOUNT_PATH,
+  PEERS_KEY,
+  PEERS_KEY_MOUNT_PATH,
+  RUN_MOUNT_PATH,
+} from '../../api/names.ts';
+import { given, type Lines, section } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
 import type { Quarantine } from '../model/quarantine.ts';
-import { ms, whole } from '../safe.ts';
+import { ms, whole, word } from '../safe.ts';
 import { CACHE_ENTRANCES, cacheSettings } from './cache.ts';
 import { classBackend } from './classes.ts';
 import { TIMED_ENTRANCE } from './deadlines.ts';
+
+/** Of the pod, as HAProxy finds it in its environment. */
+const REVISION = `"\${CORELANE_REVISION}"`;
 
 /** In a buffer of 16 KiB, a shortest one being "a:", CR and LF. */
 const HEADERS_IN_BUFFER_MAX = 4096;
@@ -17,7 +28,7 @@ const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
 export function global(model: DataPlaneModel): Lines {
-  const { cache, deadlines, doors, drain, isSupervised, limits, pooling, quarantine, queue, timeouts } = model;
+  const { cache, deadlines, doors, drain, limits, pooling, ports, quarantine, queue, timeouts } = model;
   return section(
     'global',
     '# One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.',
@@ -37,12 +48,15 @@ export function global(model: DataPlaneModel): Lines {
     'lua-prepend-path /usr/share/corelane/haproxy/?.lua',
     lua('live-settings', [
       `file=${LIVE_MOUNT_PATH}/${LIVE_FILE}`,
+      `canary-file=${LIVE_MOUNT_PATH}/${CANARY_FILE}`,
       // What nginx and kubelet of this pod wait for, whatever newer ones do.
       `worker-ms-max=${whole(timeouts.workerMs, 'timeouts.render')}`,
       `worker-after-waiting-ms-max=${whole(timeouts.workerAfterWaitingMs, 'timeouts.render')}`,
       `drain-timeout-ms-max=${whole(drain.timeoutMs, 'drain.timeout')}`,
     ]),
+    'presetenv CORELANE_REVISION none',
     lua('corelane', [
+      `revision=${REVISION}`,
       `workers=${whole(model.workers.length, 'workersPerPod')}`,
       `first-port=${whole(model.firstRuntimePort, 'runtime port')}`,
       `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
@@ -53,7 +67,11 @@ export function global(model: DataPlaneModel): Lines {
     lua('second-tries', [`places=${whole(model.rememberedMax, 'notes')}`]),
     given(cache, (cache) => lua('cache', cacheSettings(cache, model))),
     given(pooling, (pooling) => asksPeers(pooling, model)),
-    when(isSupervised, lua('worker-metrics')),
+    lua('pod-metrics', [
+      `workers=${whole(model.workers.length, 'workersPerPod')}`,
+      `nginx-port=${whole(ports.figures, 'port')}`,
+      `hand-over=${pooling?.handsOver ? 1 : 0}`,
+    ]),
     given(model.classes, (classes) =>
       lua(
         'classes',
@@ -77,19 +95,22 @@ function lua(file: string, settings: string[] = []): string {
   return [`lua-load /usr/share/corelane/haproxy/${file}.lua`, ...settings].join(' ');
 }
 
-function asksPeers(pooling: Pooling, { assets, cache, ports }: DataPlaneModel): Lines {
+function asksPeers(pooling: Pooling, { assets, body, cache, deployment, ports }: DataPlaneModel): Lines {
   const [looksForAssets, sharesPages] = [assets?.asksOtherRevisions, cache?.isShared];
-  const revision = `"\${CORELANE_REVISION}"`;
+  const revision = REVISION;
   return [
     '# The entry point and the pod set these; the defaults let the file be checked elsewhere.',
     'presetenv CORELANE_NAMESERVER 127.0.0.1',
     'presetenv CORELANE_PEERS peers.invalid',
-    'presetenv CORELANE_REVISION none',
     lua('peer-key', [`file=${PEERS_KEY_FILE}`, `overlap-ms=${whole(pooling.keyOverlapMs, 'overlap of keys')}`]),
     lua('pooling', [
       `port=${whole(ports.peers, 'port')}`,
       `hand-over=${pooling.handsOver ? 1 : 0}`,
+      `body-max=${whole(body.sizeBytesMax, 'buffering.request.maxSize')}`,
+      // Pages that nginx keeps would be of either side, for both, and live on after an abort.
+      `canary=${cache ? 0 : 1}`,
       `revision=${revision}`,
+      `deployment=${deployment === undefined ? revision : word(deployment, ANNOTATION_DEPLOYMENT)}`,
       // The same for old and new pods of this RenderService.
       `any-revision="any-\${CORELANE_PEERS}"`,
       // Of this pod, whatever is handed over across revisions.

@@ -3,6 +3,7 @@ import { given, MADE_BY_CORELANE, paragraphs, text, when } from '../directives.t
 import type { DataPlaneModel } from '../model/index.ts';
 import { otherRevisions } from './assets.ts';
 import { cacheStages } from './cache.ts';
+import { otherSide } from './canary.ts';
 import { workersAlive, workersGuarded, workersUp } from './checks.ts';
 import { classBackends } from './classes.ts';
 import { timedStage } from './deadlines.ts';
@@ -15,7 +16,7 @@ import { elsewhere, late, peersEntrance, peersList, RESOLVERS } from './peers.ts
 import { refusedBackends } from './priority.ts';
 import { quarantineBackends } from './quarantine.ts';
 import { queue } from './queue.ts';
-import { cacheFigures, STATS_PAGE, statistics, wholePages, workerRuntimes } from './statistics.ts';
+import { STATS_PAGE, statistics, wholePages, workerRuntimes } from './statistics.ts';
 import { waitingRoom } from './waiting-room.ts';
 
 /**
@@ -46,12 +47,12 @@ export function renderHaproxy(model: DataPlaneModel): string {
       given(pooling, (pooling) => peersEntrance(pooling, model)),
       when(pooling?.handsOver, elsewhere(model)),
       when(pooling?.handsOver, late(model)),
+      given(pooling, (pooling) => pooling.handsOver && otherSide(pooling, model)),
       otherRevisions(model),
       health(model),
       statistics(model),
       wholePages(model),
       STATS_PAGE,
-      when(cache !== undefined, cacheFigures(model)),
       when(isSupervised, workerRuntimes(model)),
     ),
   );

@@ -4,7 +4,8 @@ import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
 import { ms, whole } from '../safe.ts';
-import { ADMITS_FOR_ASSET } from './assets.ts';
+import { ADMITS_FOR_ASSET, ALLOWS_FILE_QUESTION, USES_HAS_FILE } from './assets.ts';
+import { takesSide, USES_LINE_FOR_SIDE } from './canary.ts';
 import { REQUEST } from './connections.ts';
 import { asksWhyItDied, notesForDeath } from './deaths.ts';
 import { MOVING_MAXCONN } from './dispatch.ts';
@@ -51,6 +52,8 @@ export function peersList({ peersMax }: Pooling, { ports }: DataPlaneModel): Lin
 /** Whoever has not shown that he has the key is answered with the end of his connection, and nothing else. */
 export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
   const places = `${live('concurrency-max')},mul(${whole(model.workers.length, 'workersPerPod')})`;
+  const spare = whole(pooling.perSourceSpare, 'connections of a peer');
+  const half = whole(Math.floor(pooling.connectionsMax / 2), 'connections of peers');
   return [
     '# Peers keep connections for their questions, and make one for each request that they hand over. Strangers must not take',
     '# so many that requests at nginx would notice: what is beyond waits in the kernel, and one address gets a part only.',
@@ -60,7 +63,12 @@ export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
       `maxconn ${whole(pooling.connectionsMax, 'connections of peers')}`,
       'stick-table type ipv6 size 4k expire 1m store conn_cur',
       'tcp-request connection track-sc0 src',
-      `tcp-request connection set-var(sess.most) ${places},add(${whole(pooling.perSourceSpare, 'connections of a peer')})`,
+      '# Beside what its workers may have, in a canary what waits here for its side.',
+      'tcp-request connection set-var(sess.waiting) int(0)',
+      `tcp-request connection set-var(sess.waiting) ${live('queue-length-max')} if { ${live('canary-revision')} -m found }`,
+      '# However long its queue may be: half is left for others.',
+      `tcp-request connection set-var(sess.waiting) int(${half}) if { var(sess.waiting),sub(${half}) gt 0 }`,
+      `tcp-request connection set-var(sess.most) ${places},add(sess.waiting),add(${spare})`,
       'tcp-request connection reject if { sc0_conn_cur,sub(sess.most) gt 0 }',
       'option disable-h2-upgrade',
       when(
@@ -85,6 +93,8 @@ export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
       'http-after-response set-header X-Corelane-Token %[var(txn.token)] if { var(txn.token) -m found }',
       'http-after-response set-header X-Corelane-From %[var(txn.identity)] if { var(txn.identity) -m found }',
       'http-after-response set-header X-Corelane-Reservation %[var(txn.reservation)] if { var(txn.reservation) -m found }',
+      'http-after-response set-header X-Corelane-Revision %[var(txn.revision)] if { var(txn.revision) -m found }',
+      'http-after-response set-header X-Corelane-Deployment %[var(txn.deployment)] if { var(txn.deployment) -m found }',
       words(
         'http-request return status 200 content-type text/plain lf-string %[var(txn.answer)]',
         'if question { var(txn.answer) -m found }',
@@ -95,12 +105,24 @@ export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
   ];
 }
 
+const ONE = (name: string, pattern: string) =>
+  `unless { req.fhdr_cnt(${name}) eq 1 } { req.fhdr(${name}) -m reg ${pattern} }`;
+
+/** What nginx makes of these headers: a pod whose nginx is of another version may not have looked at them. */
+const TRACE_OF_PEER: Lines = [
+  '# No request is worth less for its trace: what is none goes.',
+  `http-request del-header traceparent ${ONE('traceparent', '^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-0[01]$')}`,
+  `http-request del-header tracestate ${ONE('tracestate', "'^[ -~]{1,512}$'")} { req.hdr(traceparent) -m found }`,
+  `http-request del-header X-Request-Start ${ONE('X-Request-Start', '^t=[0-9]{10}[.][0-9]{3}$')}`,
+];
+
 /** Requests of peers, as nginx has made them: what it would not send is not from it. */
 function handedOver(model: DataPlaneModel): Lines {
   const { assets, body, cache, isSupervised, quarantine, retryAfterSeconds } = model;
   const [servesAssets, servesPages] = [assets?.asksOtherRevisions, cache?.isShared];
   const bodyMax = whole(body.sizeBytesMax, 'buffering.request.maxSize');
   return [
+    when(servesAssets, ALLOWS_FILE_QUESTION),
     'http-request reject if question',
     `http-request reject if { req.hdr_val(Content-Length) gt ${bodyMax} }`,
     'http-request reject if { req.hdr(Upgrade) -m found }',
@@ -112,6 +134,7 @@ function handedOver(model: DataPlaneModel): Lines {
       'http-request reject unless { req.fhdr_cnt(X-Forwarded-For) eq 1 }',
       '{ req.fhdr_cnt(X-Forwarded-Proto) eq 1 } { req.fhdr(X-Forwarded-Proto) -m str http https }',
     ),
+    TRACE_OF_PEER,
     `http-request set-var(txn.ticket) fc_pp_tlv(${TICKET_TLV})`,
     'http-request lua.admit_hand_over',
     'http-request reject unless { var(txn.proof) -m found }',
@@ -133,11 +156,13 @@ function handedOver(model: DataPlaneModel): Lines {
       servesAssets && '!for_asset',
       servesPages && '!for_page',
     ),
+    takesSide(model),
     when(servesPages, '# It goes through the entrance of this pod, and its rules.', USES_OWN_PAGES),
     given(quarantine, () => USES_POISON),
-    when(servesAssets, 'use_backend own-assets if for_asset'),
+    when(servesAssets, USES_HAS_FILE, 'use_backend own-assets if for_asset'),
     '# Check and assignment are one step: one thread, and nothing between them waits.',
     'use_backend line if { var(txn.slot_kept) -m bool }',
+    USES_LINE_FOR_SIDE,
     'default_backend late',
   ];
 }

@@ -3,6 +3,7 @@ import { given, type Lines, paragraphs, section, words } from '../directives.ts'
 import type { DataPlaneModel } from '../model/index.ts';
 import type { Quarantine } from '../model/quarantine.ts';
 import { ms, whole } from '../safe.ts';
+import { CLIENT_NETWORK } from './client-network.ts';
 import { errorReply } from './replies.ts';
 import { NOT_SUSPECT } from './served-as.ts';
 
@@ -15,8 +16,7 @@ const URL_DIGEST = [
     'http-request set-var(txn.url) baseq,sha2(256),bytes(0,16),hex',
     'if METH_GET !{ req.hdr(Upgrade) -m found } !{ req.hdr_val(Content-Length) gt 0 }',
   ),
-  // An IPv4 address that is told as an IPv6 one (::ffff:192.0.2.1) is one of IPv4 for ipmask.
-  'http-request set-var(txn.client) req.hdr_ip(X-Real-IP),ipmask(32,64)',
+  `http-request set-var(txn.client) ${CLIENT_NETWORK}`,
 ];
 
 /** Refused for all, or for this client. */

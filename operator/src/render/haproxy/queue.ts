@@ -7,12 +7,14 @@ import { given, type Lines, section, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import type { Pooling } from '../model/pooling.ts';
 import { ms } from '../safe.ts';
+import { STAYS_ON_SIDE } from './canary.ts';
 import { KEEPS_SERVERS } from './connections.ts';
 import { MOVING_MAXCONN } from './dispatch.ts';
+import { STAYS_AT_REVISION } from './stickiness.ts';
 import { ONLY_PROVEN_OF_BORROWED, withTicket } from './tickets.ts';
 
 /** The backend: this pod's slots, and those that peers lend. */
-export function queue({ pooling, timeouts, webSockets }: DataPlaneModel): Lines {
+export function queue({ cache, pooling, timeouts, webSockets }: DataPlaneModel): Lines {
   return [
     '# As many are let through as there are slots, so that hardly anybody waits in the second stage, where a client that goes',
     '# cannot be noticed. Here it is: aborts free a place in front of the workers, never a worker.',
@@ -27,6 +29,8 @@ export function queue({ pooling, timeouts, webSockets }: DataPlaneModel): Lines 
         pooling?.handsOver,
         '# Home first; then whom pooling.lua has opened for one request, each the slot of a peer. Weight 0 is closed.',
         'balance first',
+        STAYS_ON_SIDE,
+        when(cache === undefined, STAYS_AT_REVISION),
         ONLY_PROVEN_OF_BORROWED,
       ),
       `server slots unix@${RUN_MOUNT_PATH}/slots.sock ${MOVING_MAXCONN}`,

@@ -1,12 +1,12 @@
 /** Frontend `stats`: metrics for Prometheus and the operator, and HAProxy's page for people. */
 import { type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
-import { whole, word } from '../safe.ts';
+import { whole } from '../safe.ts';
 import { bindAny, door } from './door.ts';
 import { serverAt } from './servers.ts';
 
 /** The frontend: whole pages are counted, workers have pages of their own. */
-export function statistics({ cache, doors, isSupervised, ports }: DataPlaneModel): Lines {
+export function statistics({ doors, isSupervised, pooling, ports }: DataPlaneModel): Lines {
   const { eachMax, allMax, seconds } = doors.wholePages;
   const tooMany = words(
     'http-request return status 429 content-type text/plain string "too many whole pages"',
@@ -28,42 +28,15 @@ export function statistics({ cache, doors, isSupervised, ports }: DataPlaneModel
     'http-request sc-inc-gpc0(2) if { var(txn.is_whole) -m bool }',
     'http-request use-service prometheus-exporter if { path /metrics }',
     'http-request use-service lua.live if { path /live }',
-    // All workers on one page. Without runtime it is an empty one: a target that answers 404 raises alarms.
-    when(isSupervised, 'http-request use-service lua.worker_metrics if { path /workers/metrics }'),
-    when(
-      !isSupervised,
-      words(
-        'http-request return status 200 content-type text/plain string "# runtime.instrument is false\\n"',
-        'if { path /workers/metrics }',
-      ),
-    ),
-    // The same for all RenderServices, whether they keep pages or not: one PodMonitor is for all.
-    when(
-      cache === undefined,
-      words(
-        'http-request return status 200 content-type text/plain string "# cache.enabled is false\\n"',
-        'if { path /cache/metrics }',
-      ),
-    ),
+    when(pooling?.handsOver, 'http-request use-service lua.canary if { path /canary }'),
+    'http-request use-service lua.corelane_metrics if { path /corelane/metrics }',
     when(isSupervised, 'acl one_worker path_reg ^/workers/[0-9]+/(metrics|stalls)$'),
     words(
       'http-request return status 404 content-type text/plain string "not found" unless statistics',
       isSupervised && 'or one_worker',
-      cache && 'or { path /cache/metrics }',
     ),
-    when(cache !== undefined, 'use_backend cache-figures if { path /cache/metrics }'),
     when(isSupervised, 'use_backend worker-runtimes if one_worker'),
     'default_backend stats-page',
-  );
-}
-
-/** What nginx knows of its cache. */
-export function cacheFigures({ ports }: DataPlaneModel): Lines {
-  return section(
-    'backend cache-figures',
-    'timeout server 5s',
-    'http-request set-uri /metrics',
-    `server nginx 127.0.0.1:${whole(ports.cache, 'port')}`,
   );
 }
 
@@ -91,13 +64,12 @@ export function workerRuntimes({ workers }: DataPlaneModel): Lines {
     'backend worker-runtimes',
     'timeout server 5s',
     'retries 0',
-    'http-request set-var(txn.worker) path,field(3,/)',
-    `http-request return status 404 if { var(txn.worker) -m int ge ${whole(workers.length, 'workersPerPod')} }`,
+    '# A number, however it is written.',
+    'http-request set-var(txn.worker) path,field(3,/),add(0)',
+    `http-request return status 404 unless { var(txn.worker) -m int lt ${whole(workers.length, 'workersPerPod')} }`,
     'http-request set-path /stalls/summary if { path_end /stalls }',
     'http-request set-path /metrics if { path_end /metrics }',
-    workers.map((worker, index) => [
-      `use-server ${word(worker.name, 'worker name')} if { var(txn.worker) -m int ${index} }`,
-      serverAt(worker, worker.runtimePort),
-    ]),
+    'use-server worker-%[var(txn.worker)] if TRUE',
+    workers.map((worker) => serverAt(worker, worker.runtimePort)),
   );
 }

@@ -3,6 +3,7 @@
  * Times are milliseconds, sizes are bytes; the unit is the end of the name.
  */
 
+import { deploymentIdOf } from '../../api/deployment-id.ts';
 import { drainAcceptMsMax, drainTimeoutMs } from '../../api/drain.ts';
 import { PORTS, workerName } from '../../api/names.ts';
 import { durationMs, sizeBytes } from '../../api/scalars.ts';
@@ -16,11 +17,13 @@ import { type Compression, compression } from './compression.ts';
 import { type Deadlines, deadlines } from './deadlines.ts';
 import { type Doors, doors } from './doors.ts';
 import { type Fallback, fallback } from './fallback.ts';
+import { networks } from './networks.ts';
 import { type Pooling, pooling } from './pooling.ts';
 import { looksAtVisitors, type PriorityClass, priority } from './priority.ts';
 import { type Quarantine, quarantine } from './quarantine.ts';
 import { type Streaming, streaming } from './streaming.ts';
 import { type Timeouts, timeouts } from './timeouts.ts';
+import { type Tracing, tracing } from './tracing.ts';
 
 /** One worker as HAProxy sees it. */
 export interface WorkerModel {
@@ -55,8 +58,6 @@ export interface DataPlaneModel {
   asksWhetherBegun: boolean;
   /** Undefined if no URL is ever kept away from the workers. */
   quarantine?: Quarantine;
-  /** Whether nginx has more variables than its tables are for. */
-  hasManyVariables: boolean;
   /** Whether it matters who asks: a crawler, a browser that looks ahead. */
   looksAtVisitors: boolean;
   /** Undefined if browsers get what programs get. */
@@ -79,16 +80,29 @@ export interface DataPlaneModel {
   drain: { delayMs: number; acceptMsMax: number; timeoutMs: number };
   /** Undefined if pods do not even look at each other. */
   pooling?: Pooling;
+  /** What this revision calls itself in requests; undefined: by its own name. */
+  deployment?: string;
   pingPath: string;
   /** Undefined if all requests go to workers. */
   assets?: Assets;
   /** Undefined if nothing is kept. */
   cache?: Cache;
+  /** Undefined if no trace begins in the pod. */
+  tracing?: Tracing;
   /** Whether a request may become a WebSocket. */
   webSockets: boolean;
   /** Seconds that a refused client is asked to wait. */
   retryAfterSeconds: number;
-  ports: { http: number; health: number; stats: number; peers: number; cache: number; assets: number; pages: number };
+  ports: {
+    http: number;
+    health: number;
+    stats: number;
+    peers: number;
+    figures: number;
+    assets: number;
+    pages: number;
+    spans: number;
+  };
   limits: Budget;
   /** Whether one client may have only so many requests at a time. */
   limitsClients: boolean;
@@ -142,9 +156,6 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     replay,
     asksWhetherBegun: isSupervised && replay.someOnlyOnce,
     quarantine: quarantine(spec),
-    hasManyVariables: [spec.fallback, spec.priority, spec.deadlines, served, classes, kept].some(
-      (part) => part !== undefined,
-    ),
     looksAtVisitors: looksAtVisitors(spec),
     fallback: fallback(spec),
     priority: priority(spec),
@@ -157,7 +168,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     response: response(spec, limits),
     streaming: streaming(spec),
     compression: compression(spec),
-    trusted: spec.forwarded.trust,
+    trusted: networks(spec.forwarded.trust),
     proxyProtocol: spec.forwarded.proxyProtocol,
     drain: {
       delayMs: durationMs(spec.drain.delay),
@@ -165,14 +176,16 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
       timeoutMs: drainTimeoutMs(spec),
     },
     pooling: pool,
+    deployment: deploymentIdOf(spec),
     pingPath: spec.ping.path,
     assets: served,
     cache: kept,
+    tracing: tracing(spec),
     webSockets: spec.webSockets.enabled,
     retryAfterSeconds: RETRY_AFTER_SECONDS,
     ports: {
       ...{ http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
-      ...{ cache: PORTS.cache, assets: PORTS.assets, pages: PORTS.pages },
+      ...{ figures: PORTS.figures, assets: PORTS.assets, pages: PORTS.pages, spans: PORTS.spans },
     },
     limits,
     limitsClients: limits.perClient !== undefined,

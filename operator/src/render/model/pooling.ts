@@ -1,4 +1,5 @@
 /** What pods have to do with each other. */
+import { assetsOf } from '../../api/assets.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import type { Budget } from './budget.ts';
 import { fetchedMax } from './cache.ts';
@@ -11,6 +12,10 @@ export interface Pooling {
   handsOver: boolean;
   /** Requests that peers may have of this pod at a time; 0 if none is handed over. */
   borrowedMax: number;
+  /** Pods of another revision that have requests of this one at a time; 0 if none is handed over. */
+  sidePodsMax: number;
+  /** Files that a pod fetches from those of other revisions at a time. */
+  filesMax: number;
   /** How long the key of before counts when there is another one. */
   keyOverlapMs: number;
   /** Connections to the peers' entrance. */
@@ -21,6 +26,7 @@ export interface Pooling {
 
 /** A client that sticks to one pod can keep this many workers of others busy. Each is a server of HAProxy (some kB). */
 const BORROWED_MAX = 32;
+const SIDE_PODS_MAX = 32;
 
 /** kubelet writes another key to all pods within two minutes; who has stolen the old one has it for so long. */
 const KEY_OVERLAP_MS = 10 * 60_000;
@@ -32,6 +38,10 @@ const KEY_OVERLAP_MS = 10 * 60_000;
 const CONNECTIONS_MAX = 4_096;
 /** And part of all that HAProxy has memory for: the rest is for nginx' requests, each of which takes up to three. */
 const CONNECTIONS_SHARE = 1 / 3;
+/** Requests that a peer hands over because they are to stay at this revision: EACH_MAX of stickiness/actions.lua. */
+const KEPT_MAX = 16;
+/** Files of this revision that a peer fetches at a time. What has to wait for long goes to a worker there. */
+const FILES_MAX = 64;
 /** Connections that a peer has open for questions, at most. */
 const QUESTION_CONNECTIONS_MAX = 64;
 
@@ -48,8 +58,15 @@ export function pooling(spec: RenderServiceSpec, { haproxyFiles }: Budget): Pool
     peersMax: pooling.maxPeers,
     handsOver: pooling.enabled,
     borrowedMax: pooling.enabled ? BORROWED_MAX : 0,
+    sidePodsMax: pooling.enabled ? Math.min(SIDE_PODS_MAX, pooling.maxPeers) : 0,
+    filesMax: FILES_MAX,
     keyOverlapMs: KEY_OVERLAP_MS,
     connectionsMax: Math.min(CONNECTIONS_MAX, Math.floor((haproxyFiles / 2) * CONNECTIONS_SHARE)),
-    perSourceSpare: QUESTION_CONNECTIONS_MAX + BORROWED_MAX + fetchedMax(spec),
+    perSourceSpare:
+      QUESTION_CONNECTIONS_MAX +
+      BORROWED_MAX +
+      KEPT_MAX +
+      (assetsOf(spec).length > 0 ? FILES_MAX : 0) +
+      fetchedMax(spec),
   };
 }

@@ -78,11 +78,17 @@ function fileOf({ isHashedOnly }: AssetFolder): string {
 /** Directive of `server`: whether a request is for a file that is missing. */
 export const ASSET_VARIABLES: Lines = ['set $corelane_missing "";'];
 
+/** A file takes no time: a page with thirty of them would be the slowest of 31 requests. */
+const COUNTED_WITHOUT_TIMES = 'corelane_counts requests;';
+
+/** The drain hook says so by a file (`corelane_draining_file`). */
+export const DRAINS = 'if ($corelane_draining)';
+
 /** Directives of `server` where nginx answers by itself: whether the pod drains. */
 export const CLOSES_IN_DRAIN: Lines = [
   '# Clients are told to come back with a new connection, as with a page.',
   'set $corelane_closing "";',
-  block(`if (-f ${RUN_MOUNT_PATH}/draining)`, 'set $corelane_closing close;'),
+  block(DRAINS, 'set $corelane_closing close;'),
 ];
 
 /** The folder that is the whole site, if there is one: it takes the place of `location /`. */
@@ -120,6 +126,7 @@ function otherRevision(next: Next, then: Next): Lines {
     `error_page ${NOT_THERE_EITHER.join(' ')} = ${NEXT[then].location};`,
     BODY_ERRORS,
     'proxy_intercept_errors on;',
+    COUNTED_WITHOUT_TIMES,
     IGNORES_REDIRECTS,
     '# Longer than any wait in HAProxy.',
     'proxy_read_timeout 10s;',
@@ -138,6 +145,7 @@ export const OTHER_REVISIONS: Lines = block(
 function forClients(folder: AssetFolder): Lines {
   return [
     'add_header Connection $corelane_closing always;',
+    COUNTED_WITHOUT_TIMES,
     // HAProxy, which decides when a draining pod has been forgotten, does not see these requests.
     `access_log ${RUN_MOUNT_PATH}/late-assets corelane_late_asset if=$corelane_closing;`,
     ACCESS_LOG,
@@ -192,6 +200,7 @@ export function peersAssets(assets: Assets, { ports }: DataPlaneModel): Lines {
           `listen 127.0.0.1:${whole(ports.assets, 'port')} reuseport;`,
           'server_name _;',
           'access_log off;',
+          'corelane_counts nothing;',
         ],
         ...assets.below.map((folder) =>
           when(folder.isForPeers, location(prefix(folder), folder, assets, forPeers(folder))),

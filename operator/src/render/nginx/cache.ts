@@ -15,6 +15,7 @@ import { ACCESS_LOG } from './logging.ts';
 import { headerVariable, literal, pathPattern } from './patterns.ts';
 import { TELLS_CLASS } from './priority.ts';
 import { HIDES } from './proxy.ts';
+import { HIDES_STATE, TELLS_TRACE } from './tracing.ts';
 
 /** Where HAProxy leads a request: its page is there now; or it is to be rendered for itself. */
 export const FILLED = '@corelane_filled';
@@ -207,6 +208,7 @@ export function cacheLocations(cache: Cache, model: DataPlaneModel, page: Lines)
 function looksAgain(look: Lines): Lines {
   return block(
     `location ${FILLED}`,
+    'corelane_looks_again on;',
     'set $corelane_cache_round "1$corelane_cache_round";',
     'set $corelane_cache_told $upstream_http_x_corelane_herd;',
     look,
@@ -226,6 +228,7 @@ export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
           `listen 127.0.0.1:${whole(model.ports.pages, 'port')} reuseport;`,
           'server_name _;',
           'access_log off;',
+          'corelane_counts nothing;',
           when(model.compression !== undefined, 'gzip off;'),
           CACHE_VARIABLES,
         ],
@@ -328,6 +331,8 @@ function looksForPage(cache: Cache, model: DataPlaneModel, asker: Asker): Lines 
     'proxy_set_header Connection "";',
     `proxy_set_header Host ${asker.host};`,
     'proxy_set_header X-Request-ID $corelane_request_id;',
+    TELLS_TRACE,
+    HIDES_STATE,
     'proxy_set_header X-Corelane-Request $request_id;',
     `proxy_set_header X-Forwarded-For ${NO_CLIENT};`,
     `proxy_set_header X-Forwarded-Proto ${asker.proto};`,
@@ -351,27 +356,3 @@ function looksForPage(cache: Cache, model: DataPlaneModel, asker: Asker): Lines 
     `proxy_pass http://corelane_cached${query.mode === 'all' ? '' : '$corelane_cache_uri'};`,
   ];
 }
-
-/** Figures, and the way to have pages rendered anew. On loopback: for HAProxy, a port-forward, and the application. */
-export function cacheServer({ ports }: DataPlaneModel): Lines {
-  return block(
-    'server',
-    `listen 127.0.0.1:${whole(ports.cache, 'port')} reuseport;`,
-    'server_name _;',
-    'access_log off;',
-    'default_type text/plain;',
-    block('location = /metrics', 'return 200 "$corelane_cache_metrics";'),
-    '# A header that no URL, and no form of a web page, can have sent.',
-    PURGES.map((location) =>
-      block(
-        `location ${location}`,
-        block('if ($http_x_corelane_purge = "")', 'return 403 "X-Corelane-Purge is missing\\n";'),
-        block('if ($request_method != POST)', 'return 405;'),
-        'return 200 "$corelane_cache_purge";',
-      ),
-    ),
-    block('location /', 'return 404;'),
-  );
-}
-
-const PURGES = ['= /purge', '^~ /purge/'];

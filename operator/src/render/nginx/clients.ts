@@ -18,11 +18,12 @@ export function clients({ proxyProtocol, trusted }: DataPlaneModel): Lines {
     ranges.map((range) => `set_real_ip_from ${range};`),
     'real_ip_header X-Forwarded-For;',
     'real_ip_recursive on;',
+    '# No default: nginx would warn of a range that is all addresses.',
     block(
-      'geo $realip_remote_addr $corelane_untrusted',
-      'default 1;',
-      ranges.map((range) => `${range} "";`),
+      'geo $realip_remote_addr $corelane_trusted',
+      ranges.map((range) => `${range} 1;`),
     ),
+    block('map $corelane_trusted $corelane_untrusted', 'default 1;', '1 "";'),
     '# From the client on: what stands left of it, the client itself has written.',
     block(
       'map "$remote_addr $realip_remote_addr $http_x_forwarded_for" $corelane_forwarded_for',

@@ -61,7 +61,13 @@ export function errorLocations({ assets, fallback, retryAfterSeconds }: DataPlan
     errorLocation('evicted', 503, 'body-too-slow', retry, '# Its place is free at once.', 'lingering_close off;'),
     when(
       assets !== undefined,
-      errorLocation('404', 404, 'asset-not-found', 'add_header Cache-Control no-store always;'),
+      errorLocation(
+        '404',
+        404,
+        'asset-not-found',
+        'add_header Cache-Control no-store always;',
+        'corelane_counts requests;',
+      ),
     ),
     errorLocation('413', 413, 'body-too-large'),
     errorLocation('502', 502, '$corelane_bad_gateway', shell('$corelane_bad_gateway')),

@@ -15,6 +15,8 @@ export function http({ body, limits, timeouts }: DataPlaneModel): Lines {
     `max_headers ${whole(limits.headerLines, 'header lines')};`,
     '# What is on disk needs no memory on its way.',
     'sendfile on;',
+    '# Our module leaves it to what lies whole in a file.',
+    'tcp_nopush on;',
     '',
     '# The root file system is read-only.',
     'client_body_temp_path /tmp/client-body;',

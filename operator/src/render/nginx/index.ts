@@ -2,12 +2,13 @@
 import { block, given, paragraphs, text, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { assetMaps, LATE_ASSETS_FORMAT, OTHER_REVISIONS, peersAssets } from './assets.ts';
-import { CACHE_UPSTREAM, cacheMaps, cacheServer, pagesServer } from './cache.ts';
+import { CACHE_UPSTREAM, cacheMaps, pagesServer } from './cache.ts';
 import { servedAs } from './classes.ts';
 import { clients } from './clients.ts';
 import { compressed } from './compression.ts';
 import { deadlineMaps } from './deadlines.ts';
 import { browsers } from './fallback.ts';
+import { figures } from './figures.ts';
 import { HOSTS } from './hosts.ts';
 import { http } from './http.ts';
 import { limitZones } from './limits.ts';
@@ -16,6 +17,7 @@ import { events, main } from './main.ts';
 import { classes } from './priority.ts';
 import { proxy } from './proxy.ts';
 import { server } from './server.ts';
+import { traces } from './tracing.ts';
 import { NEXT_UPSTREAM, TIMED_UPSTREAM, UPSTREAM } from './upstream.ts';
 import { VARIABLES } from './variables.ts';
 import { VISITORS } from './visitors.ts';
@@ -33,8 +35,9 @@ export function renderNginx(model: DataPlaneModel): string {
     given(model.compression, compressed),
     VARIABLES,
     clients(model),
+    traces(model),
     HOSTS,
-    when(model.hasManyVariables, MANY_VARIABLES),
+    MANY_VARIABLES,
     when(model.looksAtVisitors, VISITORS),
     given(model.fallback, browsers),
     given(model.priority, classes),
@@ -52,7 +55,7 @@ export function renderNginx(model: DataPlaneModel): string {
     when(model.assets?.asksOtherRevisions, OTHER_REVISIONS),
     proxy(model),
     server(model),
-    given(model.cache, () => cacheServer(model)),
+    figures(model),
     given(model.cache, (cache) => when(cache.isShared, pagesServer(cache, model))),
     given(model.assets, (assets) => when(assets.asksOtherRevisions, peersAssets(assets, model))),
   ];

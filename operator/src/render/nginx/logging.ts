@@ -1,4 +1,4 @@
-/** One line per request, of bounded length; `escape=json` makes every value of a client harmless. */
+/** One line per request, of bounded length; `escape=json` makes every value of a client harmless that is ASCII. */
 import { block, given, type Lines, section, when } from '../directives.ts';
 import type { Cache } from '../model/cache.ts';
 import type { DataPlaneModel } from '../model/index.ts';
@@ -6,12 +6,12 @@ import { LOGS_SERVED_AS } from './classes.ts';
 import { LOGS_CLASS } from './priority.ts';
 
 /** Directive for what is to be logged. */
-export const ACCESS_LOG = 'access_log /dev/stdout corelane buffer=4k flush=100ms;';
+export const ACCESS_LOG = 'access_log /dev/stdout corelane buffer=32k flush=100ms;';
 
 /** Maps that bound what a client can put into a line. */
 const BOUNDS: Lines = [
-  block('map $request_uri $corelane_log_uri', '"~^(?<corelane_uri_head>.{0,512})" $corelane_uri_head;'),
-  block('map $http_traceparent $corelane_log_traceparent', '"~^[0-9a-f-]{1,64}$" $http_traceparent;'),
+  '# Bytes beyond ASCII are encoded by now, but for those of a request that is none. A terminal obeys some of them.',
+  block('map $request_uri $corelane_log_uri', '"~^(?<corelane_uri_head>[ -~]{0,512})" $corelane_uri_head;'),
 ];
 
 /** @param isKept whether it may stand in a page that was rendered for another request */
@@ -76,14 +76,16 @@ export function logging({ cache, classes, priority }: DataPlaneModel): Lines {
       `'"queueMs":$corelane_log_queue_ms,'`,
       `'"renderMs":$corelane_log_render_ms,'`,
       `'"firstByteMs":$corelane_first_byte_ms,'`,
-      `'"totalSeconds":$request_time,'`,
+      `'"totalSeconds":$corelane_total_seconds,'`,
       `'"bytesReceived":$request_length,'`,
       `'"bytesSent":$bytes_sent,'`,
       `'"tries":"$upstream_status",'`,
-      `'"traceparent":"$corelane_log_traceparent"}';`,
+      `'"traceparent":"$corelane_traceparent",'`,
+      // Named as OpenTelemetry has it for logs in JSON, so that collectors find it.
+      `'"trace_id":"$corelane_trace_id"}';`,
     ),
     '# Lines go out together: one at a time costs the container runtime (Docker) as much CPU as nginx takes for the request.',
-    '# 4 KiB reach the pipe in one piece. A stop writes what is there; a kill -9 loses the lines of the last 0.1 s.',
+    '# A stop writes what is there; a kill -9 loses the lines of the last 0.1 s.',
     ACCESS_LOG,
   ];
 }

@@ -13,6 +13,8 @@ export function main({ assets, drain }: DataPlaneModel): Lines {
     'load_module /usr/share/corelane/nginx/ngx_http_corelane_module.so;',
     when(assets !== undefined, BROTLI_MODULE),
     `worker_shutdown_timeout ${ms(drain.timeoutMs, 'drain.timeout')};`,
+    '# Maps are regular expressions. Where no memory may be made executable, nginx interprets them.',
+    'pcre_jit on;',
     'pid /tmp/nginx.pid;',
     'error_log stderr warn;',
   ];

@@ -6,6 +6,7 @@ import { TELLS_SERVED_AS } from './classes.ts';
 import { TELLS_DEADLINES } from './deadlines.ts';
 import { TELLS_BROWSER } from './fallback.ts';
 import { TELLS_CLASS } from './priority.ts';
+import { TELLS_STATE, TELLS_TRACE } from './tracing.ts';
 
 /** What else nginx would do because a response says so. */
 const IGNORED = ['Buffering', 'Charset', 'Expires', 'Limit-Rate'].map((name) => `X-Accel-${name}`);
@@ -45,6 +46,8 @@ export function proxy({
     when(!webSockets, 'proxy_set_header Connection "";'),
     'proxy_set_header Host $corelane_host;',
     'proxy_set_header X-Request-ID $corelane_request_id;',
+    TELLS_TRACE,
+    TELLS_STATE,
     '# No client chooses this one: it names the request for HAProxy, in both tries.',
     'proxy_set_header X-Corelane-Request $request_id;',
     'proxy_set_header X-Forwarded-For $corelane_forwarded_for;',

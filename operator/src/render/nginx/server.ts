@@ -1,16 +1,12 @@
 /** The `server` of all requests: its locations, and the one that answers pings. */
-import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { block, given, type Lines, MADE_BY_CORELANE, paragraphs, text, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';
-import { ASSET_VARIABLES, assetLocations, CLOSES_IN_DRAIN, siteAssets } from './assets.ts';
+import { ASSET_VARIABLES, assetLocations, CLOSES_IN_DRAIN, DRAINS, siteAssets } from './assets.ts';
 import { CACHE_VARIABLES, cacheLocations, LEADS_TO_CACHE } from './cache.ts';
 import { errorLocations, errorPages } from './errors.ts';
 import { shellLocations } from './fallback.ts';
 import { toHaproxy } from './upstream.ts';
-
-/** A file that the drain hook makes. */
-const DRAINS = `if (-f ${RUN_MOUNT_PATH}/draining)`;
 
 /** Directive `listen` for one family: of an `address` with its colon, or of IPv4. */
 function listen({ limits, ports, proxyProtocol }: DataPlaneModel, address = '', ...further: string[]): string {
@@ -62,6 +58,7 @@ export function server(model: DataPlaneModel): Lines {
         block(
           `location = ${word(pingPath, 'ping.path')}`,
           'access_log off;',
+          'corelane_counts nothing;',
           'default_type text/plain;',
           block(DRAINS, 'add_header X-Corelane-Error draining always;', 'return 503 "draining\\n";'),
           'return 200 "ok\\n";',

@@ -1,6 +1,6 @@
 /** The recommender in tables of worked numbers. Policy: 20 / +3 / 15 / -1 unless a row says otherwise. */
 import { type ScalingSpec, scaling } from '../../../src/api/scaling.ts';
-import { measure, type PodReading, type Sample } from '../../../src/autoscale/measure.ts';
+import { asOfPods, measure, type PodReading, type Sample } from '../../../src/autoscale/measure.ts';
 import { type Policy, policyOf } from '../../../src/autoscale/policy.ts';
 import { recommend, type State } from '../../../src/autoscale/recommend.ts';
 
@@ -445,6 +445,17 @@ describe('what is not known counts against the action', () => {
     const { sample } = measure(pods, policy(spec), NOW, new Map());
     const rounded = (value: number | undefined) => value && Number(value.toFixed(6));
     expect({ up: rounded(sample.up), down: rounded(sample.down) }).toEqual({ up, down });
+  });
+
+  test('beside a canary the work is held against the pods that serve everything', () => {
+    const { sample } = measure([pod('a', 0.2), pod('b', 0.2), pod('c', 0.2)], policy(), NOW, new Map());
+    const rounded = ({ up, down }: Sample) => [up, down].map((value) => value && Number(value.toFixed(6)));
+    expect(rounded(asOfPods(sample, policy(), 3, 2))).toEqual([0.3, 0.3]);
+    // What is not there yet makes it no less.
+    expect(rounded(asOfPods(sample, policy(), 3, 4))).toEqual([0.2, 0.2]);
+    expect(rounded(asOfPods(sample, policy(), 3, 0))).toEqual([0.2, 0.2]);
+    expect(rounded(asOfPods(sample, { ...policy(), statistic: 'Max' }, 3, 2))).toEqual([0.2, 0.2]);
+    expect(asOfPods({ ...sample, up: undefined }, policy(), 3, 2).up).toBeUndefined();
   });
 
   describe('places of workers that find their number by themselves', () => {

@@ -231,6 +231,15 @@ export const CASES: CheckCase[] = [
     found: ['C009 error spec.scaleTargetRef'],
   },
   {
+    what: 'an HPA of the Deployment of a revision',
+    surroundings: {
+      autoscalers: [
+        { spec: { ...target('Deployment'), scaleTargetRef: { kind: 'Deployment', name: 'shop-0123456789' } } },
+      ],
+    },
+    found: ['C009 error spec.scaleTargetRef'],
+  },
+  {
     what: 'an HPA beside scaling',
     spec: { scaling: { maxReplicas: 4 } },
     surroundings: { autoscalers: [{ spec: target('RenderService') }] },
@@ -253,6 +262,22 @@ export const CASES: CheckCase[] = [
   {
     what: 'KEDA of the RenderService',
     surroundings: { scaledObjects: [{ spec: { scaleTargetRef: { kind: 'RenderService', name: 'shop' } } }] },
+    found: [],
+  },
+  {
+    what: 'KEDA by the CPU of whole pods',
+    surroundings: {
+      scaledObjects: [{ spec: { ...target('RenderService'), triggers: [{ type: 'cron' }, { type: 'cpu' }] } }],
+    },
+    found: ['C009 warning spec.triggers[1].metadata'],
+  },
+  {
+    what: 'KEDA by the CPU of a worker',
+    surroundings: {
+      scaledObjects: [
+        { spec: { ...target('RenderService'), triggers: [{ type: 'cpu', metadata: { containerName: 'worker-0' } }] } },
+      ],
+    },
     found: [],
   },
   {

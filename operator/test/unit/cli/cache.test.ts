@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
-import { forwardingApi, type Pod } from '../../support/forwarding-api.ts';
+import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
 
 /** Each starts a process that loads the Kubernetes client: a busy machine may lack the second of CPU for that. */
 jest.setTimeout(60_000);
@@ -31,16 +31,8 @@ function corelane(args: string[], env: object = {}): Promise<{ code: number; std
 /** With an API server that has these pods. */
 async function purge(pods: Pod[], ...args: string[]) {
   const api = await forwardingApi(pods);
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'a', cluster: { server: api.url, 'insecure-skip-tls-verify': true } }],
-    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-    users: [{ name: 'a', user: {} }],
-    'current-context': 'a',
-  };
   const file = join(folder, 'kubeconfig');
-  writeFileSync(file, JSON.stringify(config));
+  writeFileSync(file, kubeconfigFor(api.url));
   try {
     return { ...(await corelane(['purge', 'shop', ...args], { KUBECONFIG: file })), asked: api.asked };
   } finally {
@@ -107,4 +99,15 @@ test('a pod that does not do it is named, with the reason; the others have done 
       'shop-2: status 403: X-Corelane-Purge is missing',
     ],
   });
+});
+
+test('where nothing keeps pages a program of the pod may answer: it moves no cursor, and what it says has an end', async () => {
+  const acting = '\u001b[2J\u001b]0;owned\u0007\r\n\u009b2J.';
+  const { code, stderr } = await purge(
+    pods({ answer: answer('500 x', acting) }, { answer: answer('500 x', 'y'.repeat(100_000)) }),
+  );
+  expect([code, stderr.split('\n').toSorted()]).toEqual([
+    1,
+    ['', 'shop-0: status 500:  [2J ]0;owned 2J', 'shop-1: the answer has more than 4096 bytes'],
+  ]);
 });

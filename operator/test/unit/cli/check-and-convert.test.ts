@@ -166,6 +166,9 @@ test('names in a file move no cursor, set no title and turn no line around', asy
   for (const args of [
     ['check', '-f', file],
     ['convert', '-f', file, '--name', 'shop-render'],
+    ['check', '-f', file, '-o', 'json'],
+    ['check', '-f', only, '-o', 'json'],
+    ['convert', '-f', file, '--name', 'shop-render', '-o', 'json'],
     ['check', '-f', only],
     ['convert', '-f', only],
     ['convert', '-f', file, acting],

@@ -31,6 +31,14 @@ test('a box has the time of its own samples and of what it called; idle time has
   });
 });
 
+test('names are texts of a bounded length, whatever a program has made them', () => {
+  const callFrame = { functionName: ['x'.repeat(1_000_000)], url: { a: 1 }, lineNumber: '<' };
+  const made = { nodes: [{ id: 1, callFrame }], samples: [1], timeDeltas: [10] } as unknown as CpuProfile;
+  const { name, at } = frames(made);
+  expect([name.length, at]).toEqual([300, '[object Object]:NaN']);
+  expect(flameGraph(made, 'a').length).toBeLessThan(10_000);
+});
+
 test('names in a profile cannot end the script or begin an element', () => {
   const html = flameGraph(profile, 'worker-0 of <i>');
   expect(html.match(/<\/script>/g)).toHaveLength(1);

@@ -82,6 +82,23 @@ test('without a cluster, profile says that there is none', async () => {
   });
 });
 
+test('has the page of the dashboard, made of our source and of libraries that are listed', async () => {
+  const page = readFileSync(join(installed, 'operator/cli/page.js'), 'utf8');
+  expect(page).toContain('EventSource');
+  expect(readFileSync(join(installed, 'operator/cli/page.css'), 'utf8')).toContain('prefers-color-scheme');
+  const { components } = json(join(installed, 'bundle.cdx.json')) as { components: { name: string }[] };
+  expect(components.map(({ name }) => name)).toEqual(expect.arrayContaining(['preact', 'uplot']));
+  // Nothing that it would need, and that is not there.
+  expect(components.map(({ name }) => name)).not.toContain('esbuild');
+});
+
+test('without a cluster, dashboard says that there is none', async () => {
+  expect(await corelane('dashboard', 'storefront')).toMatchObject({
+    code: 1,
+    stderr: 'corelane: there is no kubeconfig: set KUBECONFIG, or make ~/.kube/config\n',
+  });
+});
+
 test('is a plugin of kubectl by its second name', async () => {
   const plugin = join(home, 'node_modules/.bin/kubectl-corelane');
   expect((await run(process.execPath, [plugin, '--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);

@@ -55,7 +55,11 @@ test.each<[text: string, message: string]>([
       .split('')
       .map((key, index) => `${key}: &${key} [${`*${'abcdefghij'[index]},`.repeat(9)}]`)
       .join('\n')}`,
-    'Excessive alias count',
+    'a.yaml cannot be read: its aliases stand for more than',
+  ],
+  [
+    `kind: A\nmetadata: { name: a }\nx: &x { ${Array.from({ length: 10_000 }, (_unused, n) => `k${n}: 1`)} }\ny:\n${'  - { <<: *x }\n'.repeat(40)}`,
+    'a.yaml cannot be read: its aliases stand for more than 500000 values',
   ],
   ['['.repeat(100_000), 'a.yaml'],
   [`kind: A\nx: ${'y'.repeat(8_000_000)}`, 'a.yaml is larger than 8 MB'],

@@ -1,30 +1,16 @@
 /** How a stream of changes is read: in whatever pieces it comes, and however it ends. */
-import { createServer, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { PooledKubeConfig } from '../../../src/kube/config.ts';
-import { Rest } from '../../../src/kube/rest.ts';
+import type { ServerResponse } from 'node:http';
 import { type WatchEvent, watch } from '../../../src/kube/watch.ts';
+import { clientOf, closeServers } from '../../support/scripted-server.ts';
 
-const open: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const close of open.splice(0)) await close();
-});
+afterEach(closeServers);
 
 /** What a watch of a server that answers so yields; the error that ends it is the last. */
 async function watched(answer: (response: ServerResponse) => void, quietMs?: number): Promise<unknown[]> {
-  const server = createServer((_request, response) => answer(response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const config = new PooledKubeConfig();
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  config.loadFromClusterAndUser({ name: 'test', server: url, skipTLSVerify: true }, { name: 'nobody' });
-  open.push(
-    () => config.close(),
-    () => server.close(),
-    () => server.closeAllConnections(),
-  );
+  const rest = await clientOf((_request, response) => answer(response));
   const seen: unknown[] = [];
   try {
-    for await (const { type, object } of watch(new Rest(config), '/a', {}, new AbortController().signal, quietMs)) {
+    for await (const { type, object } of watch(rest, '/a', {}, new AbortController().signal, quietMs)) {
       seen.push(`${type} ${object.metadata.name}`);
     }
   } catch (error) {
@@ -81,4 +67,15 @@ test('a line without an end is given up', async () => {
     more();
   });
   expect(seen).toEqual([expect.objectContaining({ name: 'TooLongError' })]);
+});
+
+test('however many watches there are, a call does not wait behind them', async () => {
+  const rest = await clientOf((request, response) => {
+    if (request.url?.includes('watch')) response.writeHead(200).flushHeaders();
+    else response.end('{"is":"there"}');
+  });
+  // Nine kinds in each of ten namespaces.
+  const { signal } = new AbortController();
+  await Promise.all(Array.from({ length: 90 }, () => rest.stream('/a', { watch: 'true' }, signal)));
+  expect(await rest.request('GET', '/b', { timeoutMs: 2_000 })).toEqual({ is: 'there' });
 });

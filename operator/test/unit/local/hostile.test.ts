@@ -19,8 +19,8 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { replaceFile } from '../../../cli/replace-file.ts';
 import { eachLine } from '../../../cli/run/each-line.ts';
-import { replaceFile } from '../../../cli/run/hands.ts';
 import { inWords, supervisorLine } from '../../../cli/run/logs.ts';
 import { Screen } from '../../../cli/run/screen.ts';
 import { Watch } from '../../../cli/run/watch.ts';
@@ -74,6 +74,14 @@ describe('a file', () => {
       ...['--env', 'A=--privileged', '--env', '--privileged=x'],
       ...['--entrypoint', '--privileged'],
     ]);
+  });
+
+  test('of many keys, or of many errors, is read, or refused, at once', () => {
+    const keys = Array.from({ length: 100_000 }, (_unused, n) => `  k${n}: "1"`).join('\n');
+    const file = `${resource('image: a')}---\nkind: ConfigMap\nmetadata: { name: c }\ndata:\n${keys}\n`;
+    expect(loadDocuments(file, { source: 'f' }).name).toBe('a');
+    expect(() => loadDocuments(`${file}  k7: "1"\n`, { source: 'f' })).toThrow('f is no YAML: Map keys must be unique');
+    expect(() => loadDocuments(`${'!a '.repeat(200_000)}x`, { source: 'f' })).toThrow('f is no YAML: A node can have');
   });
 
   test('keys of a ConfigMap that are no names of variables are left out', () => {

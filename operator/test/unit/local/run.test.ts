@@ -4,11 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { costOf } from '../../../cli/run/cost.ts';
 import { inWords, lastWords, type WorkerLog } from '../../../cli/run/logs.ts';
 import { runOptions } from '../../../cli/run/options.ts';
-import { bucketsOf, quantileMs, quantileOf } from '../../../cli/run/quantile.ts';
 import { harmless } from '../../../cli/run/screen.ts';
-import { faultsTable, milliseconds, seconds, workersTable } from '../../../cli/run/table.ts';
+import { faultsTable, workersTable } from '../../../cli/run/table.ts';
 import { troubleOf } from '../../../cli/run/trouble.ts';
 import { viewLines } from '../../../cli/run/view.ts';
+import { bucketsOf, bucketsSince, quantileMs, quantileOf } from '../../../live/quantile.ts';
+import { milliseconds, seconds } from '../../../live/text.ts';
 import { isStale } from '../../../local/engine.ts';
 import type { RunPod } from '../../../local/run-pod.ts';
 import { Exposition } from '../../../src/pods/exposition.ts';
@@ -77,7 +78,7 @@ describe('tables', () => {
     ]);
     expect(viewLines({ ...view, load: undefined }, true).slice(3)).toEqual([
       'queue 3 · refused 1',
-      expect.stringContaining('[b] browser [k] kill a worker'),
+      expect.stringContaining('[b] browser [d] dashboard [k] kill a worker'),
     ]);
   });
 
@@ -102,18 +103,18 @@ describe('quantiles', () => {
         )
         .join('\n'),
     );
-  const buckets = (...counts: number[]) => bucketsOf(page(counts), 'd', '0');
+  const buckets = (...counts: number[]) => bucketsOf(page(counts), 'd', { worker: '0' });
 
   test('of what was counted since the earlier look, spread evenly within a bucket', () => {
     expect(quantileMs(0.5, buckets(0, 10, 10, 10))).toBeCloseTo(55);
-    expect(quantileMs(0.5, buckets(100, 110, 110, 110), buckets(100, 100, 100, 100))).toBeCloseTo(55);
+    expect(quantileMs(0.5, bucketsSince(buckets(100, 110, 110, 110), buckets(100, 100, 100, 100)))).toBeCloseTo(55);
     expect(quantileMs(0.99, buckets(0, 0, 0, 10))).toBeCloseTo(1000); // beyond the last bound nobody knows
   });
 
   test('nothing counted, or a process that has begun anew', () => {
-    expect(quantileMs(0.5, buckets(5, 5, 5, 5), buckets(5, 5, 5, 5))).toBeUndefined();
+    expect(quantileMs(0.5, bucketsSince(buckets(5, 5, 5, 5), buckets(5, 5, 5, 5)))).toBeUndefined();
     expect(quantileMs(0.5, buckets())).toBeUndefined();
-    expect(quantileMs(0.5, buckets(0, 10, 10, 10), buckets(100, 100, 100, 100))).toBeCloseTo(55);
+    expect(quantileMs(0.5, bucketsSince(buckets(0, 10, 10, 10), buckets(100, 100, 100, 100)))).toBeCloseTo(55);
   });
 
   test('of values', () => {

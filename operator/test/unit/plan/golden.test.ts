@@ -38,7 +38,7 @@ function plan(input: string): string {
   });
   return documents
     .join('---\n')
-    .replaceAll(/(applied-hash: )\S+/g, '$1<hash>')
+    .replaceAll(/((?:applied-hash|corelane\.dev\/revision): )\S+/g, '$1<hash>')
     .replaceAll(new RegExp(`${metadata.name}-[0-9a-f]{10}\\b`, 'g'), `${metadata.name}-<hash>`);
 }
 

@@ -28,8 +28,11 @@ function planned(input: object) {
     { namespace: 'corelane-system', monitoring: [] },
   );
   const find = (kind: string, name: string) =>
-    objects.find(({ kind: one, metadata: { name: of } }) => one === kind && of === name) as Record<string, unknown>;
-  const { template: pods } = find('Deployment', 'shop').spec as { template: unknown };
+    objects.find(({ kind: one, metadata: { name: of } }) => one === kind && of.startsWith(name)) as Record<
+      string,
+      unknown
+    >;
+  const { template: pods } = find('Deployment', 'shop-').spec as { template: unknown };
   return { template: JSON.stringify(pods), live: JSON.stringify(find('ConfigMap', 'shop-live').data) };
 }
 
@@ -54,6 +57,8 @@ const LIVE: [field: string, one: object, other: object][] = [
   ['cache.staleIfError', { cache: CACHE }, { cache: { ...CACHE, staleIfError: '9s' } }],
   ['cache.ttl[].value', { cache: CACHE }, { cache: { ...CACHE, ttl: [{ pathPrefix: '/a', value: '9s' }] } }],
   ['fallback.html', { fallback: { html: 'one' } }, { fallback: { html: 'another' } }],
+  ['rollout.stickiness', {}, { rollout: { stickiness: { cookie: 'Always' } } }],
+  ['rollout.stickiness', {}, { rollout: { stickiness: { cookie: 'Off' } } }],
 ];
 
 test.each(LIVE)('%s is live: %j, %j', (field, one, other) => {
@@ -94,6 +99,7 @@ test.each<[string, object]>([
   ['rollout', { rollout: { rolling: { minReadySeconds: 9 } } }],
   ['disruptionBudget', { disruptionBudget: { maxUnavailable: 2 } }],
   ['networkPolicy', { networkPolicy: { enabled: false } }],
+  ['objectives', { objectives: { availability: 99.9, latency: { p99: '500ms' } } }],
 ])('%s is not about the inside of pods', (field, spec) => {
   expect(reachOf(`${field}.x`)[0]).toBe('operator');
   expect(planned(spec)).toEqual(planned({}));

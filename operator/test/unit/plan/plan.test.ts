@@ -30,8 +30,10 @@ function one(objects: PlannedObject[], kind: string): any {
 function hashes(objects: PlannedObject[]): Record<string, string> {
   return Object.fromEntries(
     objects.map(({ kind, metadata }) => [
-      // The name of the other one has its hash in it.
-      kind === 'ConfigMap' && !metadata.name.endsWith('-live') ? kind : `${kind}/${metadata.name}`,
+      // The names of these have their hash in them.
+      kind === 'Deployment' || (kind === 'ConfigMap' && !metadata.name.endsWith('-live'))
+        ? kind
+        : `${kind}/${metadata.name}`,
       metadata.annotations['corelane.dev/applied-hash'] as string,
     ]),
   );
@@ -88,7 +90,7 @@ test('a plan leaves the spec as it was', () => {
 });
 
 test.each<[string, object, string[]]>([
-  ['replicas change the Deployment', { replicas: 5 }, ['Deployment/shop']],
+  ['replicas change the Deployment', { replicas: 5 }, ['Deployment']],
   ['the port changes the Service', { service: { port: 81 } }, ['Service/shop']],
   ['the budget changes itself', { disruptionBudget: { maxUnavailable: 2 } }, ['PodDisruptionBudget/shop']],
   [
@@ -100,7 +102,7 @@ test.each<[string, object, string[]]>([
   [
     'the wait changes configuration and pods',
     { queue: { timeout: '1s' } },
-    ['ConfigMap', 'ConfigMap/shop-live', 'Deployment/shop'],
+    ['ConfigMap', 'ConfigMap/shop-live', 'Deployment'],
   ],
   ['a live setting changes the live settings', { queue: { maxLength: 1 } }, ['ConfigMap/shop-live']],
   ['a default written out changes nothing', { queue: { maxLength: 100 }, balance: 'roundrobin' }, []],
@@ -108,10 +110,41 @@ test.each<[string, object, string[]]>([
   expect(changed({}, spec)).toEqual(expected);
 });
 
-test('the pods are selected by what never changes: selectors are immutable', () => {
+test('a Deployment selects the pods of its revision, and another revision is another Deployment', () => {
   const spec = { template: { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'x', image: 'y' }] } } };
-  expect(one(plan(spec), 'Deployment').spec.selector).toEqual(one(plan(), 'Deployment').spec.selector);
-  expect(one(plan(), 'Deployment').spec.selector).toEqual({ matchLabels: { 'corelane.dev/renderservice': 'shop' } });
+  const [first, other] = [plan(), plan(spec)].map((objects) => one(objects, 'Deployment'));
+  for (const { metadata, spec: of } of [first, other]) {
+    const revision = metadata.labels['corelane.dev/revision'];
+    expect(revision).toMatch(/^[0-9a-f]{10}$/);
+    expect(metadata.name).toBe(`shop-${revision}`);
+    const labels = { 'corelane.dev/renderservice': 'shop', 'corelane.dev/revision': revision };
+    expect(of.selector).toEqual({ matchLabels: labels });
+    expect(of.template.metadata.labels).toMatchObject({ ...labels, 'corelane.dev/serving': 'true' });
+  }
+  expect(other.metadata.name).not.toBe(first.metadata.name);
+});
+
+test('the Service leads to pods that serve, the budget is about these, and to all where some do not have the label that says so', () => {
+  const legacy = { revision: undefined, template: { spec: { containers: [] } }, replicas: 2, annotations: {} };
+  const objects = desiredObjects(renderService(), SIDECAR, ACCESS, undefined, { revisions: [legacy], canRest: false });
+  const all = { 'corelane.dev/renderservice': 'shop' };
+  expect(one(objects, 'Service').spec.selector).toEqual(all);
+  expect(one(objects, 'PodDisruptionBudget').spec.selector.matchLabels).toEqual(all);
+  const serving = { ...all, 'corelane.dev/serving': 'true' };
+  expect(one(plan(), 'Service').spec.selector).toEqual(serving);
+  expect(one(plan(), 'PodDisruptionBudget').spec.selector.matchLabels).toEqual(serving);
+  // As the version before has made it, or its pods would be replaced.
+  const { metadata, spec } = one(objects, 'Deployment');
+  expect([metadata.name, Object.keys(metadata.labels)]).toEqual([
+    'shop',
+    ['app.kubernetes.io/managed-by', 'app.kubernetes.io/instance', 'corelane.dev/renderservice'],
+  ]);
+  expect(spec).toEqual({
+    ...{ replicas: 2, minReadySeconds: 0, progressDeadlineSeconds: 600, revisionHistoryLimit: 2 },
+    selector: { matchLabels: all },
+    strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: '25%', maxUnavailable: 0 } },
+    template: legacy.template,
+  });
 });
 
 test('a Deployment mounts the ConfigMaps of the same plan', () => {

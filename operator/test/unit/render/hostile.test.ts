@@ -6,6 +6,7 @@
 import { parseRenderService } from '../../../src/api/resource.ts';
 import type { RenderServiceSpec } from '../../../src/api/spec.ts';
 import { type DataPlaneConfig, renderConfig } from '../../../src/render/index.ts';
+import { networks } from '../../../src/render/model/networks.ts';
 import { ODD_PATH } from '../../../src/render/nginx/classes.ts';
 import { haproxyDirectives, nginxDirectives, structuralDifference } from '../../support/directives.ts';
 import { HOSTILE_COUNT, HOSTILE_SEED, harmless, hostileResource, strings } from '../../support/hostile.ts';
@@ -41,10 +42,16 @@ function withKeyOf({ cache: { key } }: RenderServiceSpec, other: RenderServiceSp
   return isPlain ? { ...other, cache: { ...other.cache, key } } : other;
 }
 
+/** Ranges of addresses are written as networks, each once: as many harmless ones are expected. */
+function withNetworksOf({ forwarded }: RenderServiceSpec, other: RenderServiceSpec): RenderServiceSpec {
+  const trust = networks(forwarded.trust).map((_network, index) => `x${index}`);
+  return { ...other, forwarded: { ...other.forwarded, trust } };
+}
+
 /** What a value has added to the configuration, or undefined. */
 function injected(spec: RenderServiceSpec, config: DataPlaneConfig): string | undefined {
-  const values = new Set(strings(spec).flatMap(derived));
-  const expected = renderConfig(withKeyOf(spec, harmless(spec)));
+  const values = new Set([...strings(spec), ...networks(spec.forwarded.trust)].flatMap(derived));
+  const expected = renderConfig(withNetworksOf(spec, withKeyOf(spec, harmless(spec))));
   return (
     structuralDifference(nginxDirectives(config['nginx.conf']), nginxDirectives(expected['nginx.conf']), values) ??
     structuralDifference(haproxyDirectives(config['haproxy.cfg']), haproxyDirectives(expected['haproxy.cfg']), values)

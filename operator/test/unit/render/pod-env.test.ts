@@ -6,10 +6,19 @@ import { PROTOCOL_VERSION } from '../../../src/render/pod-env.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 const ENTRYPOINT_H = new URL('../../../../sidecar/entrypoint/entrypoint.h', import.meta.url);
+const PAGE = new URL('../../../../docs/protocol.md', import.meta.url);
 
 test('operator and sidecar image of one commit speak the same version of the protocol', () => {
   const [, version] = /^#define PROTOCOL_VERSION (\d+)$/m.exec(readFileSync(ENTRYPOINT_H, 'utf8')) ?? [];
   expect(Number(version)).toBe(PROTOCOL_VERSION);
+});
+
+test('its page is of that version, and tells why it is another one than the one before', () => {
+  const page = readFileSync(PAGE, 'utf8');
+  expect(page).toContain(`This page is **version ${PROTOCOL_VERSION}** of the protocol.`);
+  expect(page).toMatch(
+    new RegExp(`^- Version ${PROTOCOL_VERSION} has .* An image of version ${PROTOCOL_VERSION - 1} `, 'm'),
+  );
 });
 
 test('every line is a comment or NAME=VALUE', () => {

@@ -4,7 +4,7 @@ import { renderHaproxy } from '../../../src/render/haproxy/index.ts';
 import { renderConfig } from '../../../src/render/index.ts';
 import { renderLive } from '../../../src/render/live.ts';
 import { dataPlaneModel } from '../../../src/render/model/index.ts';
-import { quoted, whole, word } from '../../../src/render/safe.ts';
+import { percent, quoted, whole, word } from '../../../src/render/safe.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 
@@ -39,6 +39,18 @@ test.each([
   const config = renderConfig(specOf({ streaming }));
   expect(config['nginx.conf']).toContain(`\n  corelane_streaming ${mode};\n`);
   expect(config['haproxy.cfg'].includes('\n  option http-no-delay\n')).toBe(isAtOnce);
+});
+
+test.each<[object | undefined, string]>([
+  [undefined, '    default $corelane_parent;\n  }'],
+  [{}, '"" "00-$corelane_new_trace-01";'],
+  [{ samplingPercent: 0 }, '"" "00-$corelane_new_trace-00";'],
+  [{ samplingPercent: 12.35 }, '\n    12.35% 01;\n    * 00;\n'],
+  [{ samplingPercent: 0.01 }, '\n    0.01% 01;\n    * 00;\n'],
+])('tracing: %j', (tracing, expected) => {
+  const config = renderConfig(specOf({ tracing }))['nginx.conf'];
+  expect(config).toContain(expected);
+  expect(config.includes('split_clients')).toBe(expected.includes('%'));
 });
 
 test('HAProxy asks the supervisors, unless there are none by choice', () => {
@@ -92,6 +104,10 @@ describe('config is data (I7)', () => {
       expect(() => whole(value, 'value')).toThrow(RangeError);
       expect(() => renderLive({ ...specOf(), concurrency: value })).toThrow(RangeError);
     },
+  );
+
+  test.each([Number.NaN, -1, 0, 100, 0.001, 1e-7, '1% 00; x' as unknown as number])('no percentage: %p', (value) =>
+    expect(() => percent(value, 'value')).toThrow(RangeError),
   );
 
   const ASSET = { path: '/a/', from: 'a', immutable: true };

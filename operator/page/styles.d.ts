@@ -1,0 +1,2 @@
+/** esbuild puts style sheets beside the script. */
+declare module '*.css';
