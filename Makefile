@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-mutants test-hostile test-frameworks test-alerts test-dashboards test-browser test-keda test-tracing e2e bench-concurrency bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-observe bench-operator bench-rollout bench-runtime simulate bench-browser soak demo down clean tools-path release release-images release-test release-publish
+.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-load test-repeat test-all test-mutants test-hostile test-frameworks test-alerts test-dashboards test-browser test-keda test-tracing e2e bench-concurrency bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-observe bench-operator bench-rollout bench-runtime simulate bench-browser soak demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -72,8 +72,17 @@ docs: setup docs/site/node_modules/.package-lock.json ## the documentation as a 
 docs-serve: setup docs/site/node_modules/.package-lock.json ## the documentation on http://localhost:5173, as you write it
 	@$(NODE) docs/site/node_modules/vitepress/bin/vitepress.js dev docs/site --host 127.0.0.1 --port 5173
 
-test: build ## all tests that need no cluster: unit, API server, sidecar image
+test: build ## the gate's tests that need no cluster: unit, API server, sidecar image
 	@.ci/test.sh unit api sidecar
+
+test-load: build ## tests whose verdict depends on rates, times or free cores, one file at a time, alone on the machine (about an hour); LOAD=sidecar for a part
+	@.ci/load.sh
+
+test-repeat: build ## FILE='sidecar/test/drain.test.ts' N=20 BURN=1: a test file N times beside a loop that burns a core; GATE=1 N=5: the whole gate, from clean clones
+	@$(NODE) .ci/repeat.mjs
+
+test-all: build ## everything there is, and a table of it (most of a day); ALL='gate load' for a part
+	@$(NODE) .ci/all.mjs
 
 test-mutants: build ## break the data plane in more than 400 ways: does a test notice each? (about an hour; SHARD=2/4 for a quarter)
 	@e2e/cluster/engine.sh up
@@ -105,7 +114,7 @@ e2e: build cluster ## the stories on the kind cluster
 	@.ci/test.sh e2e
 
 bench-drain: build cluster ## the drain and the fault story in full, 100,000 requests (about 25 min)
-	@BENCH=full .ci/test.sh e2e -- --testPathPatterns 'stories/(drain|faults)' || failed=1; \
+	@BENCH=full .ci/test.sh load-e2e -- --testPathPatterns 'stories/(drain|faults)' || failed=1; \
 	 $(NODE) bench/drain.ts && exit $${failed:-0}
 
 soak: build cluster ## RenderServices made, changed, broken and deleted, pods, operators and API server killed, by chance, with honest clients beside (an hour; MINUTES=12); SEED=7 repeats a run

@@ -10,6 +10,8 @@
  *   dashboards  each query of the dashboards, asked of Prometheus  (make test-dashboards)
  *   browser  the page of corelane dashboard, in Chromium         (make test-browser)
  *   e2e      stories on the kind cluster                          (make e2e)
+ *   load     *.load.test.ts of api, sidecar and e2e: what depends on rates, times or free cores  (make test-load)
+ * `make test` and `make e2e` are the gate: what they say must not depend on how busy the machine is.
  */
 const common = {
   testEnvironment: 'node',
@@ -17,7 +19,18 @@ const common = {
   transform: {
     '\\.ts$': ['@swc/jest', { jsc: { target: 'es2024', parser: { syntax: 'typescript' } }, module: { type: 'es6' } }],
   },
-  testPathIgnorePatterns: ['/node_modules/', '/dist/'],
+  testPathIgnorePatterns: ['/node_modules/', '/dist/', '\\.load\\.test\\.ts$'],
+};
+
+/** The load tests of one folder (`CORELANE_LOAD_PART=sidecar`), or all: make test-load runs one after the other. */
+const { CORELANE_LOAD_PART: loadPart } = process.env;
+const loadFolder = ['operator', 'sidecar', 'e2e'].includes(loadPart) ? loadPart : '{operator,sidecar,e2e}';
+
+/** One API server for all test files of a project. */
+const apiServer = {
+  testEnvironment: '<rootDir>/operator/test/support/environment.mjs',
+  globalSetup: '<rootDir>/operator/test/support/global-setup.ts',
+  globalTeardown: '<rootDir>/operator/test/support/global-teardown.ts',
 };
 
 /** Tests on something that runs. */
@@ -40,10 +53,8 @@ export default {
     {
       ...common,
       displayName: 'api',
+      ...apiServer,
       testMatch: ['<rootDir>/operator/test/api/**/*.test.ts', '<rootDir>/e2e/chart/*.test.ts'],
-      testEnvironment: '<rootDir>/operator/test/support/environment.mjs',
-      globalSetup: '<rootDir>/operator/test/support/global-setup.ts',
-      globalTeardown: '<rootDir>/operator/test/support/global-teardown.ts',
       setupFilesAfterEnv: timeLimit,
     },
     {
@@ -91,5 +102,13 @@ export default {
       setupFilesAfterEnv: timeLimit,
     },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/e2e/stories/**/*.test.ts'], setupFilesAfterEnv: timeLimit },
+    {
+      ...common,
+      displayName: 'load',
+      ...(['sidecar', 'e2e'].includes(loadFolder) ? {} : apiServer),
+      testMatch: [`<rootDir>/${loadFolder}/**/*.load.test.ts`],
+      testPathIgnorePatterns: ['/node_modules/', '/dist/'],
+      setupFilesAfterEnv: [...timeLimit, '<rootDir>/sidecar/test/mutants/apply.ts'],
+    },
   ],
 };

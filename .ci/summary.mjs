@@ -17,17 +17,22 @@ const OUTSIDE = '● Test suite failed to run';
 /** @param {string} name of a file in .state/results without its ending */
 const resultOf = (name) => JSON.parse(readFileSync(`.state/results/${name}.json`, 'utf8'));
 
-/** Seconds of each test file of a project. */
-function times(name) {
+/** What pressure.mjs has written of a project: by path, each test file's seconds and how busy the machine was. */
+function pressure(name) {
   try {
-    const { testResults = [] } = resultOf(name);
-    return testResults.map(({ name: file, startTime, endTime }) => {
-      return { seconds: Math.round((endTime - startTime) / 1000), file: file.split('/').at(-1), name };
-    });
+    return resultOf(`${name}.pressure`);
   } catch {
-    return [];
+    return {};
   }
 }
+
+/** @returns ", CPU pressure 40 %, steal 2 %", or nothing where it is not known */
+const busy = ({ pressurePercent, stealPercent } = {}) =>
+  typeof pressurePercent === 'number' ? `CPU pressure ${pressurePercent} %, steal ${stealPercent} %` : '';
+
+/** Seconds of each test file of a project, and how busy the machine was meanwhile. */
+const times = (name) =>
+  Object.entries(pressure(name)).map(([path, known]) => ({ ...known, file: path.split('/').at(-1), name }));
 
 /** What failed in a project, with the beginning of what it said. */
 function failures(name) {
@@ -42,7 +47,8 @@ function failures(name) {
       // What failed outside of its tests: it could not be loaded, or an `afterAll` has thrown.
       const outside = stripVTControlCharacters(message).split(OUTSIDE).at(1);
       if (outside !== undefined) said.push({ test: 'outside of its tests', text: outside.trim() });
-      return said.map((failure) => ({ ...failure, file: file.split('/').at(-1), name }));
+      const known = Object.entries(pressure(name)).find(([path]) => file.endsWith(path))?.[1];
+      return said.map((failure) => ({ ...failure, file: file.split('/').at(-1), name, busy: busy(known) }));
     });
   } catch {
     return [];
@@ -66,11 +72,12 @@ const results = names.map((name) => ({ name, ...counts(name) }));
 const total = (key) => results.reduce((sum, result) => sum + result[key], 0);
 if (results.length > 1) {
   const slowest = names.flatMap(times).sort((a, b) => b.seconds - a.seconds);
-  for (const { seconds, file, name } of slowest.slice(0, SLOWEST))
-    console.log(`  ${String(seconds).padStart(4)} s  ${name}: ${file}`);
+  for (const { seconds, file, name, ...known } of slowest.slice(0, SLOWEST))
+    console.log(`  ${String(Math.round(seconds)).padStart(4)} s  ${name}: ${file}  (${busy(known)})`);
   const failed = names.flatMap(failures);
-  for (const { name, file, test, text } of failed) {
+  for (const { name, file, test, text, busy } of failed) {
     console.log(`\n  FAILED  ${name}: ${file}: ${test}`);
+    if (busy) console.log(`    while the file ran: ${busy}`);
     const lines = stripVTControlCharacters(text).split('\n').slice(0, LINES_OF_A_FAILURE);
     for (const line of lines) console.log(`    ${line}`.trimEnd());
   }
@@ -78,6 +85,9 @@ if (results.length > 1) {
   for (const { name, file, test } of failed) console.log(`  FAILED  ${name}: ${file}: ${test}`);
   for (const { name, ...count } of results)
     console.log(`  ${name.padEnd(10)} ${count.passed} passed, ${count.failed} failed`);
+  // How long each part took, from .ci/run.
+  const { CORELANE_MINUTES: minutes } = process.env;
+  if (minutes) console.log(`  minutes    ${minutes.replace(/, $/, '')}`);
 }
 console.log(`${prefix}${total('passed')} passed, ${total('failed')} failed`);
 process.exitCode = total('failed') > 0 || total('passed') === 0 ? 1 : 0;

@@ -11,7 +11,8 @@ while (($#)) && [[ $1 != -- ]]; do projects+=("$1"); shift; done
 jest_options=("$@")
 set -- "${projects[@]}"
 results=$STATE_DIR/results
-mkdir -p "$results"
+mkdir -p "$results" "$CACHE_DIR/test-times"
+enter_cpu_group tests
 
 # prepare: what the projects need, but for those that only compute. Where nothing is cached, programs are compiled while
 # images are made.
@@ -19,7 +20,7 @@ prepare() {
   local load='' tools=(kubectl helm kubeconform) compiled
   e2e/cluster/engine.sh up
   use_engine
-  if [[ " $* " == *' e2e '* ]]; then
+  if [[ " $* " =~ \ (load-)?e2e\  ]]; then
     load=--load
     tools+=(kind)
   fi
@@ -29,39 +30,47 @@ prepare() {
   wait "$compiled"
 }
 compile() {
-  [[ ! " ${projects[*]} " =~ \ (api|dashboards|keda)\  ]] || e2e/cluster/component-images.sh etcd kube-apiserver kube-controller-manager >/dev/null
+  [[ ! " ${projects[*]} " =~ \ (api|dashboards|keda|load-operator)\  ]] || e2e/cluster/component-images.sh etcd kube-apiserver kube-controller-manager >/dev/null
   [[ " ${projects[*]} " != *' keda '* ]] || e2e/cluster/keda.sh >/dev/null
   [[ " ${projects[*]} " != *' tracing '* ]] || e2e/cluster/collector.sh >/dev/null
   e2e/cluster/tools.sh "$@" >"$results/tools"
 }
 
+# run_project NAME: a Jest project, or `load-PART`, the load tests in the folder PART.
 run_project() {
-  local project=$1 workers=--runInBand
-  say "Running the $project tests"
-  # One file after the other where files share a cluster. Those of the api project only share a server, with a namespace
-  # each, those of the sidecar project an engine; they wait most of their time: for leases, windows, back-offs,
-  # containers. Those of the unit project compute: of two cores Jest would leave one to itself.
+  local name=$1 project=${1/#load-*/load} workers=--runInBand code=0
+  say "Running the $name tests"
+  # One file after the other where files share a cluster, or measure. Those of the api project only share a server, with
+  # a namespace each, those of the sidecar project an engine; they wait most of their time: for leases, windows,
+  # back-offs, containers. Those of the unit project compute: of two cores Jest would leave one to itself.
   [[ $project != unit ]] || workers=--maxWorkers=100%
   [[ $project != api ]] || workers=--maxWorkers=$api_workers
   [[ $project != sidecar ]] || workers=--maxWorkers=2
   # A run that dies before its first test writes none, and must not be told by the one before it.
-  rm -f "$results/$project.json"
+  rm -f "$results/$name".{json,pressure.json,figures}
   # Run even after a failure: one run should show all that is broken.
-  node_modules/.bin/node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js \
-    --selectProjects "$project" $workers "${jest_options[@]}" --ci --json --outputFile="$results/$project.json"
+  CORELANE_LOAD_PART=${name#load-} CORELANE_PRESSURE=$results/$name.pressure.json CORELANE_FIGURES=$results/$name.figures \
+    CORELANE_TEST_TIMES=$CACHE_DIR/test-times/$name.json \
+    node_modules/.bin/node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js \
+    --selectProjects "$project" $workers --testSequencer "$CLONE_DIR/.ci/longest-first.mjs" \
+    --reporters default --reporters "$CLONE_DIR/.ci/pressure.mjs" \
+    "${jest_options[@]}" --ci --json --outputFile="$results/$name.json" || code=$?
+  # The next run begins with the longest files. A run of some files says nothing of the others.
+  ((${#jest_options[@]})) || cp "$results/$name.pressure.json" "$CACHE_DIR/test-times/$name.json" || true
+  return "$code"
 }
 
 failed=0
-if [[ $* == unit ]]; then
-  run_project unit || failed=1
-else
+# All is built before the first test: a compiler takes the time that a test may be waiting in.
+if [[ $* != unit ]]; then
   CORELANE_LINES=1 prepare "$@" &
   prepared=$!
   trap 'kill_tree "$prepared"' EXIT
-  # It wants nothing of what is being prepared.
-  [[ " $* " != *' unit '* ]] || run_project unit || failed=1
   wait "$prepared"
   trap - EXIT
+fi
+[[ " $* " != *' unit '* ]] || run_project unit || failed=1
+if [[ $* != unit ]]; then
   use_engine
   PATH=$(cat "$results/tools"):$PATH
   # shellcheck disable=SC2046
@@ -91,6 +100,6 @@ else
   fi
 fi
 prefix=
-[[ ! $* =~ ^(e2e|keda|tracing)$ ]] || prefix="$*: "
+[[ ! $* =~ ^(e2e|keda|tracing|load-[a-z0-9]+)$ ]] || prefix="$*: "
 node_modules/.bin/node .ci/summary.mjs "$prefix" "$@" || failed=1
 exit "$failed"

@@ -37,6 +37,7 @@ check 'lint and format (biome)' "$bin/biome" check .
 check 'chart lints (helm lint)' "$tools/helm" lint charts/corelane --strict --quiet
 check 'no path of one machine, no registry host' no_machine_paths '(registry\.npmjs|(proxy|sum)\.golang\.org|(deb|security)\.debian\.org|"resolved":)'
 check 'no skipped or repeated test' no_skipped_tests
+check 'no test of the gate depends on a clock, a rate or a percentile' "$bin/node" .ci/gate-rule.mjs
 check 'shell scripts parse' shell_syntax
 check 'every download has a pin, of the version that is used' "$bin/node" .ci/pins.mjs
 for origin in npm go debian images; do

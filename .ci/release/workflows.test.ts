@@ -1,4 +1,5 @@
 /** .github/workflows: what cannot be tried outside of GitHub is held to rules here. */
+import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +12,7 @@ interface Step {
 }
 interface Job {
   permissions?: Record<string, string>;
+  strategy?: { matrix?: Record<string, string[]> };
   environment?: string;
   needs?: string[];
   'timeout-minutes'?: number;
@@ -36,8 +38,14 @@ const targets = new Set(
 /** Targets that a job takes from its matrix. */
 const MATRIX = ['verify', 'test', 'e2e'];
 
-test('there are CI and release', () => {
-  expect(files.map(({ name }) => name).sort()).toEqual(['ci.yaml', 'release.yaml']);
+test('there are CI, the nightly run and release', () => {
+  expect(files.map(({ name }) => name).sort()).toEqual(['ci.yaml', 'nightly.yaml', 'release.yaml']);
+});
+
+test('the nightly run has every suite of make test-all', () => {
+  const suites = JSON.parse(execFileSync(process.execPath, ['.ci/all.mjs', '--list'], { cwd: root }).toString());
+  const nightly = files.find(({ name }) => name === 'nightly.yaml')?.workflow.jobs.suite;
+  expect(nightly?.strategy?.matrix?.suite).toEqual(suites);
 });
 
 test.each(files)('$name pins every action by its commit, and says which version that is', ({ text }) => {
@@ -70,17 +78,17 @@ test('only the job that publishes may write; it waits for all others and for a p
   expect([...(writing[0]?.job.needs ?? []), 'images', 'publish'].sort()).toEqual(all.sort());
 });
 
-test.each(jobs)('$name calls targets of the Makefile and nothing else, and ends by itself', ({ job }) => {
+test.each(jobs)('$name calls targets of the Makefile and nothing else, and ends by itself', ({ name, job }) => {
   const runs = job.steps.flatMap(({ run }) => (run === undefined ? [] : [run]));
   expect(runs.length).toBeGreaterThan(0);
   for (const run of runs) {
     const [, target, matrix] =
-      /^(?:sudo -E env "PATH=\$PATH" )?make (?:([a-z0-9-]+)|(\$\{\{ matrix\.target \}\}))(?: [A-Z]+=[a-z]+)*$/.exec(
+      /^(?:sudo -E env "PATH=\$PATH" )?make (?:([a-z0-9-]+)|(\$\{\{ matrix\.target \}\}))(?: [A-Z]+=(?:[a-z]+|\$\{\{ matrix\.suite \}\}))*$/.exec(
         run,
       ) ?? [];
-    for (const name of matrix ? MATRIX : [target]) expect([run, targets.has(name)]).toEqual([run, true]);
+    for (const made of matrix ? MATRIX : [target]) expect([run, targets.has(made)]).toEqual([run, true]);
   }
-  expect(job['timeout-minutes']).toBeLessThanOrEqual(90);
+  expect(job['timeout-minutes']).toBeLessThanOrEqual(name.startsWith('nightly') ? 180 : 90);
 });
 
 test.each(jobs)('$name leaves no token in the checkout', ({ job }) => {

@@ -1,145 +1,22 @@
-/**
- * Changes of pods and the way back, under an open-loop load, with a client that keeps its connection and one that finds
- * pods as an ingress does: a change, undo, another change in the middle of one, an operator that is killed. Nothing is
- * lost, and undo takes seconds, because pods of the revision before are there.
- */
-import { eventually, get, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
+/** A change of pods and the way back, without load; rollout.load.test.ts has the same and more under load. */
 import { Fleet } from '../harness/cluster/fleet.ts';
-import { OPERATOR_NAMESPACE } from '../harness/cluster/operator.ts';
-import { failedRequests } from '../harness/cluster/outcome.ts';
-import { deploymentsOf, untilReady } from '../harness/cluster/renderservice.ts';
+import { untilReady } from '../harness/cluster/renderservice.ts';
+import { changeOnce, rolloutOf, untilServed } from './rollout.ts';
 
-const PODS = 3;
-const fleet = new Fleet('rollout-story');
-const seconds: Record<string, number> = {};
+const PODS = 1;
+const fleet = new Fleet('rollout-smoke');
 
-interface Revision {
-  revision: string;
-  replicas: number;
-  available: number;
-  restsUntil?: string;
-}
-interface Status {
-  status?: { rollout?: { phase: string; revision: string; revisions: Revision[] } };
-}
+// As many rest as the service has: the way back starts none.
+beforeAll(() => fleet.create(PODS, { rollout: { rolling: { maxSurge: 1 }, retain: { replicas: PODS } } }), 400_000);
 
-beforeAll(async () => {
-  // As many as the service has: the way back starts none.
-  const rollout = { rolling: { maxSurge: 1 }, retain: { replicas: PODS } };
-  const env = [{ name: 'RENDER_MS', value: '50' }];
-  await fleet.create(PODS, { rollout, queue: { maxLength: 1_000, timeout: '20s' } }, { env });
-  await fleet.startClients(25, 900);
-}, 400_000);
+afterAll(() => fleet.remove());
 
-afterAll(async () => {
-  await fleet.stopClients();
-  await fleet.remove();
-});
+test('a change: the revision before rests, and gets nothing any more', () => changeOnce(fleet, PODS), 300_000);
 
-const change = (value: string) =>
-  fleet.change({ template: { metadata: { annotations: { 'example.com/version': value } } } });
-
-async function rolloutStatus() {
-  const { status } = await get<Status>('-n', fleet.namespace, 'renderservice', fleet.name);
-  return status?.rollout;
-}
-
-/** Revisions of the pods that the Service leads to. */
-async function served(): Promise<string[]> {
-  const { items } = await get<{ items: { endpoints?: { conditions: object; targetRef?: { name: string } }[] }[] }>(
-    ...['-n', fleet.namespace, 'endpointslices', '-l', `kubernetes.io/service-name=${fleet.name}`],
-  );
-  const ready = (items.flatMap(({ endpoints }) => endpoints ?? []) as Endpoint[]).filter(
-    ({ conditions }) => conditions.ready,
-  );
-  const names = ready.map(({ targetRef }) => targetRef?.name ?? '');
-  const known = (await deploymentsOf(fleet.namespace, fleet.name)).map(({ metadata }) => metadata);
-  const revisions = names.map(
-    (name) => known.find((one) => name.startsWith(`${one.name}-`))?.labels['corelane.dev/revision'],
-  );
-  return [...new Set(revisions.map(String))];
-}
-
-interface Endpoint {
-  conditions: { ready?: boolean };
-  targetRef?: { name: string };
-}
-
-/** Waits until the Service leads to pods of one revision, which is the one that the spec asks for. */
-async function untilServed(revision: string): Promise<void> {
-  await eventually(`the Service to lead to ${revision} alone`, 120_000, async () =>
-    (await served()).join() === revision ? true : undefined,
-  );
-}
-
-test('a change: the revision before rests, and gets nothing any more', async () => {
-  const first = (await rolloutStatus())?.revision as string;
-  await change('2');
-  await fleet.rollout('status', '--watch');
-  const { revision, revisions } = (await rolloutStatus()) as NonNullable<Status['status']>['rollout'] & object;
-  expect(revision).not.toBe(first);
-  expect(revisions).toMatchObject([
-    { revision, replicas: PODS, available: PODS },
-    { revision: first, replicas: PODS, restsUntil: expect.any(String) },
-  ]);
-  await untilServed(revision);
-}, 300_000);
-
-test('undo in seconds: its pods are there', async () => {
-  const before = (await rolloutStatus())?.revisions.find(({ restsUntil }) => restsUntil)?.revision as string;
-  const began = performance.now();
+test('undo: its pods are there', async () => {
+  const before = (await rolloutOf(fleet))?.revisions.find(({ restsUntil }) => restsUntil)?.revision as string;
   await fleet.rollout('undo');
-  await untilServed(before);
-  seconds['undo, until the Service leads to the revision before alone'] = (performance.now() - began) / 1000;
+  await untilServed(fleet, before);
   await untilReady(fleet.namespace, fleet.name);
-  console.log(JSON.stringify(seconds));
-  expect((await rolloutStatus())?.revision).toBe(before);
+  expect((await rolloutOf(fleet))?.revision).toBe(before);
 }, 300_000);
-
-test('another change in the middle of one', async () => {
-  await change('3');
-  await eventually('the change to be in the middle', 120_000, async () => {
-    const rollout = await rolloutStatus();
-    const target = rollout?.revisions.find(({ revision }) => revision === rollout.revision);
-    return (rollout?.phase === 'Rolling' && (target?.available ?? 0) > 0) || undefined;
-  });
-  await change('4');
-  await fleet.rollout('status', '--watch');
-  await untilServed((await rolloutStatus())?.revision as string);
-}, 300_000);
-
-test('an operator that is killed in the middle: the next one goes on', async () => {
-  await change('5');
-  await eventually('the change to begin', 60_000, async () =>
-    (await rolloutStatus())?.phase === 'Rolling' ? true : undefined,
-  );
-  await kubectl([
-    ...['-n', OPERATOR_NAMESPACE, 'delete', 'pod', '--all', '--grace-period=0', '--force', '--wait=false'],
-  ]);
-  await fleet.rollout('status', '--watch');
-  await untilServed((await rolloutStatus())?.revision as string);
-  await kubectl(['-n', OPERATOR_NAMESPACE, 'rollout', 'status', 'deployment/corelane', '--timeout=90s']);
-}, 400_000);
-
-test('what is written into a Deployment by hand is taken back and told', async () => {
-  const [deployment] = await deploymentsOf(fleet.namespace, fleet.name);
-  await kubectl(['-n', fleet.namespace, 'scale', `deployment/${deployment?.metadata.name}`, '--replicas=1']);
-  await eventually(
-    'it to be told',
-    60_000,
-    async () => {
-      const path = '{.status.conditions[?(@.type=="ObjectsInSync")].message}';
-      const args = ['get', 'renderservice', fleet.name, '-o', `jsonpath=${path}`];
-      const message = await kubectl(['-n', fleet.namespace, ...args]);
-      return message.includes('"kubectl" has scaled it from 3 to 1') || undefined;
-    },
-    SELDOM_MS,
-  );
-  await fleet.settled();
-}, 300_000);
-
-test('no request is lost', async () => {
-  const clients = await fleet.stopClients();
-  expect(failedRequests(clients)).toEqual([]);
-  for (const { timeline } of clients) expect(timeline.length).toBeGreaterThan(0);
-}, 200_000);

@@ -3,31 +3,11 @@
  * One that has not got a file asks one of another revision, once; then comes a worker.
  */
 
-import { APP_FILES, AppFiles } from '../../e2e/harness/engine/app-files.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
+import { NEW, newFiles, OLD, oldFiles, SPEC } from './assets-revisions.ts';
 import { rawConnection } from './raw.ts';
-
-/** As the operator names them: a pod remembers what it has found by that. */
-const [OLD, NEW] = ['7f3a9c21d0', '19be04aa3c'];
-
-const IMMUTABLE = { path: '/_next/static/', from: `${APP_FILES}/static`, immutable: true } as const;
-const SPEC: Partial<RenderServiceSpecInput> = {
-  workersPerPod: 1,
-  assets: [
-    IMMUTABLE,
-    { ...IMMUTABLE, path: '/only/', missing: 'NotFound' },
-    { path: '/public/', from: `${APP_FILES}/static` },
-  ],
-};
-const oldFiles = new AppFiles({
-  'static/old.js': 'old',
-  'static/both.js': 'of the old one',
-  'static/large.js': Buffer.alloc(2_000_000, 'old '),
-});
-const newFiles = new AppFiles({ 'static/new.js': 'new', 'static/both.js': 'of the new one' });
 
 let fleet: Fleet;
 let older: Pod;
@@ -125,71 +105,4 @@ test('a frozen pod of the other revision costs a moment, and then nothing', asyn
     await fleet.engine.run('unpause', older.haproxy);
   }
   await until('it is asked again', async () => (await newer.get('/_next/static/old.js')).body === 'old');
-});
-
-test('many at once wait for each other, and take no slot', async () => {
-  const before = begun();
-  const answers = await Promise.all(
-    Array.from({ length: 200 }, () => newer.get('/_next/static/old.js').then(({ status }) => status)),
-  );
-  expect(new Set(answers)).toEqual(new Set([200]));
-  expect(begun()).toBe(before);
-});
-
-test('several pods that say nothing any more do not hide the one that has the file', async () => {
-  const rounds = [0, 1, 2];
-  const found: string[] = [];
-  const restingFiles = new AppFiles({ 'static/resting.js': 'resting' });
-  const roundFiles = new AppFiles({
-    'static/known.js': 'known',
-    ...Object.fromEntries(rounds.map((round) => [`static/round-${round}.js`, 'old'])),
-  });
-  const many = await Fleet.start(0, SPEC);
-  try {
-    const add = (revision: string, files: AppFiles) => many.add(SPEC, { options: files.options, revision });
-    const [resting, older] = [await add('0a00000000', restingFiles), await add('0b00000000', newFiles)];
-    const [dying] = [await add(OLD, roundFiles), await add(OLD, roundFiles)];
-    const pod = await add(NEW, newFiles);
-    await many.untilAllKnown();
-    const file = async (name: string) => (await pod.get(`/_next/static/${name}.js`)).body;
-    for (const round of rounds) {
-      // The revision that had the last file is asked first.
-      await until('it knows them all', async () => {
-        const { body } = await pod.get('/corelane/metrics', { port: PORTS.stats });
-        if (!/^corelane_peers_known 4$/m.test(body)) return false;
-        return (await file('known')) === 'known' && (await file('resting')) === 'resting';
-      });
-      await Promise.all([resting, older, dying].map(({ haproxy }) => many.engine.run('pause', haproxy)));
-      try {
-        found.push(await file(`round-${round}`));
-      } finally {
-        await Promise.all([resting, older, dying].map(({ haproxy }) => many.engine.run('unpause', haproxy)));
-      }
-    }
-    // The one that is left may be short of CPU for a moment, too.
-    expect(found.filter((body) => body === 'old').length).toBeGreaterThanOrEqual(2);
-  } finally {
-    await many.stop();
-    restingFiles.remove();
-    roundFiles.remove();
-  }
-});
-
-test.each([404, 420, 500, 503])('a pod of another revision that answers %d is no answer', async (status) => {
-  const two = await Fleet.start(0, SPEC);
-  try {
-    // 420 is what nginx says to itself when it has no place left.
-    const edit = (_file: string, text: string) => text.replaceAll('$corelane_file =404;', `/none =${status};`);
-    const other = await two.add(SPEC, { options: oldFiles.options, revision: OLD, edit });
-    const pod = await two.add(SPEC, { options: newFiles.options, revision: NEW });
-    await two.untilAllKnown();
-    const asked = 'haproxy_server_sessions_total{proxy="has-file",server="nginx"}';
-    await until('the other one was asked', async () => {
-      const { status, body } = await pod.get('/_next/static/old.js');
-      expect([status, JSON.parse(body).method]).toEqual([200, 'GET']);
-      return (await other.metric(asked)) > 0;
-    });
-  } finally {
-    await two.stop();
-  }
 });

@@ -34,6 +34,11 @@ export function statusOf({ headers }: Answer): string | undefined {
   return headers['cache-status'] as string | undefined;
 }
 
+/** The statuses of these answers, each once. */
+export function statuses(answers: Answer[]): number[] {
+  return [...new Set(answers.map(({ status }) => status))].toSorted();
+}
+
 /** A request to nginx' server for the cache's figures, which only the pod itself reaches: status line and body. */
 export async function ask(pod: Pod, method: string, path: string, header = ''): Promise<string> {
   const talk = `

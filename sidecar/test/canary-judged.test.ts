@@ -2,16 +2,11 @@
 import { type Answer, type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import {
-  type BothClients,
-  clientsSince,
-  readSides,
-  SIDES_PAGE,
-  type SidesPage,
-} from '../../operator/src/pods/side-counts.ts';
-import { CANARY, CanaryFleet, COOKIE, canaryAt, type Side } from './canary.ts';
+import { type BothClients, clientsSince, type SidesPage } from '../../operator/src/pods/side-counts.ts';
+import { CANARY, CanaryFleet, COOKIE, canaryAt, IN_QUEUE, type Side } from './canary.ts';
+import { page } from './canary-judged.ts';
 
-const SPEC: Partial<RenderServiceSpecInput> = { workersPerPod: 1, queue: { maxLength: 3, timeout: '30s' } };
+const SPEC: Partial<RenderServiceSpecInput> = { workersPerPod: 1, queue: { maxLength: 3 } };
 
 let all: CanaryFleet;
 let stable: Pod;
@@ -26,8 +21,6 @@ afterAll(() => all?.stop());
 beforeEach(() => all.set(canaryAt(10_000)));
 afterEach(() => all.set(undefined));
 
-/** The longest time of a bucket. */
-const borderMs = (bucket: number) => 2 ** (bucket / 8);
 /** A place that is on the canary's side at any share, and one that is on the other side. */
 const OFFSET = Number.parseInt(CANARY, 16) % 10_000;
 const PLACES = { canary: (20_000 - OFFSET) % 10_000, stable: (20_000 - OFFSET - 1) % 10_000 };
@@ -39,12 +32,6 @@ const at = (side: Side) => {
   return { cookie, 'x-forwarded-for': `2001:db8:${visitors.toString(16)}::1` };
 };
 
-async function page(pod: Pod): Promise<SidesPage> {
-  const answer = await pod.get(SIDES_PAGE, { port: PORTS.stats });
-  const read = readSides(answer.body);
-  if (!read) throw new Error(`no page of sides: ${answer.status} ${answer.body}`);
-  return read;
-}
 interface Figures {
   requests: number;
   errors: number;
@@ -192,35 +179,11 @@ test('requests that are on a side by a rule, probes, pings and pages of figures 
   expect(await Promise.all(all.pods.map(page))).toEqual(before);
 });
 
-test('the time of a render is that of its worker, without the wait in the queue', async () => {
-  const held = fresh();
-  const waits = fresh();
-  const before = await page(stable);
-  const first = stable.get(`/?hold=1&id=${held}`);
-  await canary.begun(held);
-  const second = stable.get(`/?id=${waits}`);
-  await until(
-    'it waits',
-    async () => (await canary.metric('haproxy_server_current_queue{proxy="line",server="slots"}')) === 1,
-  );
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
-  canary.release(held);
-  expect([await status(first), await status(second)]).toEqual([200, 200]);
-  const after = await page(stable);
-  const times = after.canary.times.flatMap((count, bucket) =>
-    Array.from({ length: count - (before.canary.times[bucket] ?? 0) }, () => borderMs(bucket)),
-  );
-  expect(times).toHaveLength(2);
-  expect(Math.max(...times)).toBeGreaterThanOrEqual(1_500);
-  expect(Math.min(...times)).toBeLessThan(1_000);
-});
-
 test('who goes, from the queue or while he is rendered, is nobody, and so is who finds no place', async () => {
   const [held, leaves] = [fresh(), fresh()];
   const more = await counted(canary, async () => {
-    const waiting = 'haproxy_server_current_queue{proxy="line",server="slots"}';
     const inQueue = async () =>
-      (await canary.metric(waiting)) + (await canary.metric('haproxy_backend_current_queue{proxy="line"}'));
+      (await canary.metric(IN_QUEUE)) + (await canary.metric('haproxy_backend_current_queue{proxy="line"}'));
     const gone = new AbortController();
     const rendered = canary.get(`/?hold=1&id=${held}`, { signal: gone.signal }).catch(() => 'gone');
     await canary.begun(held);

@@ -21,7 +21,7 @@ import {
 } from './canary.ts';
 import { rawConnection } from './raw.ts';
 
-const SPEC: Partial<RenderServiceSpecInput> = { workersPerPod: 1, queue: { maxLength: 100, timeout: '30s' } };
+const SPEC: Partial<RenderServiceSpecInput> = { workersPerPod: 1, queue: { maxLength: 100 } };
 
 let all: CanaryFleet;
 let stable: Pod;

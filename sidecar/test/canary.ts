@@ -147,3 +147,16 @@ export function placeOf({ headers }: Answer): { place: number; attributes: strin
   const [, place, attributes = ''] = /^corelane-bucket=(\d+); (.*)$/.exec(headers['set-cookie']?.[0] ?? '') ?? [];
   return place === undefined ? undefined : { place: Number(place), attributes };
 }
+
+/** Requests that a pod has sent to the other side since nobody of their own answered. */
+export async function fallbacks(pod: Pod, side: Side): Promise<number> {
+  return (await sideMetric(pod, 'fallbacks', side)) || 0;
+}
+
+/** Most requests that a worker of the pod has had at a time. */
+export function most(pod: Pod): number {
+  return Math.max(...pod.events({ event: 'begin' }).map(({ inFlight = 0 }) => inFlight));
+}
+
+/** The metric of requests that wait in a pod. */
+export const IN_QUEUE = 'haproxy_server_current_queue{proxy="line",server="slots"}';

@@ -1,13 +1,12 @@
 /** Requests that are no renders: they take no render slot, and never more than the places of their class (I1). */
 import net from 'node:net';
-import { docker } from '../../e2e/harness/engine/docker.ts';
-import { type Answer, Pod, until, type WorkerEvent } from '../../e2e/harness/engine/pod.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { openStream, STREAMS, type Stream } from './stream.ts';
+import { EVENTS, FEW_PLACES, openEvents, overlap, reason, startMortal, untilMortalUp } from './classes.ts';
+import { STREAMS, type Stream } from './stream.ts';
 
 let pod: Pod;
 const stop = () => pod?.stop();
-const reason = ({ status, headers }: Answer) => [status, headers['x-corelane-error']];
 const INTERCEPTED = 'haproxy_frontend_intercepted_requests_total{proxy="front"}';
 const FULL = 'haproxy_backend_http_requests_total{proxy="full-api"}';
 
@@ -33,25 +32,10 @@ function logged(id: string): Promise<Record<string, unknown>> {
   return until(`${id} is logged`, async () => (await pod.accessLog()).find(({ requestId }) => requestId === id));
 }
 
-/** Most requests whose id begins so that a process had at a time. */
-function overlap(prefix: string): number {
-  const now = new Map<number, Set<string>>();
-  let most = 0;
-  for (const { event, id, pid } of pod.events().filter(({ id }: WorkerEvent) => id?.startsWith(prefix))) {
-    const own = now.get(pid) ?? new Set();
-    now.set(pid, own);
-    if (event === 'begin') own.add(id as string);
-    if (event === 'end') own.delete(id as string);
-    most = Math.max(most, own.size);
-  }
-  return most;
-}
-
 describe('an API beside renders', () => {
   beforeAll(async () => {
     pod = await Pod.start({
       workersPerPod: 2,
-      queue: { timeout: '60s' },
       webSockets: { enabled: true },
       priority: { classes: [{ name: 'low', match: [{ header: { name: 'X-Low' } }], maxQueue: '0%' }] },
       classes: [
@@ -210,44 +194,11 @@ describe('an API beside renders', () => {
       expect(JSON.parse(answer.body).headers).not.toHaveProperty('x-corelane-class');
     }
   });
-
-  test('what is done after a response is counted', async () => {
-    const seconds = async () =>
-      (await Promise.all([0, 1].map((n) => pod.runtimeMetric(n, 'corelane_worker_background_seconds_total')))).reduce(
-        (sum, one) => sum + one,
-      );
-    const before = await seconds();
-    for (let n = 0; n < 4; n += 1) expect((await pod.get(`/?after-spin=500&id=after-${n}`)).status).toBe(200);
-    await until('it is counted', async () => (await seconds()) - before > 1.6);
-    // A render is none, however long it takes.
-    const between = await seconds();
-    expect((await pod.get('/?spin=1500&id=spins')).status).toBe(200);
-    expect((await seconds()) - between).toBeLessThan(1);
-  });
 });
 
 describe('a class with few places', () => {
   beforeAll(async () => {
-    pod = await Pod.start({
-      workersPerPod: 1,
-      // Shorter than what a class may take.
-      timeouts: { render: '2s' },
-      classes: [
-        {
-          name: 'api',
-          match: [{ pathPrefix: '/api' }],
-          concurrency: 2,
-          queue: { maxLength: 1, timeout: '60s' },
-        },
-        {
-          name: 'brief',
-          match: [{ pathPrefix: '/brief' }],
-          concurrency: 1,
-          queue: { timeout: '500ms' },
-          timeouts: { idle: '3s' },
-        },
-      ],
-    });
+    pod = await Pod.start({ workersPerPod: 1, classes: [FEW_PLACES] });
   });
   afterAll(stop);
 
@@ -265,20 +216,7 @@ describe('a class with few places', () => {
     // What adds pods.
     expect(await pod.metric(INTERCEPTED)).toBe(intercepted);
     expect(pod.events({ id: 'few-4' })).toEqual([]);
-    expect(overlap('few-')).toBe(2);
-  });
-
-  test('it may take longer than a render, and is neither given up nor killed for that', async () => {
-    const [pid, id] = [pod.server(0), 'long'];
-    const long = pod.get(`/api?hold=1&id=${id}`);
-    await pod.begun(id);
-    const began = performance.now();
-    // timeouts.render, what the proxy waits longer, and what the runtime waits to be sure.
-    await until('a render would be overdue', () => performance.now() - began > 6_000);
-    expect((await pod.get('/?id=meanwhile')).status).toBe(200);
-    expect([pod.server(0), await pod.isUp(0)]).toEqual([pid, true]);
-    pod.release(id);
-    expect((await long).status).toBe(200);
+    expect(overlap(pod, 'few-')).toBe(2);
   });
 
   test('a client that goes leaves the queue', async () => {
@@ -296,24 +234,6 @@ describe('a class with few places', () => {
     expect(pod.events({ id: 'left' })).toEqual([]);
   });
 
-  test('who waits too long for a place, or for an answer, is told so; what was begun keeps its place', async () => {
-    const first = pod.get('/brief?hold=1&id=brief-1');
-    await pod.begun('brief-1');
-    expect(reason(await pod.get('/brief?id=brief-2'))).toEqual([503, 'class-queue-timeout']);
-    expect(reason(await first)).toEqual([504, 'class-timeout']);
-    // HAProxy has a place again, the worker has not.
-    const next = pod.get('/brief?id=brief-3');
-    const waited = () =>
-      pod
-        .get('/corelane/metrics?detail=1', { port: PORTS.stats })
-        .then(({ body }) => /class_overlap_total{[^}]*"brief"} 1/.test(body));
-    await until('it waits in the worker', waited);
-    expect(pod.events({ id: 'brief-3' })).toEqual([]);
-    expect((await pod.get('/?id=beside-brief')).status).toBe(200);
-    pod.release('brief-1');
-    expect((await next).status).toBe(200);
-  });
-
   test('nothing is lost while no worker is up, and the time of its queue counts', async () => {
     const pid = pod.server(0);
     await pod.kill(0, pid, 'STOP');
@@ -324,34 +244,13 @@ describe('a class with few places', () => {
   });
 });
 
-/** Renders and calls, one of nine of which is given up. */
-const KINDS = [
-  (n: number) => `/?ms=${n % 30}&id=render-${n}`,
-  (n: number) => `/api?ms=${(n * 7) % 60}&id=call-${n}`,
-  (n: number) => `/api/../?ms=${n % 30}&id=render-odd-${n}`,
-];
-function mixed(n: number): Promise<number | string> {
-  const signal = AbortSignal.timeout(n % 9 === 0 ? 10 : 60_000);
-  const path = KINDS[n % KINDS.length]?.(n) ?? '/';
-  return pod.get(path, { signal, method: n % 2 === 0 ? 'GET' : 'POST' }).then(
-    ({ status }) => status,
-    () => 'gone',
-  );
-}
-
 describe('workers that die with requests of a class', () => {
   beforeAll(async () => {
-    pod = await Pod.start({
-      workersPerPod: 2,
-      watchdog: { stallTimeout: '6s' },
-      classes: [{ name: 'api', match: [{ pathPrefix: '/api' }], concurrency: 4 }],
-    });
+    // Longer than the one that is blocked stays so.
+    pod = await startMortal('60s');
   });
   afterAll(stop);
-  beforeEach(async () => {
-    for (const backend of ['workers', 'class-api'])
-      await until(`all are up in ${backend}`, async () => (await pod.isUp(0, backend)) && (await pod.isUp(1, backend)));
-  });
+  beforeEach(() => untilMortalUp(pod));
 
   test('what was begun is replayed if it may be, and what was not is not lost', async () => {
     const blocked = pod.get('/?hold=block&id=blocks');
@@ -385,74 +284,24 @@ describe('workers that die with requests of a class', () => {
       expect(reason(await answer)).toEqual(begun[index]?.worker === worker ? [502, 'worker-died'] : [200, undefined]);
     }
   });
-
-  test('a render that gets its worker stuck is told apart from what goes on beside it', async () => {
-    const beside = ['beside-1', 'beside-2'].map((id) => pod.get(`/api?hold=1&id=${id}`));
-    const workers = await Promise.all(['beside-1', 'beside-2'].map((id) => pod.begun(id)));
-    expect(new Set(workers.map(({ worker }) => worker)).size).toBe(2);
-    expect(reason(await pod.get('/?loop=1&id=stuck'))).toEqual([502, 'worker-stuck']);
-    await until('one of the two is begun again', () =>
-      ['beside-1', 'beside-2'].some((id) => pod.events({ event: 'begin', id }).length === 2),
-    );
-    pod.release('beside-1', 'beside-2');
-    expect((await Promise.all(beside)).map(({ status }) => status)).toEqual([200, 200]);
-  });
-
-  test('one render per worker at a time, and so many of the class, whatever happens', async () => {
-    const outcomes = new Map<number | string, number>();
-    let next = 0;
-    const client = async () => {
-      for (let n = next; next < 900; n = next) {
-        next += 1;
-        const outcome = await mixed(n);
-        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-        if (n === 300) await pod.kill(0, pod.server(0), 'KILL');
-      }
-    };
-    await Promise.all(Array.from({ length: 24 }, client));
-    expect(outcomes.get(200)).toBeGreaterThan(700);
-    expect([overlap('render-'), overlap('call-') <= 4, overlap('call-') > 1]).toEqual([1, true, true]);
-  });
 });
 
 describe('Server-Sent Events', () => {
   beforeAll(async () => {
-    pod = await Pod.start(
-      {
-        workersPerPod: 2,
-        timeouts: { clientSend: '1s' },
-        drain: { delay: '0s', timeout: '60s' },
-        classes: [
-          {
-            name: 'events',
-            match: [{ pathPrefix: '/events' }],
-            concurrency: 50,
-            queue: { maxLength: 0 },
-            timeouts: { drain: '2s' },
-          },
-        ],
-      },
-      STREAMS,
-    );
+    pod = await Pod.start(EVENTS, STREAMS);
   });
   afterAll(stop);
 
-  const events = (id: string, more = '') =>
-    openStream(pod, `/events?id=${id}&step=head&step=write:7&step=hold:end-${id}${more}`);
-  const both = async (name: string) => {
-    const release = await keepBusy(name, (id) => `/?id=${id}&step=hold:${id}`);
-    await release();
-  };
-
   test('a hundred of them take no render slot, are spread, and end when their clients go', async () => {
     const streams: Stream[] = [];
-    for (let n = 0; n < 100; n += 1) streams.push(await events(`many-${n}`));
+    for (let n = 0; n < 100; n += 1) streams.push(await openEvents(pod, `many-${n}`));
     expect(streams.filter(({ status }) => status !== 200)).toEqual([]);
     await until('the first event of each has come', () => streams.every((stream) => stream.bytes() === 7));
     const workers = pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith('many-'));
     expect(workers.filter(({ worker }) => worker === 0)).toHaveLength(50);
     expect(reason(await pod.get('/events?id=beyond'))).toEqual([503, 'class-full']);
-    await both('beside-many');
+    const release = await keepBusy('beside-many', (id) => `/?id=${id}&step=hold:${id}`);
+    await release();
     for (const stream of streams) stream.destroy();
     // Silent ones, too.
     await until(
@@ -465,32 +314,4 @@ describe('Server-Sent Events', () => {
         .then(({ body }) => /class_requests_in_flight{[^}]*} (\d+)/.exec(body)?.[1]);
     await until('their places are free', async () => (await inFlight(0)) === '0' && (await inFlight(1)) === '0');
   });
-
-  test('one that is silent for longer than clients and renders may be goes on', async () => {
-    const stream = await events('silent', '&step=write:5');
-    const began = performance.now();
-    await until('a client would have been given up', () => performance.now() - began > 8_000);
-    pod.release('end-silent');
-    expect([await stream.ended, stream.bytes()]).toEqual([true, 12]);
-  });
-
-  test('at a drain they go on for a while, and are cut then', async () => {
-    const [first, second] = [await events('drain-1', '&step=write:5'), await events('drain-2')];
-    const hooks = [pod.haproxy, pod.nginx].map((container) => docker('exec', container, 'corelane-drain'));
-    const waits = pod.workers.map(() => pod.get('/wait-for-drain', { port: PORTS.health }));
-    const isRefused = () =>
-      pod.get('/ping').then(
-        () => false,
-        () => true,
-      );
-    await until('nothing new is accepted', isRefused);
-    // A quarter of their time.
-    const since = performance.now();
-    await until('they have gone on for a while', () => performance.now() - since > 500);
-    pod.release('end-drain-1');
-    expect([await first.ended, first.bytes()]).toEqual([true, 12]);
-    expect([await second.ended, second.bytes()]).toEqual([false, 7]);
-    expect((await Promise.all(waits)).map(({ status }) => status)).toEqual([200, 200]);
-    await Promise.all(hooks);
-  }, 50_000);
 });

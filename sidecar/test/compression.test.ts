@@ -149,7 +149,7 @@ test('for nobody unless it is asked for', async () => {
 });
 
 test('a stream that its worker ends in the middle is no whole one', async () => {
-  // With a length it is no stream until it ends: nothing of it would come while the worker waits.
+  // Nothing of a response with a length comes while its worker waits (streaming: Auto), so this worker does not wait.
   const path = inSteps('broken', ['write:20000', 'destroy'], `${HTML}&length=30000`);
   const stream = await openStream(pod, path, { gunzip: true });
   expect(await stream.ended).toBe(false);

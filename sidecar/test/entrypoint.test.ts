@@ -12,37 +12,12 @@ import {
   start,
 } from '../../e2e/harness/engine/docker.ts';
 import { until } from '../../e2e/harness/engine/pod.ts';
-import { renderServiceSpec } from '../../operator/src/api/validated-spec.ts';
-import { renderConfig } from '../../operator/src/render/index.ts';
 import { PROTOCOL_VERSION } from '../../operator/src/render/pod-env.ts';
+import { changed, complaint, config, POD_ENV } from './entrypoint.ts';
 
-const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
-const config = renderConfig(renderServiceSpec.parse({ template }));
-const POD_ENV = config['pod.env'];
 const NEXT = String(PROTOCOL_VERSION + 1);
 
 beforeAll(prepare);
-
-/** What the container says that it cannot work with; '' if the proxy finds nothing wrong. */
-async function complaint(podEnv: string | Buffer | undefined, proxy: 'haproxy' | 'nginx', ...further: string[]) {
-  const folder = mkdtempSync(join(tmpdir(), 'corelane-entrypoint-'));
-  try {
-    chmodSync(folder, 0o755);
-    const { 'pod.env': _own, ...rest } = config;
-    for (const [file, text] of Object.entries(rest)) writeFileSync(join(folder, file), text);
-    if (podEnv !== undefined) writeFileSync(join(folder, 'pod.env'), podEnv);
-    const mounts = ['--volume', `${folder}:/etc/corelane:ro`, ...further];
-    const check = proxy === 'haproxy' ? ['-c', '-dW'] : ['-t'];
-    await runSidecar(mounts, proxy, ...check);
-    return '';
-  } catch (error) {
-    return /^corelane-entrypoint: (.*)$/m.exec((error as { stderr: string }).stderr)?.[1] ?? String(error);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-const changed = (name: string, value: string) => POD_ENV.replace(new RegExp(`^${name}=.*$`, 'm'), `${name}=${value}`);
 
 test.each(['haproxy', 'nginx'] as const)('what the operator writes is taken by %s', async (proxy) => {
   expect(await complaint(POD_ENV, proxy)).toBe('');
@@ -64,20 +39,14 @@ test.each(['haproxy', 'nginx'] as const)(
 );
 
 test.each([
-  ['a blank', 'CORELANE_X=a b', /line 6: not CORELANE_NAME=VALUE/],
   ['a command for the shell of the hook', 'CORELANE_X=$(reboot)', /line 6: not CORELANE_NAME=VALUE/],
-  ['another end of the line', 'CORELANE_X=1;reboot', /line 6: not CORELANE_NAME=VALUE/],
   ['a name that is not ours', 'LD_PRELOAD=/tmp/x.so', /line 6: not CORELANE_NAME=VALUE/],
-  ['a name that is none', 'CORELANE_a=1', /line 6: not CORELANE_NAME=VALUE/],
-  ['no value', 'CORELANE_X', /line 6: not CORELANE_NAME=VALUE/],
-  ['a carriage return', 'CORELANE_X=1\r', /line 6: not CORELANE_NAME=VALUE/],
   ['a line without an end', `CORELANE_X=${'1'.repeat(1_000_000)}`, /CORELANE_X is too long/],
-  ['bytes', '\u0000\u00ff', /line 6: not CORELANE_NAME=VALUE/],
 ])('a pod.env with %s is refused', async (_what, line, expected) => {
   expect(await complaint(`${POD_ENV}${line}\n`, 'nginx')).toMatch(expected);
 });
 
-test.each(['', '0', '65536', '09000', '99999999999999999999', '9000x'])('port "%s" is refused', async (port) => {
+test.each(['', '65536', '9000x'])('port "%s" is refused', async (port) => {
   const refusal = (name: string) => `${name} in /etc/corelane/pod.env must be a whole number from 1 to 65535`;
   expect(await complaint(changed('CORELANE_HTTP_PORT', port), 'nginx')).toBe(refusal('CORELANE_HTTP_PORT'));
   expect(await complaint(changed('CORELANE_HEALTH_PORT', port), 'haproxy')).toBe(refusal('CORELANE_HEALTH_PORT'));

@@ -1,34 +1,20 @@
 /** ETags and 304 through both proxies (cache.etag). */
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { has, page, tagOf } from './etag.ts';
 import { inSteps, STREAMS } from './stream.ts';
 
 let pod: Pod;
 let gzip: Pod;
-let never: Pod;
 let streams: Pod;
 beforeAll(async () => {
   const quick = { workersPerPod: 1 } as const;
-  [pod, gzip, never, streams] = await Promise.all([
+  [pod, gzip, streams] = await Promise.all([
     Pod.start(quick),
     Pod.start({ ...quick, compression: { enabled: true } }),
-    Pod.start({ ...quick, cache: { etag: 'Never' } }),
     Pod.start(quick, STREAMS),
   ]);
 });
-afterAll(() => Promise.all([pod, gzip, never, streams].map((one) => one?.stop())));
-
-const TAG = /^W\/"[\w-]{32}"$/;
-const HTML = 'header=content-type:text/html';
-/** A page of so many bytes. */
-const page = (id: string, size = 50_000, more = '') => `/?id=${id}&size=${size}&${HTML}${more}`;
-const has = (tag = '') => ({ headers: { 'if-none-match': tag } });
-
-/** The tag of a page, which is there. */
-async function tagOf(there: Pod, path: string): Promise<string> {
-  const { status, headers } = await there.get(path);
-  expect([status, headers.etag]).toEqual([200, expect.stringMatching(TAG)]);
-  return headers.etag ?? '';
-}
+afterAll(() => Promise.all([pod, gzip, streams].map((one) => one?.stop())));
 
 test('who has a page gets 304 without it, with what caches need, and the log says so', async () => {
   const path = page(
@@ -60,23 +46,6 @@ test('HEAD has the tag of GET, and 304', async () => {
   const head = await pod.get(path, { method: 'HEAD' });
   expect([head.status, head.headers.etag, head.body]).toEqual([200, tag, '']);
   expect((await pod.get(path, { method: 'HEAD', ...has(tag) })).status).toBe(304);
-});
-
-test('304 and pages take turns over connections that are kept, and no answer is that of another', async () => {
-  const path = page('kept', 20_000);
-  const tag = await tagOf(pod, path);
-  await pod.keptConnections(path);
-  const reused = () => pod.metric('haproxy_backend_connection_reuses_total{proxy="workers"}');
-  const before = await reused();
-  for (let n = 0; n < 10; n += 1) {
-    expect(await pod.get(path, has(tag))).toMatchObject({ status: 304, body: '' });
-    expect((await pod.get(path)).body).toBe('x'.repeat(20_000));
-    expect((await pod.get(path, { method: 'HEAD', ...has('*') })).status).toBe(304);
-    expect((await pod.get(path, { method: 'POST' })).body.length).toBe(20_000);
-  }
-  // A 304 to GET or to HEAD that ended its connection would cost ten; a request that comes before the one before it has
-  // been put away opens one more.
-  expect((await reused()) - before).toBeGreaterThan(30);
 });
 
 test('thousands of tags, and what is none, get a page; the right one among them gets 304', async () => {
@@ -118,9 +87,4 @@ test('not for a POST, nor for a stream', async () => {
     const stream = await streams.get(path, has('*'));
     expect([stream.status, stream.headers.etag, stream.body.length]).toEqual([200, undefined, 600]);
   }
-});
-
-test('none where they are not wanted', async () => {
-  const { status, headers, body } = await never.get(page('never'), has('*'));
-  expect([status, headers.etag, body.length]).toEqual([200, undefined, 50_000]);
 });

@@ -6,50 +6,13 @@ import { rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { docker } from '../../e2e/harness/engine/docker.ts';
-import { Fleet } from '../../e2e/harness/engine/fleet.ts';
-import { type Answer, type Call, Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { type Call, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-
-const SHELL = '<!doctype html><title>Läden</title><div id="app"></div>\n';
-const CHROME = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36';
-const ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
-/** What a browser sends when somebody follows a link, and what it sends else. */
-const BROWSER = { accept: ACCEPT, 'user-agent': CHROME, 'sec-fetch-mode': 'navigate' };
-const browser = (headers: object = {}, call: Call = {}): Call => ({ ...call, headers: { ...BROWSER, ...headers } });
+import { browser, CHROME, filling, reason, SHELL, seen } from './fallback.ts';
 
 let pod: Pod;
 const stop = () => pod?.stop();
-
-const reason = ({ status, headers }: Answer) => [status, headers['x-corelane-error']];
-/** Status, reason, and which of both bodies it is. */
-function seen(answer: Answer): unknown[] {
-  const { headers, body } = answer;
-  const type = headers['content-type'];
-  if (type === 'text/html; charset=utf-8' && body === SHELL) return [...reason(answer), 'shell'];
-  if (type === 'application/json' && JSON.parse(body).error === headers['x-corelane-error'])
-    return [...reason(answer), 'json'];
-  return [...reason(answer), type, body];
-}
-
-let fills = 0;
-/** Fills worker and queue of a pod that has one of each while `action` runs. */
-async function whileFull<T>(action: () => Promise<T>): Promise<T> {
-  await until('the worker is up', () => pod.isUp(0));
-  fills += 1;
-  const id = `busy-${fills}`;
-  const busy = pod.get(`/?hold=1&id=${id}`);
-  await pod.begun(id);
-  const waits = pod.get('/?id=waits');
-  await pod.queued(1);
-  try {
-    return await action();
-  } finally {
-    // It has waited for nobody.
-    expect(pod.events({ event: 'end', id })).toEqual([]);
-    pod.release(id);
-    expect((await Promise.all([busy, waits])).map(({ status }) => status)).toEqual([200, 200]);
-  }
-}
+const { whileFull } = filling(() => pod);
 
 describe('a full queue', () => {
   beforeAll(async () => {
@@ -176,52 +139,9 @@ describe('a full queue', () => {
 
 describe('every error of the proxies, and none of the application', () => {
   beforeAll(async () => {
-    pod = await Pod.start({
-      workersPerPod: 1,
-      queue: { timeout: '2s' },
-      timeouts: { render: '3s' },
-      watchdog: { stallTimeout: '1s' },
-      fallback: { html: SHELL },
-    });
+    pod = await Pod.start({ workersPerPod: 1, fallback: { html: SHELL } });
   });
   afterAll(stop);
-  const isUp = () => until('the worker is up', () => pod.isUp(0));
-
-  test('too long a wait, and too long a render', async () => {
-    const busy = pod.get('/?hold=1&id=long', browser());
-    await pod.begun('long');
-    expect(seen(await pod.get('/?id=late', browser()))).toEqual([503, 'queue-timeout', 'shell']);
-    expect(seen(await pod.get('/?id=late'))).toEqual([503, 'queue-timeout', 'json']);
-    expect(seen(await busy)).toEqual([503, 'render-timeout', 'shell']);
-    pod.release('long');
-    expect(pod.events({ id: 'late' })).toEqual([]);
-    await until('the render ends', () => pod.events({ event: 'end', id: 'long' })[0]);
-  });
-
-  test('a worker that dies, is stuck, says nonsense', async () => {
-    await isUp();
-    expect(seen(await pod.get('/?die=1&id=dies', browser()))).toEqual([503, 'worker-died', 'shell']);
-    await isUp();
-    expect(seen(await pod.get('/?head=20000&id=nonsense', browser()))).toEqual([503, 'bad-response', 'shell']);
-    await isUp();
-    const stuck = { 'x-loop': '1', 'x-forwarded-for': '192.0.2.1' };
-    for (const _ of [1, 2]) {
-      expect(seen(await pod.get('/?id=poison', browser(stuck)))).toEqual([503, 'worker-stuck', 'shell']);
-      await isUp();
-    }
-    const refused = await pod.get('/?id=poison', browser(stuck));
-    expect([...seen(refused), refused.headers['retry-after']]).toEqual([503, 'poison', 'shell', '30']);
-    expect(seen(await pod.get('/?id=poison', { headers: stuck }))).toEqual([503, 'poison', 'json']);
-  });
-
-  test('no worker', async () => {
-    const [worker = ''] = pod.workers;
-    await docker('stop', '--time', '1', worker);
-    await until('it is down', async () => !(await pod.isUp(0)));
-    expect(seen(await pod.get('/?id=none', browser()))).toEqual([503, 'no-worker', 'shell']);
-    await docker('start', worker);
-    await isUp();
-  });
 
   test.each([400, 404, 429, 500, 502, 503, 504])('an error %d of the application passes', async (status) => {
     const id = `app-${status}`;
@@ -270,82 +190,17 @@ describe("errors of nginx' own", () => {
     pod.release('busy');
     expect((await busy).status).toBe(200);
   });
-
-  test('a client that has more requests than it may is told so', async () => {
-    pod = await Pod.start({ workersPerPod: 1, fallback: { html: SHELL }, limits: { perClient: { requests: 1 } } });
-    const busy = pod.get('/?hold=1&id=busy');
-    await pod.begun('busy');
-    expect(seen(await pod.get('/', browser()))).toEqual([429, 'client-limit', 'json']);
-    pod.release('busy');
-    expect((await busy).status).toBe(200);
-  });
-
-  test('HAProxy does not answer', async () => {
-    const edit = (_file: string, text: string) =>
-      text.replace(/proxy_read_timeout [0-9]+ms/, 'proxy_read_timeout 500ms');
-    pod = await Pod.start({ workersPerPod: 1, fallback: { html: SHELL } }, { edit });
-    const page = pod.get('/?hold=1&id=mute', browser());
-    await pod.begun('mute');
-    expect(seen(await pod.get('/?id=behind'))).toEqual([504, 'proxy-timeout', 'json']);
-    expect(seen(await page)).toEqual([503, 'proxy-timeout', 'shell']);
-    pod.release('mute');
-  });
-});
-
-test('an error of a peer that has the request', async () => {
-  const fallback = { html: SHELL };
-  const fleet = await Fleet.start(2, {
-    workersPerPod: 1,
-    timeouts: { render: '3s' },
-    queue: { timeout: '60s' },
-    fallback,
-  });
-  try {
-    const [home, other] = fleet.pods as [Pod, Pod];
-    const busy = home.get('/?hold=1&id=busy');
-    await home.begun('busy');
-    const away = home.get('/?hold=1&id=away', browser());
-    await other.begun('away');
-    home.release('busy');
-    expect((await busy).status).toBe(200);
-    expect(seen(await away)).toEqual([503, 'render-timeout', 'shell']);
-    other.release('away');
-  } finally {
-    await fleet.stop();
-  }
 });
 
 describe('a page of a ConfigMap', () => {
   beforeAll(async () => {
     pod = await Pod.start({
       workersPerPod: 1,
-      timeouts: { render: '1s' },
       queue: { maxLength: 1, timeout: '60s' },
       fallback: { configMap: { name: 'shop-shell' }, status: 200 },
     });
   });
   afterAll(stop);
-
-  test('that is not there: a browser gets what programs get', async () => {
-    await whileFull(async () => {
-      const answer = await pod.get('/', browser());
-      expect([...seen(answer), answer.headers['retry-after']]).toEqual([503, 'queue-full', 'json', '1']);
-    });
-    expect(seen(await pod.get('/?die=1&id=dies', browser()))).toEqual([502, 'worker-died', 'json']);
-    await until('the worker is up', () => pod.isUp(0));
-    expect(seen(await pod.get('/?hold=1&id=long', browser()))).toEqual([504, 'render-timeout', 'json']);
-    pod.release('long');
-    await until('the render ends', () => pod.events({ event: 'end', id: 'long' })[0]);
-    await docker('kill', '--signal', 'KILL', pod.haproxy);
-    expect(seen(await pod.get('/', browser()))).toEqual([502, 'proxy-down', 'json']);
-    await docker('start', pod.haproxy);
-    await until('served', () =>
-      pod.get('/').then(
-        ({ status }) => status === 200,
-        () => false,
-      ),
-    );
-  });
 
   test('it comes, and is another one, without any restart', async () => {
     pod.writeShell('<p>first');

@@ -32,10 +32,15 @@ async function logged(pod: Pod, id: string): Promise<[client: string, proxy: str
   return [String(line.client), String(line.proxy)];
 }
 
-/** The engine's end of its bridge. */
+const ownAddresses = new Map<Pod, string>();
+/** The engine's end of its bridge: the log is read once for each pod. */
 async function ownAddress(pod: Pod): Promise<string> {
+  const known = ownAddresses.get(pod);
+  if (known) return known;
   await pod.get('/', { headers: { 'x-request-id': 'own-address' } });
-  return (await logged(pod, 'own-address'))[1];
+  const [, own] = await logged(pod, 'own-address');
+  ownAddresses.set(pod, own);
+  return own;
 }
 
 /** Raw bytes to the pod's port 9000, and all that comes back. */

@@ -1,5 +1,4 @@
 /** HTTP/2 in clear text: all that is promised for a connection of HTTP/1 holds for a stream. */
-import { once } from 'node:events';
 import http2 from 'node:http2';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
@@ -16,6 +15,7 @@ import {
   reset,
   TYPE,
 } from './apps/frames.mjs';
+import { answer, ask, closeAll, connections, session } from './http2.ts';
 
 let pod: Pod;
 /** Behind a balancer, with a cache and classes. */
@@ -38,45 +38,8 @@ beforeAll(async () => {
     }),
   ]);
 });
-let sessions: http2.ClientHttp2Session[] = [];
-let connections: Came[] = [];
-afterEach(() => {
-  for (const session of sessions) session.destroy();
-  for (const { socket } of connections) socket.destroy();
-  sessions = [];
-  connections = [];
-});
+afterEach(closeAll);
 afterAll(() => Promise.all([pod, front].map((one) => one?.stop())));
-
-function session(there = pod): http2.ClientHttp2Session {
-  const opened = http2.connect(`http://127.0.0.1:${there.port(PORTS.http)}`).on('error', () => {});
-  sessions.push(opened);
-  return opened;
-}
-
-interface Call {
-  method?: string;
-  body?: string | Buffer;
-  headers?: http2.OutgoingHttpHeaders;
-}
-
-async function answer(stream: http2.ClientHttp2Stream) {
-  let head: http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader = {};
-  let body = '';
-  stream.on('response', (received) => (head = received)).on('data', (chunk) => (body += chunk));
-  await once(stream, 'close');
-  return { status: head[':status'], headers: head, body };
-}
-
-function ask(from: http2.ClientHttp2Session, path: string, { method = 'GET', body, headers: more }: Call = {}) {
-  const stream = from.request(
-    { ':path': path, ':method': method, ':authority': 'a', ...more },
-    { endStream: body === undefined },
-  );
-  stream.on('error', () => {});
-  if (body !== undefined) stream.end(body);
-  return Object.assign(answer(stream), { stream });
-}
 
 /** Frames of one stream, and what comes of them. */
 async function frames(...parts: Buffer[]): Promise<Came> {
@@ -96,7 +59,7 @@ test('both are spoken on one port, and a worker sees no difference', async () =>
   await pod.keptConnections();
   // One after the other: who waits for a worker brings the time at which he came.
   const one = await pod.get('/caf\xe9?id=both', { headers: from });
-  const two = await ask(session(), '/caf\xe9?id=both', { headers: { ...more, cookie: 'x=y' } });
+  const two = await ask(session(pod), '/caf\xe9?id=both', { headers: { ...more, cookie: 'x=y' } });
   expect([one.status, two.status]).toEqual([200, 200]);
   const seen = [one, two].map(({ body }) => {
     const {
@@ -118,7 +81,7 @@ test('both are spoken on one port, and a worker sees no difference', async () =>
 });
 
 test('pings and errors are as in HTTP/1', async () => {
-  const from = session();
+  const from = session(pod);
   expect(await ask(from, '/ping')).toMatchObject({ status: 200, body: 'ok\n' });
   const {
     status,
@@ -130,7 +93,7 @@ test('pings and errors are as in HTTP/1', async () => {
 });
 
 test('a worker has one request at a time, however many streams there are (I1)', async () => {
-  const from = session();
+  const from = session(pod);
   const answers = await Promise.all(Array.from({ length: 25 }, (_unused, n) => ask(from, `/?ms=20&id=single-${n}`)));
   expect(answers.map(({ status }) => status)).toEqual(Array(25).fill(200));
   expect(Math.max(...begun('single-').map(({ inFlight }) => inFlight as number))).toBe(1);
@@ -150,7 +113,7 @@ async function busy(name: string) {
 
 test('a stream that is given up while it waits, or whose connection ends, is not rendered (I2)', async () => {
   const finish = await busy('given-up');
-  const [from, other] = [session(), session()];
+  const [from, other] = [session(pod), session(pod)];
   const leaving = Array.from({ length: 5 }, (_unused, n) => ask(from, `/?id=leaves-${n}`));
   const posts = Array.from({ length: 5 }, (_unused, n) =>
     ask(from, `/?id=leaves-post-${n}`, { method: 'POST', body: 'x' }),
@@ -168,7 +131,7 @@ test('a stream that is given up while it waits, or whose connection ends, is not
 });
 
 test('a body arrives whole, and one that trickles holds no worker (I4)', async () => {
-  const from = session();
+  const from = session(pod);
   const body = Buffer.alloc(1_000_000, 'x');
   expect(JSON.parse((await ask(from, '/?id=whole', { method: 'POST', body })).body)).toMatchObject({
     bytes: body.length,
@@ -184,7 +147,7 @@ test('a body arrives whole, and one that trickles holds no worker (I4)', async (
 
 test('one client has so many streams and no more, over however many connections', async () => {
   const finish = await busy('limit');
-  const [from, other] = [session(), session()];
+  const [from, other] = [session(pod), session(pod)];
   const own = { headers: { 'x-forwarded-for': '203.0.113.30' } };
   const calls = Array.from({ length: 30 }, (_unused, n) => ask(n % 2 ? from : other, `/?id=limit-call-${n}`, own));
   await pod.queued(30);
@@ -196,10 +159,14 @@ test('one client has so many streams and no more, over however many connections'
 });
 
 const LENGTH = (bytes: number): Field => ['content-length', `${bytes}`];
+
 const posted = (id: string, ...fields: Field[]) =>
   headers(1, request(`/?id=refused-${id}`, 'POST', fields), END_HEADERS);
+
 const got = (id: string, ...fields: Field[]) => headers(1, request(`/?id=refused-${id}`, 'GET', fields));
+
 const only = (fields: Field[]) => headers(1, fields);
+
 const REFUSED: [what: string, parts: Buffer[]][] = [
   ['a body longer than it says', [posted('long', LENGTH(5)), data(1, 'hello world', END_STREAM)]],
   ['a body shorter than it says', [posted('short', LENGTH(50)), data(1, 'hello', END_STREAM)]],
@@ -243,6 +210,7 @@ const REFUSED: [what: string, parts: Buffer[]][] = [
     ],
   ],
 ];
+
 test.each(REFUSED)('400 to %s, and its connection stays', async (_what, parts) => {
   const came = await frames(...parts);
   expect(came.status(1)).toBe(400);
@@ -255,7 +223,7 @@ test.each(REFUSED)('400 to %s, and its connection stays', async (_what, parts) =
 test('what is about a connection is in no response', async () => {
   const lines = ['Upgrade:h2c', 'Keep-Alive:timeout=5', 'Proxy-Connection:keep-alive', 'X-Other:y'];
   const { status, headers: head } = await ask(
-    session(),
+    session(pod),
     `/?id=about&${lines.map((line) => `header=${line}`).join('&')}`,
   );
   expect([status, head['x-other']]).toEqual([200, 'y']);
@@ -301,18 +269,6 @@ test('neither does nginx inside of the pod, nor HAProxy', async () => {
     );
 });
 
-test('where it is not asked for nobody speaks it', async () => {
-  const plain = await Pod.start({ workersPerPod: 1 });
-  try {
-    const came = open({ port: plain.port(PORTS.http) });
-    connections.push(came);
-    await until('it is closed', () => came.ended);
-    expect(came.frames.filter(({ type }) => type === TYPE.settings)).toEqual([]);
-  } finally {
-    await plain.stop();
-  }
-});
-
 describe('behind a balancer, with a cache and classes', () => {
   const behind = async (from: string, path: string, count = 1): Promise<Came> => {
     const came = open({ port: front.port(PORTS.http), before: `PROXY TCP4 ${from} 10.0.0.1 4711 80\r\n` });
@@ -342,38 +298,6 @@ describe('behind a balancer, with a cache and classes', () => {
     front.release('held');
     await until('it is answered', () => held.whole(1));
   });
-});
-
-test('a pod that stops says GOAWAY, finishes its streams, and loses nothing', async () => {
-  const stopping = await Pod.start({ workersPerPod: 1, http2: { enabled: true }, drain: { delay: '10s' } });
-  try {
-    const came = open({ port: stopping.port(PORTS.http) });
-    connections.push(came);
-    came.send(headers(1, request('/?hold=1&id=last')), headers(3, request('/?id=queued')));
-    await stopping.begun('last');
-    const idle = open({ port: stopping.port(PORTS.http) });
-    connections.push(idle);
-    idle.send(headers(1, request('/ping')));
-    await until('it is answered', () => idle.whole(1));
-    const hooks = [stopping.haproxy, stopping.nginx].map((container) => docker('exec', container, 'corelane-drain'));
-    await until('it drains', async () => (await stopping.get('/readyz', { port: PORTS.health })).status === 503);
-    const late = open({ port: stopping.port(PORTS.http) });
-    connections.push(late);
-    late.send(headers(1, request('/?id=late')));
-    // It refuses a response that is about its connection.
-    const strict = ask(session(stopping), '/?id=strict');
-    stopping.release('last');
-    await until('all is answered', () => late.whole(1) && came.whole(1) && came.whole(3));
-    expect([late.status(1), came.status(1), came.status(3)]).toEqual([200, 200, 200]);
-    expect((await strict).status).toBe(200);
-    await until('they are told', () => late.goaway() === 0 && came.goaway() === 0);
-    // Long before nginx itself is: it still takes what comes.
-    expect((await stopping.get('/ping')).status).toBe(503);
-    await Promise.all(hooks);
-    await until('all are told', () => [came, idle, late].every((one) => one.goaway() === 0));
-  } finally {
-    await stopping.stop();
-  }
 });
 
 test('a stream that is given up reaches nobody if it is known at once', async () => {

@@ -130,3 +130,6 @@ export async function pageAndLog(pod: Pod, count: number): Promise<[Map<string, 
   });
   return [page, log];
 }
+
+/** How many lines the access log has. */
+export const logged = async (pod: Pod) => (await pod.accessLog()).length;

@@ -3,7 +3,7 @@ import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 
 let pod: Pod;
 beforeAll(async () => {
-  const queue = { maxLength: 2, timeout: '3s' };
+  const queue = { maxLength: 2, timeout: '8s' };
   pod = await Pod.start({ workersPerPod: 1, queue, timeouts: { render: '1s' } }, { workers: false });
 });
 afterAll(() => pod?.stop());

@@ -1,17 +1,11 @@
 /** A program that asks its own port while it renders: a part of that render, and nobody else can pass as one. */
 import { docker } from '../../e2e/harness/engine/docker.ts';
-import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { page, startAsking } from './own-requests.ts';
 
-const COMMAND = ['node', '/app/asks-itself.mjs'];
 let pod: Pod;
 beforeAll(async () => {
-  const classes = [{ name: 'api', match: [{ pathPrefix: '/api' }] }];
-  const spec = { workersPerPod: 1, timeouts: { render: '4s' }, queue: { timeout: '60s' }, classes } as const;
-  pod = await Pod.start(spec, { command: COMMAND });
-  await until(
-    'the limiter knows its limit',
-    async () => (await pod.runtimeMetric(0, 'corelane_worker_concurrency_limit')) === 1,
-  );
+  pod = await startAsking('60s');
 });
 afterAll(() => pod?.stop());
 beforeEach(() => until('it is up', async () => (await metric('up')) === 1 && (await pod.isUp(0))));
@@ -22,8 +16,6 @@ const order = (...ids: string[]) =>
     .events()
     .filter(({ id = '' }) => ids.includes(id))
     .map(({ id, event }) => `${id} ${event}`);
-const page = (id: string, query: Record<string, string | number> = {}) =>
-  `/?${new URLSearchParams({ id, ...Object.fromEntries(Object.entries(query).map(([key, value]) => [key, `${value}`])) })}`;
 
 /** Runs in another process of the pod's network, and says when all of it is on its way. */
 async function neighbour(script: string): Promise<string> {
@@ -58,12 +50,6 @@ test('a body that is sent bit by bit, ten levels, and forty at once', async () =
   expect((await pod.get(page('deep', { deep: 10 }))).body.split('200 deep')).toHaveLength(11);
   const many = await pod.get(page('many', { by: 'http', ask: page('one-of-many'), times: 40 }));
   expect(many.body.split('200 one-of-many')).toHaveLength(41);
-});
-
-test('a page that asks for itself without end is given up, and costs no more than its worker', async () => {
-  expect((await pod.get(page('deep', { deep: 'endless' }))).status).toBe(504);
-  expect(pod.events({ event: 'begin', id: 'deep' }).length).toBeLessThan(40);
-  await until('it serves again', async () => (await pod.get(page('after'))).status === 200);
 });
 
 test('nobody else passes as the program: another port, another address with the same port, the same port', async () => {

@@ -1,28 +1,20 @@
 /** What one client may have at a time, and WebSockets all together: others find room. */
 import type net from 'node:net';
-import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { program, received } from './neighbours.ts';
+import { from, startLimited } from './per-client.ts';
 import { rawConnection } from './raw.ts';
 
 let pod: Pod;
 beforeAll(async () => {
-  pod = await Pod.start({
-    workersPerPod: 2,
-    limits: { perClient: { requests: 3 } },
-    webSockets: { enabled: true },
-    watchdog: { stallTimeout: '29s' },
-  });
+  pod = await startLimited();
 });
 afterAll(() => pod?.stop());
-
-/** A request by way of a trusted proxy, which the engine's bridge is. */
-const from = (address: string, path: string) => pod.get(path, { headers: { 'x-forwarded-for': address } });
 
 /** Three requests of these addresses, of which the third waits. */
 async function threeOf(name: string, addresses: string[]) {
   const ids = addresses.map((_unused, n) => `${name}-${n}`);
-  const calls = addresses.map((address, n) => from(address, `/?hold=1&id=${ids[n]}`));
+  const calls = addresses.map((address, n) => from(pod, address, `/?hold=1&id=${ids[n]}`));
   await until('two are rendered', () => ids.filter((id) => pod.events({ event: 'begin', id }).length > 0).length === 2);
   await pod.queued(1);
   const finish = async () => {
@@ -34,25 +26,25 @@ async function threeOf(name: string, addresses: string[]) {
 
 test('one client has so many requests and no more, whatever it writes of itself; another one has its own', async () => {
   const finish = await threeOf('one', ['203.0.113.7', '198.51.100.1, 203.0.113.7', '203.0.113.7:4711']);
-  const { status, headers, body } = await from('198.51.100.9, 203.0.113.7', '/?id=refused');
+  const { status, headers, body } = await from(pod, '198.51.100.9, 203.0.113.7', '/?id=refused');
   expect([status, headers['x-corelane-error'], headers['retry-after'], body]).toEqual([
     429,
     'client-limit',
     '1',
     '{"error":"client-limit"}',
   ]);
-  const other = from('203.0.113.8', '/?id=other');
+  const other = from(pod, '203.0.113.8', '/?id=other');
   await pod.queued(2);
   expect(await finish()).toEqual([200, 200, 200]);
   expect((await other).status).toBe(200);
-  expect((await from('203.0.113.7', '/')).status).toBe(200);
+  expect((await from(pod, '203.0.113.7', '/')).status).toBe(200);
   expect(pod.events({ id: 'refused' })).toEqual([]);
 });
 
 test('the addresses of an IPv6 /64 are one client', async () => {
   const finish = await threeOf('six', ['2001:db8:0:1::1', '2001:db8:0:1:ffff::2', '[2001:db8:0:1::3]:80']);
-  expect((await from('2001:db8:0:1::4', '/')).status).toBe(429);
-  const other = from('2001:db8:0:2::1', '/');
+  expect((await from(pod, '2001:db8:0:1::4', '/')).status).toBe(429);
+  const other = from(pod, '2001:db8:0:2::1', '/');
   await pod.queued(2);
   expect(await finish()).toEqual([200, 200, 200]);
   expect((await other).status).toBe(200);
@@ -60,8 +52,8 @@ test('the addresses of an IPv6 /64 are one client', async () => {
 
 test('IPv4 addresses that a proxy writes as IPv6 are as many clients', async () => {
   const finish = await threeOf('mapped', ['::ffff:203.0.113.11', '203.0.113.11', '::ffff:203.0.113.11']);
-  expect((await from('::ffff:203.0.113.11', '/')).status).toBe(429);
-  const other = from('::ffff:203.0.113.12', '/');
+  expect((await from(pod, '::ffff:203.0.113.11', '/')).status).toBe(429);
+  const other = from(pod, '::ffff:203.0.113.12', '/');
   await pod.queued(2);
   expect(await finish()).toEqual([200, 200, 200]);
   expect((await other).status).toBe(200);
@@ -75,10 +67,10 @@ test('a body that does not arrive counts, too', async () => {
     socket.write(head);
     await new Promise((resolve) => socket.once('data', resolve));
   }
-  expect((await from('203.0.113.9', '/')).status).toBe(429);
-  expect((await from('203.0.113.10', '/')).status).toBe(200);
+  expect((await from(pod, '203.0.113.9', '/')).status).toBe(429);
+  expect((await from(pod, '203.0.113.10', '/')).status).toBe(200);
   for (const socket of stalled) socket.destroy();
-  await until('it is served again', async () => (await from('203.0.113.9', '/')).status === 200);
+  await until('it is served again', async () => (await from(pod, '203.0.113.9', '/')).status === 200);
 });
 
 test('WebSockets leave half of the places to pages', async () => {
@@ -112,42 +104,4 @@ test('WebSockets leave half of the places to pages', async () => {
     socket.destroy();
     return answer.startsWith('HTTP/1.1 101');
   });
-});
-
-test('clients that ask faster than nginx answers keep nobody waiting', async () => {
-  const address = 'X-Forwarded-For: 203.0.113.20';
-  const head = `POST / HTTP/1.1\r\nHost: a\r\n${address}\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n`;
-  const stalled = await Promise.all([1, 2, 3].map(() => rawConnection(pod.port(PORTS.http))));
-  for (const socket of stalled) {
-    socket.write(head);
-    await new Promise((resolve) => socket.once('data', resolve));
-  }
-  // Each is answered 429, which costs nothing but nginx' time.
-  const stop = program(
-    pod,
-    `const requests = Buffer.from('GET / HTTP/1.1\\r\\nHost: a\\r\\n${address}\\r\\n\\r\\n'.repeat(1000));
-    // nginx closes after keepalive_requests.
-    const open = () => {
-      const socket = require('node:net').connect({ host: '127.0.0.1', port: ${PORTS.http} });
-      const write = () => { while (socket.writable && socket.write(requests)); };
-      socket.on('connect', write).on('drain', write).on('error', () => {}).on('close', open).resume();
-    };
-    for (let n = 0; n < 50; n += 1) open();`,
-  );
-  try {
-    const before = await received(pod, 'lo');
-    await until('they ask', async () => (await received(pod, 'lo')) > before + 1_000_000);
-    let served = 0;
-    for (let n = 0; n < 20; n += 1)
-      void from(`203.0.113.${100 + n}`, `/?id=beside-${n}`).then(
-        () => (served += 1),
-        () => {},
-      );
-    await until('others are served', () => served === 20, 15_000);
-    const now = await received(pod, 'lo');
-    await until('they still ask', async () => (await received(pod, 'lo')) > now + 1_000_000);
-  } finally {
-    await stop();
-    for (const socket of stalled) socket.destroy();
-  }
 });

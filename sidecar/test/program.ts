@@ -56,6 +56,12 @@ export class Program {
   runtimePort = 0;
   process: ChildProcess | undefined;
   output = '';
+  readonly #stallMs: number;
+
+  /** @param stallMs after so long without a sign the server process counts as stuck */
+  constructor(stallMs = 1500) {
+    this.#stallMs = stallMs;
+  }
 
   async start(binary: string, args: string[], env: Record<string, string> = {}): Promise<void> {
     await this.launch(binary, args, env);
@@ -76,7 +82,7 @@ export class Program {
         PORT: String(this.port),
         WORKER_INDEX: '0',
         CORELANE_RUNTIME_PORT: String(this.runtimePort),
-        CORELANE_STALL_TIMEOUT_MS: '1500',
+        CORELANE_STALL_TIMEOUT_MS: String(this.#stallMs),
         EVENTS: join(this.folder, 'events'),
         ...env,
         NODE_OPTIONS: `--require=${RUNTIME} ${env.NODE_OPTIONS ?? ''}`,

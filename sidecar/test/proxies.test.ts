@@ -1,30 +1,30 @@
 /** A proxy dies in its container: what that costs, and what it does not. */
 
 import { docker } from '../../e2e/harness/engine/docker.ts';
-import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { type Answer, type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
+import { post, startPatient } from './proxies.ts';
 
 let pod: Pod;
-beforeEach(async () => {
-  pod = await Pod.start({ workersPerPod: 2, queue: { timeout: '60s' } });
+beforeAll(async () => {
+  pod = await startPatient();
 });
-afterEach(() => pod?.stop());
+afterAll(() => pod?.stop());
 
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
-const post = (id: string, query = '') => pod.get(`/?id=${id}&${query}`, { method: 'POST', body: 'x'.repeat(100_000) });
 
 test('HAProxy dies: who comes while it is away waits, probes too, safe requests that it had are served by the next one', async () => {
   const startedAt = await pod.startedAt(pod.haproxy);
   const safe = [0, 1].map((n) => pod.get(`/?hold=1&id=had-${n}`));
   await Promise.all([pod.begun('had-0'), pod.begun('had-1')]);
   const queuedSafe = [0, 1, 2].map((n) => pod.get(`/?ms=20&id=had-queued-${n}`));
-  const queuedUnsafe = post('had-unsafe');
+  const queuedUnsafe = post(pod, 'had-unsafe');
   await pod.queued(4);
 
   // Process 1 is stopped for a moment, so that HAProxy is away for as long as this test wants.
   await docker('kill', '--signal', 'STOP', pod.haproxy);
   await pod.killProxy(pod.haproxy, 'haproxy');
-  const late = [0, 1, 2, 3].map((n) => post(`late-${n}`));
+  const late = [0, 1, 2, 3].map((n) => post(pod, `late-${n}`));
   const probes = ['/readyz', '/livez'].map((path) => pod.get(path, { port: PORTS.health }));
   await until('ping answers', async () => (await pod.get(pod.spec.ping.path)).status === 200);
   pod.release('had-0', 'had-1');
@@ -43,7 +43,7 @@ test('nginx dies: who comes while it is away waits', async () => {
   // As above: process 1 is stopped for a moment.
   await docker('kill', '--signal', 'STOP', pod.nginx);
   await pod.killProxy(pod.nginx, 'nginx', { withChildren: true });
-  const late = Promise.all([0, 1, 2, 3].map((n) => post(`late-${n}`)));
+  const late = Promise.all([0, 1, 2, 3].map((n) => post(pod, `late-${n}`)));
   await docker('kill', '--signal', 'CONT', pod.nginx);
   expect(statuses(await late)).toEqual(Array(4).fill(200));
   expect(await pod.startedAt(pod.nginx)).toBe(startedAt);
@@ -59,28 +59,4 @@ test('the sockets that outlive a proxy let nobody wait who accepts from them', a
     // O_NONBLOCK
     expect(all.map((octal) => Number.parseInt(octal, 8) & 0o4000)).toEqual(all.map(() => 0o4000));
   }
-});
-
-test("nginx' master process dies: what its worker process has is finished, and a new one takes over", async () => {
-  const startedAt = await pod.startedAt(pod.nginx);
-  const busy = post('busy', 'ms=1500');
-  await pod.begun('busy');
-  await pod.killProxy(pod.nginx, 'nginx');
-  // Served by the one that was left behind, or by the new one.
-  expect((await post('after')).status).toBe(200);
-  expect((await busy).status).toBe(200);
-  expect(await pod.startedAt(pod.nginx)).toBe(startedAt);
-  const masters = () =>
-    docker('exec', pod.nginx, 'sh', '-c', 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr "\\0" " "').then(
-      (text) => text.match(/nginx: [a-z ]*process/g) ?? [],
-    );
-  await until('one master, one worker process', async () => (await masters()).length === 2);
-});
-
-test('a proxy that dies again and again is left to kubelet', async () => {
-  await until('its container ends', async () => {
-    await pod.killProxy(pod.nginx, 'nginx').catch(() => 0);
-    return !(await pod.state(pod.nginx)).Running;
-  });
-  expect((await pod.state(pod.nginx)).ExitCode).toBe(137);
 });

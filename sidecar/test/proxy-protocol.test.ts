@@ -1,10 +1,8 @@
 /** A load balancer that passes bytes on says in a PROXY header who its client is; who has none is closed. */
 import { once } from 'node:events';
-import type net from 'node:net';
 import { docker, logs } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
-import { PORTS } from '../../operator/src/api/names.ts';
-import { rawConnection } from './raw.ts';
+import { converse } from './proxy-protocol.ts';
 
 /** What a balancer says that believes only what the tests call a CDN: 203.0.113.0/24. */
 const CDN = '203.0.113.0/24';
@@ -40,26 +38,6 @@ const TLV = Buffer.concat([Buffer.from([0xea, 0, 0xf0]), Buffer.alloc(0xf0, 'vpc
 
 const request = (id: string, ...lines: string[]) =>
   [`GET /?id=${id} HTTP/1.1`, 'Host: a', `X-Request-ID: ${id}`, ...lines, '', ''].join('\r\n');
-
-interface Conversation {
-  socket: net.Socket;
-  /** What has come. */
-  text(): string;
-}
-
-async function converse(there: Pod, ...parts: (string | Buffer)[]): Promise<Conversation> {
-  const socket = await rawConnection(there.port(PORTS.http));
-  let text = '';
-  socket.setNoDelay().on('data', (chunk) => {
-    text += chunk;
-  });
-  for (const part of parts) {
-    socket.write(part);
-    // So that they arrive as packets of their own.
-    if (parts.length > 1) await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  return { socket, text: () => text };
-}
 
 /** Headers that the worker got of a request behind this header. */
 async function seen(there: Pod, header: string | Buffer, id: string, ...lines: string[]) {
@@ -197,38 +175,11 @@ test.each([
   expect(await logs(pod.nginx)).not.toMatch(/[\x00-\x09\x0b-\x1f]/);
 });
 
-test('the log does not grow with those that have no header', async () => {
-  const lines = async () => (await logs(pod.nginx)).split('\n').filter((line) => /PROXY|header/i.test(line)).length;
-  const [before, begun] = [await lines(), Date.now()];
-  for (let n = 0; n < 50; n += 1) {
-    const { socket } = await converse(pod, n % 2 ? 'GET / HTTP/1.1\r\n\r\n' : 'PROXY TCP4 localhost 5.6.7.8 1 80\r\n');
-    await once(socket, 'close');
-  }
-  const now = await lines();
-  expect(now).toBeGreaterThan(0);
-  expect(now - before).toBeLessThanOrEqual(2 + (Date.now() - begun) / 1000);
-});
-
 test('a second header is no request', async () => {
   const { socket, text } = await converse(pod, v1('198.51.100.40') + v1('203.0.113.1') + request('second'));
   await once(socket, 'close');
   expect(text()).toMatch(/^HTTP\/1.1 400 /);
   expect(pod.events({ id: 'second' })).toEqual([]);
-});
-
-test('who sends nothing, or half a header, is closed after timeouts.clientHeader', async () => {
-  const brief = await Pod.start({
-    ...{ workersPerPod: 1, timeouts: { clientHeader: '1s' } },
-    forwarded: { proxyProtocol: true },
-  });
-  try {
-    const silent = await converse(brief);
-    const half = await converse(brief, 'PROXY TCP4 1.2');
-    await Promise.all([once(silent.socket, 'close'), once(half.socket, 'close')]);
-    expect([silent.text(), half.text()]).toEqual(['', '']);
-  } finally {
-    await brief.stop();
-  }
 });
 
 test('what kubelet asks of nginx it can answer', async () => {

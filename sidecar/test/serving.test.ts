@@ -75,12 +75,13 @@ test('no worker ever has two requests, also when clients give up (I1)', async ()
 
 test('a render goes on when its client leaves, and nothing else gets its worker meanwhile (I1)', async () => {
   const leave = new AbortController();
-  const left = pod.get('/?ms=1500&id=left', { signal: leave.signal }).catch(() => 'aborted');
+  const left = pod.get('/?hold=1&id=left', { signal: leave.signal }).catch(() => 'aborted');
   const { worker } = await pod.begun('left');
   leave.abort();
   expect(await left).toBe('aborted');
   const others = await Promise.all([1, 2, 3].map((n) => pod.get(`/?ms=50&id=after-left-${n}`)));
   expect(others.map(({ status }) => status)).toEqual([200, 200, 200]);
+  pod.release('left');
   await until('the abandoned render ends', () => pod.events({ event: 'end', id: 'left' })[0]);
   const events = pod.events().filter((event) => event.worker === worker);
   const begin = events.findIndex(({ event, id }) => event === 'begin' && id === 'left');
@@ -124,11 +125,12 @@ test('a client that does not read its response occupies no worker (I4)', async (
 });
 
 test('a body of 1 MB arrives whole, also after it has queued', async () => {
-  const busy = [0, 1].map((n) => pod.get(`/?ms=1500&id=large-${n}`));
+  const busy = [0, 1].map((n) => pod.get(`/?hold=1&id=large-${n}`));
   await Promise.all([pod.begun('large-0'), pod.begun('large-1')]);
   const body = Buffer.alloc(1024 * 1024, 'x');
   const large = pod.get('/?id=large-body', { method: 'POST', body });
   await pod.queued(1);
+  pod.release('large-0', 'large-1');
   const answer = await large;
   expect(answer.status).toBe(200);
   expect(JSON.parse(answer.body).bytes).toBe(body.length);

@@ -7,12 +7,7 @@ import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { parseRecord, type Record } from '../spans/record.ts';
 import { page, seconds } from './cache.ts';
-
-const TRACE = '0af7651916cd43dd8448eb211c80319c';
-const CLIENT = 'b7ad6b7169203331';
-const SAMPLED = { traceparent: `00-${TRACE}-${CLIENT}-01` };
-/** Nobody listens there. */
-const NOBODY = { tracing: { endpoint: 'http://127.0.0.1:9' } };
+import { CLIENT, figure, NOBODY, SAMPLED, TRACE } from './spans.ts';
 
 const FAILED = 'corelane_worker_spans_total{worker="0",result="failed"}';
 
@@ -38,13 +33,6 @@ function recordOf(container: string, path: string, kind = 'request'): Promise<Re
   return until(`${path} is told`, async () =>
     (await told(container)).map(({ record }) => record).find((one) => one?.path === path && one.kind === kind),
   );
-}
-
-/** A figure of the pod's page; NaN: it has none. */
-async function figure(pod: Pod, series: string): Promise<number> {
-  const { body } = await pod.get('/corelane/metrics', { port: PORTS.stats });
-  const line = body.split('\n').find((text) => text.startsWith(`${series} `));
-  return Number(line?.split(' ')[1] ?? Number.NaN);
 }
 
 describe('nginx tells', () => {
@@ -179,32 +167,5 @@ describe('it costs nobody anything', () => {
     const own = await read(pod.server(0));
     expect(own).toContain('CORELANE_SPANS_ENDPOINT');
     expect(own).not.toContain('secret');
-  });
-
-  test('that nobody hears it', async () => {
-    const deaf = await Pod.start({ workersPerPod: 1, ...NOBODY }, { workers: false });
-    try {
-      await until('nobody has heard', async () => {
-        const { status } = await deaf.get('/', { headers: { ...SAMPLED, host: 'no host' } });
-        expect(status).toBe(400);
-        return (await figure(deaf, 'corelane_span_records_total{result="untold"}')) > 0;
-      });
-    } finally {
-      await deaf.stop();
-    }
-  });
-
-  test('that all are sampled: of so many a second it is told', async () => {
-    const edit = (_file: string, text: string) => text.replace('corelane_spans_max 200', 'corelane_spans_max 1');
-    const busy = await Pod.start({ workersPerPod: 1, ...NOBODY }, { edit });
-    try {
-      await until('there are too many', async () => {
-        await Promise.all(Array.from({ length: 4 }, () => busy.get('/?id=busy', { headers: SAMPLED })));
-        return (await figure(busy, 'corelane_span_records_total{result="limited"}')) > 0;
-      });
-      expect(await figure(busy, 'corelane_span_records_total{result="told"}')).toBeGreaterThan(0);
-    } finally {
-      await busy.stop();
-    }
   });
 });

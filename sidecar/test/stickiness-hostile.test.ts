@@ -3,25 +3,20 @@
  * port.
  */
 import type { Pod } from '../../e2e/harness/engine/pod.ts';
-import { FLEET_KEY, until } from '../../e2e/harness/engine/pod.ts';
-import { ASSETS, NOW, OLD, Revisions } from '../../e2e/harness/engine/revisions.ts';
+import { FLEET_KEY } from '../../e2e/harness/engine/pod.ts';
+import { NOW, OLD, type Revisions } from '../../e2e/harness/engine/revisions.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { tokens } from './apps/peer-tokens.mjs';
 import { AS_NGINX, ask, handOver, headerOf, identityOf, ME, message } from './peer.ts';
 import { rawConnection } from './raw.ts';
-import { REVISION_COOKIE, stickyMetric } from './stickiness.ts';
+import { REVISION_COOKIE } from './stickiness.ts';
+import { startTwo } from './stickiness-hostile.ts';
 
-const SPEC = {
-  workersPerPod: 1,
-  queue: { maxLength: 2, timeout: '30s' },
-  assets: ASSETS,
-  rollout: { stickiness: { cookie: 'Always' } },
-} as const;
 let all: Revisions;
 let pod: Pod;
 let old: Pod;
 beforeAll(async () => {
-  all = await Revisions.start({ ...SPEC, assets: [...(ASSETS ?? [])] }, OLD, NOW);
+  all = await startTwo();
   [pod, old] = [all.of(NOW), all.of(OLD)];
 });
 afterAll(() => all?.stop());
@@ -55,37 +50,6 @@ test.each([
   expect(await raw([`GET ${path} HTTP/1.1`])).toMatch(/^HTTP\/1\.1 (200|400|404|414) /);
   // The other pod has not been taken for one that does not answer.
   expect((await pod.get(`/only/${OLD}.js`)).body).toBe(OLD);
-});
-
-test('2,000 ids and cookies by chance find nobody, and cost nobody anything', async () => {
-  const before = await old.metric('haproxy_frontend_http_requests_total{proxy="peers"}');
-  let next = 0;
-  const client = async () => {
-    for (; next < 2_000; ) {
-      next += 1;
-      const id = `${next}-${'x'.repeat(next % 60)}`;
-      const name = next.toString(16).padStart(10, '0');
-      const headers = { 'x-deployment-id': id, cookie: `${REVISION_COOKIE}=${name}`, 'sec-fetch-mode': 'navigate' };
-      expect((await pod.get(`/?dpl=${id}`, { headers })).status).toBeLessThan(504);
-    }
-  };
-  await Promise.all(Array.from({ length: 2 }, client));
-  const asked = (await old.metric('haproxy_frontend_http_requests_total{proxy="peers"}')) - before;
-  // What pods ask each other anyway: nobody has a slot now and then.
-  expect(asked).toBeLessThan(1_500);
-  expect(await stickyMetric(pod, 'requests', 'id')).toBeLessThan(50);
-}, 120_000);
-
-test('all the world names a revision that has one worker: others are served, and its queue stays as long as it may be', async () => {
-  const answers = await Promise.all(
-    Array.from({ length: 40 }, (_unused, n) => pod.get(`/?ms=50&id=crowd-${n}&dpl=${OLD}`)),
-  );
-  const by = answers.map((answer) => all.renderedBy(answer));
-  expect(by.filter((one) => one === OLD).length).toBeGreaterThan(0);
-  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 503]));
-  const most = Math.max(...old.events({ event: 'begin' }).map(({ inFlight = 0 }) => inFlight));
-  expect(most).toBe(1);
-  await until('it is served again', async () => (await pod.get('/')).status === 200);
 });
 
 describe('the entrance of peers', () => {

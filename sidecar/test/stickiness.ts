@@ -3,6 +3,13 @@ import type { Answer, Pod } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 
 export const REVISION_COOKIE = 'corelane-rev';
+/** A Cookie header that names a revision. */
+export const cookie = (revision: string) => `${REVISION_COOKIE}=${revision}`;
+
+/** Of pods of one worker. */
+export const SPEC = { workersPerPod: 1, queue: { maxLength: 100, timeout: '30s' } } as const;
+/** Of such pods whose clients are told their revision. */
+export const ALWAYS = { ...SPEC, rollout: { stickiness: { cookie: 'Always' } } } as const;
 
 /** A metric of the pod itself, by the rest of its name and its label; 0 where it says nothing yet. */
 export async function stickyMetric(pod: Pod, what: string, label: string): Promise<number> {

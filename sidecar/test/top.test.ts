@@ -8,18 +8,15 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Duplex } from 'node:stream';
-import { fileURLToPath } from 'node:url';
 import { logs } from '../../e2e/harness/engine/docker.ts';
 import { ANY_URL_KEEPS, Pod, until } from '../../e2e/harness/engine/pod.ts';
-import { App, RunProcess, textOf } from '../../e2e/harness/engine/run-process.ts';
 import type { PageFrame } from '../../operator/live/page-frame.ts';
 import type { Entry } from '../../operator/live/timeline.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { type Pod as ApiPod, forwardingApi, kubeconfigFor } from '../../operator/test/support/forwarding-api.ts';
-import { freePorts } from '../../operator/test/support/free-ports.ts';
-import { Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
+import { onTerminal, type Size } from './top.ts';
 
-const CLI = join(fileURLToPath(new URL('../..', import.meta.url)), 'operator/bin/corelane.mjs');
 const RESOURCE = {
   metadata: { name: 'shop', namespace: 'default', generation: 1 },
   spec: { replicas: 1, template: { spec: { containers: [{ name: 'worker', image: 'shop' }] } } },
@@ -29,11 +26,15 @@ const EVENT = {
   metadata: { name: 'shop.1', namespace: 'default' },
   ...{ reason: 'ScaledUp', message: 'scaled 1 -> 2: CPU 81 % > 70 %', eventTime: '2026-11-25T12:00:00.000000Z' },
 };
-/** Joins standard input and output to a port of the pod's loopback. */
+/**
+ * Joins standard input and output to a port of the pod's loopback. It ends when all has been written: an exit before
+ * that loses what waits for a reader that is late, such as the last chunk of a profile.
+ */
 const PIPE = `
   const socket = require('node:net').connect(Number(process.argv.at(-1)), '127.0.0.1');
   process.stdin.pipe(socket); socket.pipe(process.stdout);
-  for (const one of [socket, process.stdout]) one.on('error', () => process.exit(1)); socket.on('close', () => process.exit());`;
+  for (const one of [socket, process.stdout]) one.on('error', () => process.exit(1));
+  socket.on('close', () => process.stdout.write('', () => process.exit()));`;
 
 let pod: Pod;
 let folder: string;
@@ -72,7 +73,7 @@ beforeAll(async () => {
   writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(api.url));
   pod = await Pod.start({
     ...{ workersPerPod: 2, queue: { maxLength: 5, timeout: '20s' }, pooling: { enabled: false } },
-    watchdog: { stallTimeout: '8s', ...ANY_URL_KEEPS.watchdog },
+    watchdog: { stallTimeout: '12s', ...ANY_URL_KEEPS.watchdog },
   });
   for (const worker of [0, 1]) await until(`worker-${worker} is up`, () => pod.isUp(worker));
 });
@@ -86,9 +87,8 @@ let terminal: Terminal | undefined;
 afterEach(() => terminal?.kill());
 
 /** The command on a terminal of that size. */
-function start(args: string[], { columns = 120, rows = 20 } = {}): Terminal {
-  const env = { KUBECONFIG: join(folder, 'kubeconfig'), HOME: folder };
-  terminal = new Terminal([process.execPath, CLI, ...args], { columns, rows, env, cwd: folder });
+function start(args: string[], size?: Size): Terminal {
+  terminal = onTerminal(args, folder, size);
   return terminal;
 }
 
@@ -218,9 +218,13 @@ async function told<T>(url: string, name: string, is: (value: T) => boolean): Pr
 
 test('explain and logs --slow of the same pod', async () => {
   await until('both are up', async () => (await pod.isUp(0)) && (await pod.isUp(1)));
-  const slow = [0, 1].map((n) => pod.get(`/slow?block=900&id=slow-${n}`));
+  const slow = [0, 1].map((n) => pod.get(`/slow?hold=block&id=slow-${n}`));
   await Promise.all([pod.begun('slow-0'), pod.begun('slow-1')]);
   const waits = pod.get('/waits?ms=1&id=waits');
+  await pod.queued(1);
+  // So that it is slow.
+  await new Promise((resolve) => setTimeout(resolve, 900));
+  pod.release('slow-0', 'slow-1');
   await Promise.all([...slow, waits]);
   served.log = await until('nginx has written it', async () => {
     const text = await logs(pod.nginx);
@@ -229,7 +233,7 @@ test('explain and logs --slow of the same pod', async () => {
   const found = start(['logs', 'shop', '--slow'], { columns: 300, rows: 60 });
   expect(await found.ended).toBe(0);
   expect(found.output).toMatch(/ shop-0\/worker-\d +behind \d+ ms of GET \/slow +GET \/waits\?ms=1&id=waits\r$/m);
-  expect(found.output).toMatch(/ rendered +GET \/slow\?block=900&id=slow-\d\r$/m);
+  expect(found.output).toMatch(/ rendered +GET \/slow\?hold=block&id=slow-\d\r$/m);
   expect(found.output).toMatch(
     / worker-stuck, stuck in render \/app\/worker\.mjs:\d+ +POST \/loop\?loop=1&id=loop\r$/m,
   );
@@ -239,40 +243,4 @@ test('explain and logs --slow of the same pod', async () => {
   expect(said.output).toMatch(
     /^Now: renders get stuck: 1 worker in the last 10 minutes, .* in render \/app\/worker\.mjs:\d+/m,
   );
-});
-
-test('of corelane run on this machine, without a cluster', async () => {
-  const name = `look-${process.pid}`;
-  const app = new App({
-    'server.mjs': `
-      import http from 'node:http';
-      http.createServer((request, response) => setTimeout(() => response.end('page'), 700)).listen(process.env.PORT);`,
-    'renderservice.yaml': `
-apiVersion: corelane.dev/v1alpha1
-kind: RenderService
-metadata: { name: ${name} }
-spec: { workersPerPod: 2, template: { spec: { containers: [{ name: worker, image: replaced }] } } }`,
-  });
-  try {
-    const run = new RunProcess([app.folder, '--pods', '2', '--port', String((await freePorts(1))[0])]);
-    const url = await run.url();
-    const both = Promise.all([textOf(`${url}/a`), textOf(`${url}/b`)]);
-    expect(await both).toEqual(['200 page', '200 page']);
-    const top = start(['top', name, '--local', '--once'], { columns: 200, rows: 40 });
-    expect(await top.ended).toBe(0);
-    expect(top.output).toMatch(new RegExp(`^${name}: p99 .* 2 requests since the pods began\r$`, 'm'));
-    expect(top.output.match(new RegExp(`^  ${name}-[12] +[01] +up `, 'gm'))).toHaveLength(4);
-    const slow = start(['logs', name, '--local', '--slow'], { columns: 200, rows: 40 });
-    expect(await slow.ended).toBe(0);
-    expect(slow.output).toMatch(new RegExp(` ${name}-[12].*/worker-[01] +rendered.* +GET /b\r$`, 'm'));
-    const said = start(['explain', name, '--local', '--for', '1s'], { columns: 200, rows: 40 });
-    expect(await said.ended).toBe(0);
-    expect(said.output).toMatch(/^Now: nothing limits it/m);
-  } finally {
-    await RunProcess.endAll();
-    app.remove();
-  }
-  const none = start(['explain', name, '--local']);
-  expect(await none.ended).toBe(1);
-  expect(none.output).toMatch(new RegExp(`^corelane: corelane run has no service ${name} on this machine; `));
 });

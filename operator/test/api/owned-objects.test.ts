@@ -558,9 +558,7 @@ describe('a deleted RenderService', () => {
     expect(await ownedBy('deleted')).not.toEqual([]);
     await world.kubectl.run('delete', 'rsvc', 'deleted');
     // Only the garbage collector works here, at its own speed.
-    await eventually('nothing is left', async () => expect(await ownedBy('deleted')).toEqual([]), {
-      timeoutMs: 60_000,
-    });
+    await eventually('nothing is left', async () => expect(await ownedBy('deleted')).toEqual([]));
   });
 
   test('can be made again at once, and gets objects of its own', async () => {
@@ -569,17 +567,13 @@ describe('a deleted RenderService', () => {
     const before = await world.get('Service', 'again');
     await world.admin.delete(world.path('RenderService', 'again'));
     const { metadata } = await world.createRenderService('again');
-    await eventually(
-      'all objects belong to the new one',
-      async () => {
-        const service = await world.get('Service', 'again');
-        expect(service.metadata.uid).not.toBe(before.metadata.uid);
-        expect(service.metadata.ownerReferences[0].uid).toBe(metadata.uid);
-        const deployment = await world.deployment('again');
-        expect(deployment.metadata.ownerReferences[0].uid).toBe(metadata.uid);
-      },
-      { timeoutMs: 60_000 },
-    );
+    await eventually('all objects belong to the new one', async () => {
+      const service = await world.get('Service', 'again');
+      expect(service.metadata.uid).not.toBe(before.metadata.uid);
+      expect(service.metadata.ownerReferences[0].uid).toBe(metadata.uid);
+      const deployment = await world.deployment('again');
+      expect(deployment.metadata.ownerReferences[0].uid).toBe(metadata.uid);
+    });
     await world.untilApplied('again');
   });
 });

@@ -1,9 +1,10 @@
 /** The Secret with the key of the peers: made by an operator that may create Secrets and nothing else. */
 import { ApiClient, type Json, type StatusError } from '../support/api-client.ts';
-import { eventually, settled } from '../support/eventually.ts';
+import { eventually } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
 import { asTold, TOLD } from '../support/told.ts';
 import { sharedServer, World } from '../support/world.ts';
+import { asked, keyOf, secret } from './peers-key.ts';
 
 let world: World;
 let operator: OperatorProcess;
@@ -15,31 +16,14 @@ beforeAll(async () => {
 
 afterAll(() => OperatorProcess.killAll());
 
-function secret(name: string): Promise<Json> {
-  return eventually(`Secret ${name}`, () => world.get('Secret', name));
-}
-
-/** The key as HAProxy reads it. */
-function keyOf({ data }: Json): string {
-  return Buffer.from(data.key, 'base64').toString();
-}
-
-/** Secrets that the operator has asked for, by the answer. */
-function asked(code: string): Promise<number> {
-  return operator.sum(
-    'corelane_operator_api_request_duration_seconds_count',
-    (labels) => labels.method === 'POST' && labels.code === code,
-  );
-}
-
 test('each RenderService has a key of its own, which goes when it goes and only HAProxy mounts', async () => {
   for (const name of ['one', 'other']) await world.createRenderService(name);
   const [owner] = await Promise.all(['one', 'other'].map((name) => world.untilApplied(name)));
-  const { metadata, type, data, immutable } = await secret('one-peers');
+  const { metadata, type, data, immutable } = await secret(world, 'one-peers');
   expect(metadata.labels).toMatchObject({ 'corelane.dev/renderservice': 'one' });
   expect(metadata.ownerReferences).toMatchObject([{ kind: 'RenderService', name: 'one', uid: owner?.metadata.uid }]);
   expect([type, immutable, Object.keys(data)]).toEqual(['Opaque', undefined, ['key']]);
-  const keys = [keyOf({ data }), keyOf(await secret('other-peers'))];
+  const keys = [keyOf({ data }), keyOf(await secret(world, 'other-peers'))];
   for (const key of keys) expect(Buffer.from(key, 'base64')).toHaveLength(32);
   expect(new Set(keys).size).toBe(2);
 
@@ -70,31 +54,11 @@ test('what is there is left alone, whoever it belongs to, and pods work with it'
     metadata: { name: 'taken-peers' },
     data: { key: Buffer.from(key).toString('base64') },
   });
-  const before = await asked('409');
+  const before = await asked(operator, '409');
   await world.createRenderService('taken');
   await world.untilApplied('taken');
-  expect(await asked('409')).toBeGreaterThan(before);
-  expect(keyOf(await secret('taken-peers'))).toBe(key);
-});
-
-test('a deleted one is made again for the next pod, with another key', async () => {
-  const old = await secret('one-peers');
-  await world.admin.delete(world.path('Secret', 'one-peers'));
-  const pods = (await world.list('Pod')).filter(
-    ({ metadata }) => metadata.labels['corelane.dev/renderservice'] === 'one',
-  );
-  await world.admin.delete(world.path('Pod', pods[0].metadata.name));
-  const made = await secret('one-peers');
-  expect(made.metadata.uid).not.toBe(old.metadata.uid);
-  expect(keyOf(made)).not.toBe(keyOf(old));
-  // Nobody asks again while no pod comes. For those that have come it is asked within ten seconds.
-  const times = await settled('the questions for Secrets', () => asked('409'), { forMs: 11_000 });
-  await world.admin.patch(world.path('RenderService', 'one'), { metadata: { annotations: { touched: 'yes' } } });
-  await world.patchSpec('one', { service: { port: 81 } });
-  await eventually('the Service has the port', async () => {
-    expect((await world.get('Service', 'one')).spec.ports[0].port).toBe(81);
-  });
-  expect(await asked('409')).toBe(times);
+  expect(await asked(operator, '409')).toBeGreaterThan(before);
+  expect(keyOf(await secret(world, 'taken-peers'))).toBe(key);
 });
 
 test('a RenderService whose pods do not ask each other has none', async () => {

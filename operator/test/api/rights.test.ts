@@ -1,4 +1,6 @@
 /** What the operator may do: enough for everything that it does, nothing beyond, and in its namespaces only. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { type PolicyRule, rules } from '../../src/kube/rbac.ts';
 import { ApiServer } from '../support/api-server.ts';
 import { eventually } from '../support/eventually.ts';
@@ -15,6 +17,9 @@ const NOT_SEEN = [
   'corelane.dev/renderservices get',
 ];
 
+/** Of a pod whose page of live settings this file gives. No other file has it: their servers would answer. */
+const ADDRESS = '127.56.0.1';
+
 function allowed(list: PolicyRule[]): string[] {
   return list.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => `${group}/${resource} ${verb}`))),
@@ -23,6 +28,7 @@ function allowed(list: PolicyRule[]): string[] {
 
 test('every right is used, and no other one is asked for', async () => {
   const server = await ApiServer.start('rights', { controllers: CONTROLLERS, audit: true });
+  const stats = createServer(({ url }, response) => response.writeHead(url === '/live' ? 200 : 404).end('serial=0\n'));
   try {
     const world = await World.create(server, 'rights');
     const operator = await world.startOperator();
@@ -67,12 +73,16 @@ test('every right is used, and no other one is asked for', async () => {
       expect((await world.get('RenderService', 'scaled')).spec.replicas).toBe(2);
       expect(await world.find('ServiceAccount', 'shop')).toBeUndefined();
     });
-    // A pod that is ready and does not tell what it has: nobody listens at its address.
+    const pods = await eventually('both pods of the scaled one are there', async () => {
+      const found = (await world.list('Pod')).filter(({ metadata }) => metadata.name.startsWith('scaled-'));
+      expect(found).toHaveLength(2);
+      return found;
+    });
     await world.makePodsReady('scaled');
-    const [pod] = await world.list('Pod');
-    const podIP = '127.55.0.1';
-    await world.admin.patch(`${world.path('Pod', pod?.metadata.name)}/status`, {
-      status: { podIP, podIPs: [{ ip: podIP }] },
+    // A pod that has other live settings than it should: the operator patches an annotation of it.
+    await once(stats.listen(8999, ADDRESS), 'listening');
+    await world.admin.patch(`${world.path('Pod', pods[0]?.metadata.name)}/status`, {
+      status: { podIP: ADDRESS, podIPs: [{ ip: ADDRESS }] },
     });
     // Everybody who may log in may read the schemas (system:discovery).
     const schema = '/openapi/v3/apis/corelane.dev/v1alpha1';
@@ -83,9 +93,10 @@ test('every right is used, and no other one is asked for', async () => {
     expect(operator.log).not.toContain('is forbidden');
   } finally {
     await OperatorProcess.killAll();
+    stats.close();
     await server.remove();
   }
-}, 180_000);
+});
 
 test('a list of namespaces: it works in these, and has rights nowhere else', async () => {
   const one = await World.create(sharedServer(), 'rights-one');

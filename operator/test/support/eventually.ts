@@ -14,7 +14,7 @@ export interface EventuallyOptions {
 export async function eventually<T>(
   what: string,
   attempt: () => T | Promise<T>,
-  { timeoutMs = 60_000, everyMs = 100 }: EventuallyOptions = {},
+  { timeoutMs = 120_000, everyMs = 100 }: EventuallyOptions = {},
 ): Promise<T> {
   const started = performance.now();
   for (;;) {
@@ -38,7 +38,7 @@ export async function eventually<T>(
 export async function settled<T>(
   what: string,
   look: () => T | Promise<T>,
-  { forMs = 1500, timeoutMs = 60_000 }: { forMs?: number; timeoutMs?: number } = {},
+  { forMs = 1500, timeoutMs = 120_000 }: { forMs?: number; timeoutMs?: number } = {},
 ): Promise<T> {
   let before: string | undefined;
   let sinceMs = performance.now();

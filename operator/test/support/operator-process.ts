@@ -134,7 +134,7 @@ export class OperatorProcess {
     return this.#log.join('\n');
   }
 
-  async untilReady(timeoutMs = 60_000): Promise<void> {
+  async untilReady(timeoutMs = 120_000): Promise<void> {
     await eventually(
       `operator ${this.name} is ready`,
       async () => {
@@ -146,7 +146,7 @@ export class OperatorProcess {
     );
   }
 
-  async untilLeading(timeoutMs = 30_000): Promise<void> {
+  async untilLeading(timeoutMs = 120_000): Promise<void> {
     await eventually(
       `operator ${this.name} leads`,
       async () => {

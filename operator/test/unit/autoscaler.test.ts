@@ -1,4 +1,4 @@
-/** The scaling loop's calls, counted; what it does on a real API server is in test/api/scaling.test.ts. */
+/** The scaling loop's calls, counted; what it does on a real API server is in test/api/scaling.load.test.ts. */
 import { Autoscaler } from '../../src/controller/autoscaler.ts';
 import type { Caches } from '../../src/controller/caches.ts';
 import { EventRecorder } from '../../src/kube/events.ts';

@@ -1,4 +1,4 @@
-/** What keeps evictions waiting; pods that are missing are in api/why-no-pods.test.ts. */
+/** What keeps evictions waiting; pods that are missing are in api/why-no-pods.load.test.ts. */
 
 import { reducePod } from '../../src/controller/cached-parts.ts';
 import type { KubeObject } from '../../src/kube/types.ts';

@@ -16,7 +16,7 @@ import http from 'node:http';
 import { Readable } from 'node:stream';
 
 const { PORT, WORKER_INDEX, EVENTS } = process.env;
-const HOLD_MS_MAX = 30_000;
+const HOLD_MS_MAX = 600_000;
 const agent = new http.Agent({ keepAlive: true });
 
 function note(event) {

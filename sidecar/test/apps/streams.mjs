@@ -21,7 +21,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 
 const { PORT, WORKER_INDEX, EVENTS } = process.env;
 /** Longer than a test waits for what should come before it. */
-const HOLD_MS_MAX = 60_000;
+const HOLD_MS_MAX = 600_000;
 
 function note(event) {
   appendFileSync(EVENTS, `${JSON.stringify({ worker: Number(WORKER_INDEX), pid: process.pid, ...event })}\n`);

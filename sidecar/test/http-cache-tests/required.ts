@@ -1,5 +1,5 @@
 /**
- * Required tests of http-cache-tests 0.4.5 that Corelane fails, each with its reason. cache-rfc9111.test.ts and
+ * Required tests of http-cache-tests 0.4.5 that Corelane fails, each with its reason. cache-rfc9111.load.test.ts and
  * `make bench-edge` hold the cache against this list; docs/cache.md has it by `make generate`.
  */
 import type { CacheTest } from './suite.ts';

@@ -19,6 +19,8 @@ import { changesNothing, IMAGE_FILES, originals, PROGRAM_FILES } from './origina
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const LIMIT_MS = 180_000;
+/** A test that waits in vain has noticed; the limit of the tests themselves is for a busy machine. */
+const WAIT_SECONDS = 30;
 /** Tests wait most of their time. */
 const AT_ONCE = 2;
 
@@ -82,12 +84,14 @@ async function runTests(mutant: Mutant, image: string): Promise<Outcome> {
   const choice = [
     '--selectProjects',
     'sidecar',
+    'load',
     '--testPathPatterns',
-    `sidecar/test/${file}\\.test`,
+    `sidecar/test/${file}(\\.load)?\\.test`,
     '-t',
     literally(test),
   ];
-  const env = { ...process.env, CORELANE_MUTANT: mutant.name, CORELANE_SIDECAR_IMAGE: image };
+  const choices = { CORELANE_LOAD_PART: 'sidecar', CORELANE_TEST_WAIT_SECONDS: String(WAIT_SECONDS) };
+  const env = { ...process.env, ...choices, CORELANE_MUTANT: mutant.name, CORELANE_SIDECAR_IMAGE: image };
   try {
     await promisify(execFile)(process.execPath, [...jest, ...choice, '--json', `--outputFile=${report}`], {
       ...{ cwd: ROOT, env, timeout: LIMIT_MS, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 * 1024 },

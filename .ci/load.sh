@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# load.sh: what `make test-load` runs: tests whose verdict depends on rates, times or free cores, one file at a time,
+# with nothing else on the machine. LOAD='sidecar operator' tries these parts. The figures go to docs/benchmarks/load.*.
+# Last line: `load: N passed, N failed`.
+source "$(dirname "${BASH_SOURCE[0]}")/../e2e/cluster/lib.sh"
+cd "$CLONE_DIR"
+state_dir
+failed=0 parts=()
+for part in ${LOAD:-sidecar operator e2e}; do
+  # Only the stories need the cluster, which is never idle.
+  if [[ $part == e2e ]]; then make -s cluster; fi
+  .ci/test.sh "load-$part" || failed=1
+  parts+=("load-$part")
+done
+node_modules/.bin/node .ci/load-figures.mjs "${parts[@]}"
+node_modules/.bin/node .ci/summary.mjs 'load: ' "${parts[@]}" || failed=1
+exit "$failed"

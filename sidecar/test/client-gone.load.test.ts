@@ -1,0 +1,37 @@
+/**
+ * Clients that leave under overload: workers work for those that are there. A load test: it compares the clocks of a
+ * worker and of the test, and counts what happens by chance.
+ */
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+
+let pod: Pod;
+beforeAll(async () => {
+  pod = await Pod.start({ workersPerPod: 2, queue: { maxLength: 200, timeout: '60s' } });
+});
+afterAll(() => pod?.stop());
+
+const begun = (prefix: string) => pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith(prefix));
+
+test('under overload, with a third of all clients leaving at any time, workers work for those that are there', async () => {
+  const leftAt = new Map<string, number>();
+  const call = async (n: number) => {
+    await new Promise((resolve) => setTimeout(resolve, n * 15));
+    // Spread over all phases: before, in and after the queue.
+    const signal = n % 3 === 0 ? AbortSignal.timeout(1 + ((n * 37) % 1500)) : undefined;
+    return pod.get(`/?ms=80&id=random-${n}`, { signal }).then(
+      ({ status }) => status,
+      () => leftAt.set(`random-${n}`, Date.now()) && 'gone',
+    );
+  };
+  const results = await Promise.all(Array.from({ length: 150 }, (_unused, n) => call(n)));
+  expect(results.filter((_unused, n) => n % 3 !== 0)).toEqual(Array(100).fill(200));
+  await until('all renders end', () => {
+    const ended = pod.events({ event: 'end' }).filter(({ id }) => id?.startsWith('random-')).length;
+    return ended === begun('random-').length;
+  });
+  expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);
+  // One that stands between an abandoned render and its worker cannot be called back: few, never one after the other.
+  const inVain = begun('random-').filter(({ id, at }) => (leftAt.get(id ?? '') ?? Number.POSITIVE_INFINITY) < at - 100);
+  expect(leftAt.size).toBeGreaterThan(10);
+  expect(inVain.length).toBeLessThan(leftAt.size / 4);
+});

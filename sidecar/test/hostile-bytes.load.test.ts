@@ -1,0 +1,33 @@
+/**
+ * Some 300 hostile requests to each port of a pod, as bytes (hostile/cases.ts), beside honest clients. Here because
+ * those, and the ports, have limits for each moment.
+ */
+import { cases } from './hostile/cases.ts';
+import { HostileFleet, type Outcome, wrongAnswers } from './hostile/fleet.ts';
+
+const HONEST_PER_SECOND = 10;
+
+let hostile: HostileFleet;
+const all: Outcome[] = [];
+beforeAll(async () => {
+  hostile = await HostileFleet.start();
+  await hostile.beginHonest(HONEST_PER_SECOND);
+});
+afterAll(() => hostile?.stop());
+
+test.each([...new Set(cases.map(({ group }) => group))])('%s: each is answered as it should', async (group) => {
+  const outcomes = await hostile.send(cases.filter((one) => one.group === group));
+  all.push(...outcomes);
+  expect(wrongAnswers(outcomes)).toEqual([]);
+});
+
+test('nobody is taken out, mistaken for somebody else, or ended, and no worker had two requests', async () => {
+  expect(all).toHaveLength(cases.length);
+  expect(await hostile.broken(all)).toEqual({ takenOut: [], desync: [], overlaps: [], ended: [] });
+});
+
+test('honest clients got their own answers', async () => {
+  await hostile.endHonest();
+  expect(hostile.honest.length).toBeGreaterThan(HONEST_PER_SECOND);
+  expect(hostile.honest.filter(({ failed, foreign }) => failed !== undefined || foreign !== undefined)).toEqual([]);
+});

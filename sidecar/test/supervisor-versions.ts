@@ -1,0 +1,230 @@
+/**
+ * What the supervisor does on each version of Node.js, without containers: the files as they are, and without the
+ * reaper, which is made with the image. The versions come as npm packages and are kept in the cache.
+ */
+import { execFile } from 'node:child_process';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import http from 'node:http';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { nodeBinary } from '../../e2e/harness/engine/node-versions.ts';
+import { until } from '../../e2e/harness/engine/pod.ts';
+import { freePorts } from '../../operator/test/support/free-ports.ts';
+import { connecting, get, Program, RUNTIME } from './program.ts';
+
+const ESBUILD = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
+const app = (name: string) => fileURLToPath(new URL(`apps/${name}`, import.meta.url));
+
+/** One of the apps as people ship them: one minified file with a map beside it. */
+async function bundle(name: string, folder: string): Promise<string> {
+  const file = join(folder, 'bundle.cjs');
+  const options = ['--bundle', '--minify', '--platform=node', '--format=cjs', '--sourcemap', `--outfile=${file}`];
+  await promisify(execFile)(ESBUILD, [app(name), ...options]);
+  return file;
+}
+
+/** The line that is marked with `// stuck: WORD`. */
+function lineOf(file: string, word: string): number {
+  return (
+    readFileSync(file, 'utf8')
+      .split('\n')
+      .findIndex((line) => line.endsWith(`// stuck: ${word}`)) + 1
+  );
+}
+
+/**
+ * Declares the tests.
+ * @param stallMs after so long without a sign a worker counts as stuck; else after 1.5 s, or 0.8
+ */
+export function testVersions(versions: string[], { stallMs }: { stallMs?: number } = {}): void {
+  describe.each(versions)('Node.js %s', (version) => {
+    let binary: string;
+    let program: Program;
+    beforeAll(async () => {
+      binary = await nodeBinary(version);
+    });
+    beforeEach(() => {
+      program = new Program(stallMs);
+    });
+    afterEach(() => program.stop());
+
+    test('ES module: a stuck worker is killed, its helpers with it, and another one serves', async () => {
+      await program.start(binary, ['--no-warnings', app('worker.mjs')], {
+        NODE_OPTIONS: `--require ${app('preload.cjs')}`,
+      });
+      const first = await program.next(0);
+      expect(first).not.toBe(program.process?.pid);
+      // Preloaded in the worker, and there only.
+      expect(program.events('preload').map(({ pid }) => pid)).toEqual([first]);
+      const lost = get(program.port, '/?helper=1&ms=200&loop=1').catch(() => 'lost');
+      await until('it is down', async () => (await program.health()).body === 'stalled\n');
+      expect(await lost).toBe('lost');
+      await program.next(first);
+      expect((await get(program.port, '/')).status).toBe(200);
+      expect(program.output).toMatch(/"event":"restart","reason":"stalled"/);
+    });
+
+    test('the program waits until HAProxy has been told that it is down, 0.3 s at most', async () => {
+      await program.launch(binary, [app('worker.mjs')]);
+      let refusedAt = 0;
+      await until('the supervisor listens', async () => {
+        const at = performance.timeOrigin + performance.now();
+        const isOpen = (await connecting(program.runtimePort)) === 'accepted';
+        if (!isOpen) refusedAt = at;
+        return isOpen;
+      });
+      // Nobody asks.
+      const up = await until('it is up', () => program.events('up')[0]);
+      expect(up.at - refusedAt).toBeGreaterThan(300);
+    });
+
+    test('CommonJS: main module, arguments, errors and exit codes', async () => {
+      await program.start(binary, [app('server.cjs'), '--flag', 'a b']);
+      expect(JSON.parse((await get(program.port, '/')).body)).toMatchObject({ main: true, argv: ['--flag', 'a b'] });
+    });
+
+    test('a stuck worker: what it was doing is known before it is killed, at its place in the sources', async () => {
+      const file = await bundle('stuck.ts', program.folder);
+      const source = app('stuck.ts');
+      const kinds = ['loop', 'microtasks', 'regex', 'child'];
+      // All at once: most of it is waiting.
+      const others = kinds.slice(1).map(() => new Program(stallMs));
+      const stuck = async (one: Program, kind: string) => {
+        await one.start(binary, [file], stallMs === undefined ? { CORELANE_STALL_TIMEOUT_MS: '800' } : {});
+        const lost = get(one.port, `/${kind}`, { 'x-request-id': `id-${kind}` }).catch(() => 'lost');
+        const stall = await until(`it is noticed: ${kind}; ${one.output}`, async () => {
+          return JSON.parse((await get(one.runtimePort, '/stalls')).body).stalls[0];
+        });
+        // A function that has just been entered is at its first line.
+        const line = lineOf(source, kind);
+        const places = [line, line - 1].map((each) => `${kind} ${source}:${each}`);
+        expect(places).toContain(stall.in);
+        expect(stall.requests).toEqual([`id-${kind}`]);
+        expect(await lost).toBe('lost');
+        await until('it serves again', async () => (await one.health()).status === 200);
+      };
+      try {
+        await Promise.all([program, ...others].map((one, index) => stuck(one, kinds[index] as string)));
+      } finally {
+        await Promise.all(others.map((one) => one.stop()));
+      }
+    });
+
+    test('a program that asks its own port does so within its one render, and nobody else gets in beside it', async () => {
+      await program.start(binary, ['--no-warnings', app('asks-itself.mjs')]);
+      await program.allow(1);
+      const page = (id: string, query = {}) => `/?${new URLSearchParams({ id, ...query })}`;
+      const metric = async (name: string) => {
+        const { body } = await get(program.runtimePort, '/metrics');
+        return Number(new RegExp(`^corelane_worker_${name}\\{worker="0"\\} (\\d+)$`, 'm').exec(body)?.[1]);
+      };
+      for (const by of ['fetch', 'http']) {
+        // The second one over the connection that the first one has kept.
+        const [first, second] = [`${by}-1`, `${by}-2`];
+        for (const id of [first, second]) {
+          let body: string | undefined;
+          get(program.port, page(id, { by, ask: page(`${id}-asked`) })).then(
+            (answer) => (body = answer.body),
+            () => {},
+          );
+          expect(await until(`${id} is answered`, () => body)).toBe(`${id}\n200 ${id}-asked`);
+        }
+      }
+      const ids = (event: string) => program.events(event).map(({ id }) => id);
+      const held = get(program.port, page('held', { by: 'fetch', ask: page('asked'), hold: 1 }));
+      await until('the render has its answer', () => ids('end').includes('asked'));
+      const stranger = get(program.port, page('stranger'));
+      await until('another request waits', async () => (await metric('overlap_total')) === 1);
+      expect(ids('begin')).not.toContain('stranger');
+      program.release('held');
+      expect([(await held).status, (await stranger).status]).toEqual([200, 200]);
+      expect([await metric('own_requests_total'), await metric('requests_total')]).toEqual([5, 6]);
+    });
+
+    test('the port of a program that ends by itself is closed before its connections: nothing more is sent to it', async () => {
+      const released = join(program.folder, 'released');
+      await program.start(binary, [app('worker.mjs')], { EXITS_WITH: released, CORELANE_STALL_TIMEOUT_MS: '60000' });
+      for (const [index, query] of ['exit=0', 'fault=throw'].entries()) {
+        rmSync(released, { force: true });
+        let isOpen = true;
+        const lost = get(program.port, `/?${query}`).catch(() => 'lost');
+        void lost.then(() => (isOpen = false));
+        await until('its exit handlers run', () => program.events('exit').length > index);
+        expect(await connecting(program.port)).toBe('ECONNREFUSED');
+        expect(isOpen).toBe(true);
+        writeFileSync(released, '');
+        expect(await lost).toBe('lost');
+        await until(
+          'it serves again',
+          async () => program.events('up').length > index + 1 && (await program.health()).status === 200,
+        );
+      }
+    });
+
+    test('a response on a kept connection is as long as it says', async () => {
+      await program.start(binary, [app('worker.mjs')]);
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+      const first = await get(program.port, '/?length=10&more=too-much', {}, agent);
+      const second = await get(program.port, '/?id=second', {}, agent);
+      agent.destroy();
+      expect(first.body).toBe('x'.repeat(10));
+      expect(JSON.parse(second.body).id).toBe('second');
+      const [before, after] = program.events('begin').map(({ port }) => port);
+      expect(after).toBe(before);
+    });
+
+    test('a page has an ETag, and who has the page gets 304', async () => {
+      await program.start(binary, [app('worker.mjs')], { CORELANE_ETAG: 'Auto' });
+      const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+      const ask = (headers = {}) => get(program.port, '/?size=50000', headers, agent);
+      const first = await ask();
+      const tag = first.headers.etag ?? '';
+      expect([first.status, tag, first.body.length]).toEqual([200, expect.stringMatching(/^W\/"[\w-]{32}"$/), 50_000]);
+      const again = await ask({ 'if-none-match': tag });
+      expect([again.status, again.headers.etag, again.body]).toEqual([304, tag, '']);
+      // Over the same connection.
+      expect(await ask()).toMatchObject({ status: 200, body: first.body });
+      agent.destroy();
+      expect(new Set(program.events('begin').map(({ port }) => port)).size).toBe(1);
+    });
+
+    test('a page in pieces has none, though its head may wait for the last one', async () => {
+      await program.start(binary, [app('streams.mjs')], { CORELANE_ETAG: 'Auto' });
+      for (const step of ['last:9', 'writes:1x9']) {
+        const { status, headers } = await get(program.port, `/?step=${step}&header=Content-Type:text/html`, {
+          'if-none-match': '*',
+        });
+        expect([status, headers.etag]).toEqual([200, undefined]);
+      }
+    });
+
+    test('SIGTERM passes, and the exit code', async () => {
+      await program.start(binary, [app('worker.mjs')], { EXIT_CODE: '42' });
+      const ended = new Promise((resolve) => program.process?.once('exit', resolve));
+      program.process?.kill('SIGTERM');
+      expect(await ended).toBe(42);
+      expect(program.events('sigterm')).toHaveLength(1);
+    });
+
+    test('a server in a thread is watched', async () => {
+      await program.start(binary, [app('thread.cjs')]);
+      const first = await program.next(0);
+      get(program.port, '/?loop=1').catch(() => 0);
+      await program.next(first);
+      expect(program.output).toMatch(/"event":"stalled"/);
+    });
+
+    test('a script whose exit code somebody waits for ends once, with it', async () => {
+      const env = {
+        ...process.env,
+        PORT: '1',
+        CORELANE_RUNTIME_PORT: String((await freePorts(1))[0]),
+        ONCE_EXIT_CODE: '5',
+        NODE_OPTIONS: `--require=${RUNTIME}`,
+      };
+      const once = await promisify(execFile)(binary, [app('once.cjs'), 'x'], { env }).catch((error) => error);
+      expect([once.code, once.stdout]).toEqual([5, 'once ["x"]\n']);
+    });
+  });
+}

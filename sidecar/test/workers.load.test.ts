@@ -1,0 +1,29 @@
+/** More workers that die than the gate has time for: with other methods, and many at once. */
+import { docker } from '../../e2e/harness/engine/docker.ts';
+import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { expectOnce } from './workers.ts';
+
+let pod: Pod;
+beforeAll(async () => {
+  pod = await Pod.start({ workersPerPod: 2, queue: { timeout: '60s' } });
+});
+afterAll(() => pod?.stop());
+
+test.each(['PUT', 'DELETE'])('a %s that a dead worker had begun is not done twice', (method) =>
+  expectOnce(pod, method),
+);
+
+test('many workers are dead before HAProxy knows it: a request that meets one after the other is not lost', async () => {
+  const many = await Pod.start({ workersPerPod: 6, queue: { timeout: '60s' } });
+  try {
+    for (let worker = 0; worker < 6; worker += 1) await until('up', () => many.isUp(worker));
+    await docker('pause', many.haproxy);
+    await docker('kill', '--signal', 'KILL', ...many.workers);
+    const answer = many.get('/?id=unlucky', { method: 'POST', body: 'x' });
+    await docker('unpause', many.haproxy);
+    await docker('start', ...many.workers);
+    expect((await answer).status).toBe(200);
+  } finally {
+    await many.stop();
+  }
+});
