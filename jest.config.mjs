@@ -33,7 +33,7 @@ const apiServer = {
   globalTeardown: '<rootDir>/operator/test/support/global-teardown.ts',
 };
 
-/** Tests on something that runs. */
+/** For tests that wait for something: a program, a server, a timer. */
 const timeLimit = ['<rootDir>/e2e/harness/cluster/time-limit.ts'];
 
 export default {
@@ -49,6 +49,7 @@ export default {
         '<rootDir>/sidecar/test/unit/*.test.ts',
         '<rootDir>/.ci/**/*.test.ts',
       ],
+      setupFilesAfterEnv: timeLimit,
     },
     {
       ...common,

@@ -164,11 +164,12 @@ KUBECONFIG
 }
 
 # Below 32768, where the kernel takes the local ports of outgoing connections
-# from. Docker would choose a free one itself, but another one at each restart.
+# from, and above those of the tests' programs (free-ports.ts). Docker would choose
+# a free one itself, but another one at each restart.
 free_port() {
   local candidate
   while :; do
-    candidate=$((20000 + RANDOM % 10000))
+    candidate=$((30000 + RANDOM % 2700))
     (: >"/dev/tcp/127.0.0.1/$candidate") 2>/dev/null || { echo $candidate; return; }
   done
 }
@@ -220,7 +221,7 @@ start_controllers() {
   start_container controllers "$controllers_image" --restart on-failure:20 -- \
     kube-controller-manager --kubeconfig=/pki/controllers.kubeconfig --leader-elect=false \
     --controllers="$(IFS=,; echo "${list[*]}")" --service-account-private-key-file=/pki/service-account.key \
-    ${large:+--kube-api-qps=100 --kube-api-burst=100}
+    --kube-api-qps=100 --kube-api-burst=200
 }
 
 # Its admission webhook is not there. Nothing leaves this machine: KEDA itself asks only what a trigger names.

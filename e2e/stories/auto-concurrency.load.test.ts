@@ -4,6 +4,7 @@
  *
  * A load test: it depends on how many requests a second the machine renders.
  */
+import { figure } from '../../operator/test/support/figure.ts';
 import { eventually, get, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
 import { failedRequests } from '../harness/cluster/outcome.ts';
@@ -67,11 +68,15 @@ test('workers find a number, and one of a new pod begins with it', async () => {
   const [begins] = await changes(born);
   // This one has measured nothing yet.
   expect(begins).not.toHaveProperty('waitRatio');
+  figure('concurrency that a worker of a new pod begins with', Number(begins?.to), '', '> 2');
   expect(begins?.to).toBeGreaterThan(2);
 }, 400_000);
 
 test('no request is lost', async () => {
   await fleet.settled();
   const clients = await fleet.stopClients();
-  expect(failedRequests(clients)).toEqual([]);
+  const failed = failedRequests(clients);
+  const sent = clients.reduce((sum, { timeline }) => sum + timeline.length, 0);
+  figure('requests lost', failed.length, `of ${sent}`, '0');
+  expect(failed).toEqual([]);
 }, 300_000);

@@ -5,6 +5,7 @@
  *
  * A load test: it counts shares of requests, and no request may fail for minutes.
  */
+import { figure } from '../../operator/test/support/figure.ts';
 import { eventually, get, kubectl } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
 import { failedRequests } from '../harness/cluster/outcome.ts';
@@ -94,13 +95,17 @@ test('the node of its only pod is drained: another pod takes its place, and it g
   await kubectl(['uncordon', node]);
   cordoned = undefined;
   const [own, all] = await renderedBy(fleet, revision, 400);
+  figure(`requests of a canary of ${SHARE} % after the drain of its node`, own, `of ${all}`, '> 100');
   expect(all).toBe(400);
   expect(own).toBeGreaterThan(100);
 }, 500_000);
 
 test('no request is lost', async () => {
   const clients = await fleet.stopClients();
-  expect(failedRequests(clients)).toEqual([]);
+  const failed = failedRequests(clients);
+  const sent = clients.reduce((sum, { timeline }) => sum + timeline.length, 0);
+  figure('requests lost', failed.length, `of ${sent}`, '0');
+  expect(failed).toEqual([]);
   for (const { timeline } of clients) expect(timeline.length).toBeGreaterThan(0);
 }, 200_000);
 

@@ -5,6 +5,7 @@
  *
  * A load test: it counts shares of requests, and no request may fail for minutes.
  */
+import { figure } from '../../operator/test/support/figure.ts';
 import { eventually, kubectl } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
 import { startLoad } from '../harness/cluster/load.ts';
@@ -15,7 +16,6 @@ import { type Rollout, readFleet, renderedBy, untilAsked, untilRollout } from '.
 const PODS = 4;
 const SHARE = 50;
 const fleet = new Fleet('canary-story');
-const seconds: Record<string, number> = {};
 
 beforeAll(async () => {
   const steps = [
@@ -48,7 +48,8 @@ test('a change gets its share from all pods', async () => {
   const { canary, revision } = await untilItAsks(1);
   expect(canary).toMatchObject({ revision, step: 2, appliedPods: PODS + PODS / 2, pods: PODS + PODS / 2 });
   const [own, all] = await rendered(revision, 2_000);
-  console.log(`${own} of ${all} requests of a canary with ${SHARE} %`);
+  const wanted = `> ${SHARE - POINTS_OFF_MAX} %, < ${SHARE + POINTS_OFF_MAX} %`;
+  figure(`share of a canary of ${SHARE} %`, (100 * own) / all, '%', wanted);
   expect(all).toBe(2_000);
   expect(Math.abs((100 * own) / all - SHARE)).toBeLessThan(POINTS_OFF_MAX);
 }, 500_000);
@@ -57,7 +58,7 @@ test('an abort: in seconds it gets nothing any more', async () => {
   const began = performance.now();
   await fleet.rollout('abort');
   const { revision } = await until('it to be aborted', ({ phase }) => phase === 'Aborted');
-  seconds['abort, until all pods have said that they know it'] = (performance.now() - began) / 1000;
+  figure('time from an abort until all pods have confirmed it', (performance.now() - began) / 1000, 's');
   // Until the Deployment controller has seen that the canary is to have no pods it is a change that goes on.
   await eventually('it to be red', 30_000, async () => {
     const stalled = (await read()).status?.conditions?.find(({ type }) => type === 'Stalled');
@@ -75,15 +76,17 @@ test('a second try: an operator that is killed goes on with it, and who lets it 
   const began = performance.now();
   await fleet.rollout('promote');
   await until('it to have everything', ({ phase }) => phase === 'Complete');
-  seconds['promoted, with another operator'] = (performance.now() - began) / 1000;
-  console.log(JSON.stringify(seconds));
+  figure('time of a promotion by another operator', (performance.now() - began) / 1000, 's');
   expect(await rendered(revision, 200)).toEqual([200, 200]);
   await kubectl(['-n', OPERATOR_NAMESPACE, 'rollout', 'status', 'deployment/corelane', '--timeout=90s']);
 }, 500_000);
 
 test('no request is lost', async () => {
   const clients = await fleet.stopClients();
-  expect(failedRequests(clients)).toEqual([]);
+  const failed = failedRequests(clients);
+  const sent = clients.reduce((sum, { timeline }) => sum + timeline.length, 0);
+  figure('requests lost', failed.length, `of ${sent}`, '0');
+  expect(failed).toEqual([]);
   for (const { timeline } of clients) expect(timeline.length).toBeGreaterThan(0);
 }, 200_000);
 
@@ -100,7 +103,8 @@ test('one that answers errors is over by itself, and said why', async () => {
   await until('it to get a share', ({ canary }) => (canary?.share ?? 0) > 0);
   const began = performance.now();
   const { revision, reason, message, canary } = await until('it to be aborted', ({ phase }) => phase === 'Aborted');
-  console.log(`${((performance.now() - began) / 1000).toFixed(1)} s: ${message}`);
+  figure('time to abort a canary that answers errors', (performance.now() - began) / 1000, 's');
+  console.log(message);
   expect(reason).toBe('TooManyErrors');
   expect(message).toMatch(/\d+ of \d+ requests failed, stable 0 of [\d,]+; stable serves with 4 of 4/);
   expect(canary?.analysis?.errors).toEqual({ canary: expect.any(Number), stable: 0 });

@@ -8,6 +8,7 @@
  * A load test: no request may fail for minutes.
  */
 import { spawn } from 'node:child_process';
+import { figure } from '../../operator/test/support/figure.ts';
 import { eventually, get, KUBECONFIG, kubectl } from '../harness/cluster/cluster.ts';
 import { type ClientResult, Fleet } from '../harness/cluster/fleet.ts';
 import { outcomeOf, report } from '../harness/cluster/outcome.ts';
@@ -166,6 +167,7 @@ test('how long an idle pod needs, and a busy one that does not come to an end', 
   }
   idle.sort((a, b) => a - b);
   seconds['idle pod gone, longest'] = idle.at(-1) as number;
+  figure('longest deletion of an idle pod', idle.at(-1) as number, 's');
   if (!isFull) return;
   seconds[`idle pod gone, median of ${idle.length}`] = idle[Math.floor(idle.length / 2)] as number;
   await fleet.settled();
@@ -183,6 +185,9 @@ test('how long an idle pod needs, and a busy one that does not come to an end', 
 test('no request is lost, and no worker ever had two', () => {
   const outcome = outcomeOf('drain', clients, fleet.phases, { seconds });
   report(outcome);
+  const failed = outcome.phases.flatMap((phase) => (phase.name === 'all' ? Object.values(phase.failed) : []));
+  const lost = failed.reduce((sum, count) => sum + count, 0);
+  figure('requests lost', lost, `of ${outcome.requests}`, '0');
   expect(outcome.requests).toBeGreaterThan(0);
   expect(outcome.overlaps).toBe(0);
   expect(outcome.phases.filter(({ failed }) => Object.keys(failed).length > 0)).toEqual([]);

@@ -7,6 +7,7 @@
  *
  * A load test: no request may fail while pods restart.
  */
+import { figure } from '../../operator/test/support/figure.ts';
 import { ApiProxy } from '../harness/cluster/api-proxy.ts';
 import { eventually, get, kubectl } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
@@ -119,6 +120,7 @@ async function breakWorkers(name: string, work: (pod: string) => Promise<unknown
     recoveries.push((performance.now() - began) / 1000);
   });
   seconds[`${name}: worker up again (longest)`] = Math.max(...recoveries);
+  figure(`${name}: longest time until all workers are up`, Math.max(...recoveries), 's');
 }
 
 /** Whether nobody waits for a worker in any pod: all that are connected are rendered. */
@@ -143,6 +145,7 @@ async function breakProxies(name: string, process: 'haproxy' | 'nginx', which: '
     recoveries.push((performance.now() - began) / 1000);
   });
   seconds[`${name}: serves again (longest)`] = Math.max(...recoveries);
+  figure(`${name}: longest time until the pod serves again`, Math.max(...recoveries), 's');
 }
 
 async function podNumber(index: number): Promise<string> {
@@ -196,6 +199,14 @@ describe('under the same load', () => {
     report(outcome);
     expect(outcome.requests).toBeGreaterThan(0);
     expect(outcome.overlaps).toBe(0);
+    const others = outcome.phases.filter(({ name }) => name !== 'all' && !OF_NGINX.includes(name));
+    const unbegun = others.reduce((sum, phase) => sum + phase.lost, 0);
+    figure(
+      'requests lost before a worker had begun them, without faults of nginx',
+      unbegun,
+      `of ${outcome.requests}`,
+      '0',
+    );
     const lost = outcome.phases.filter((phase) => phase.lost > 0).map(({ name }) => name);
     expect(lost.filter((name) => name !== 'all' && !OF_NGINX.includes(name))).toEqual([]);
     // Each broken worker takes at most the request with it that it had; those of this test are not in the clients'

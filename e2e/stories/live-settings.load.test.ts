@@ -4,6 +4,7 @@
  *
  * A load test: no request may fail for minutes.
  */
+import { figure } from '../../operator/test/support/figure.ts';
 import { eventually, get, SELDOM_MS } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
 import { failedRequests } from '../harness/cluster/outcome.ts';
@@ -25,7 +26,6 @@ interface Status {
 type WithLive = LiveRenderService & { status?: Status };
 
 const fleet = new Fleet('live-story');
-const seconds: Record<string, number> = {};
 
 beforeAll(async () => {
   await fleet.create(4, { queue: { maxLength: 500, timeout: '20s' } }, { env: [{ name: 'RENDER_MS', value: '50' }] });
@@ -55,10 +55,9 @@ async function change(spec: object): Promise<number> {
 test('each change reaches all pods, and no pod is another one', async () => {
   const before = await podNames();
   expect(before).toHaveLength(4);
-  for (const [what, spec] of CHANGES) seconds[what] = await change(spec);
+  for (const [what, spec] of CHANGES) figure(`${what}: time until all pods have it`, await change(spec), 's');
   await untilReady(fleet.namespace, fleet.name);
   expect(await podNames()).toEqual(before);
-  console.log(JSON.stringify({ 'until all pods have it, seconds': seconds }));
 }, 300_000);
 
 test('a change of another field replaces them, and the new ones have all of it from the start', async () => {
@@ -80,6 +79,9 @@ test('a change of another field replaces them, and the new ones have all of it f
 
 test('no request is lost', async () => {
   const clients = await fleet.stopClients();
-  expect(failedRequests(clients)).toEqual([]);
+  const failed = failedRequests(clients);
+  const sent = clients.reduce((sum, { timeline }) => sum + timeline.length, 0);
+  figure('requests lost', failed.length, `of ${sent}`, '0');
+  expect(failed).toEqual([]);
   for (const { timeline } of clients) expect(timeline.length).toBeGreaterThan(0);
 });

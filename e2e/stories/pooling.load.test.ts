@@ -3,6 +3,7 @@
  *
  * A load test: it counts shares of requests.
  */
+import { figure } from '../../operator/test/support/figure.ts';
 import { apply, eventually, get, kubectl } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
 import { type LoadResult, startLoad } from '../harness/cluster/load.ts';
@@ -61,7 +62,7 @@ test('with pooling the other pods serve more than half of the requests', async (
   const served = Object.entries(workers as Record<string, { requests: number }>);
   const elsewhere = served.filter(([name]) => !name.startsWith(pod.metadata.name));
   const count = elsewhere.reduce((sum, [, { requests }]) => sum + requests, 0);
-  console.log(`pooling: ${count} of ${ok} requests were rendered by other pods than the one that got them`);
+  figure('requests rendered by other pods than the one that got them', (100 * count) / ok, '%', '> 50 %');
   expect(count).toBeGreaterThan(ok / 2);
   expect(served).toHaveLength(2 * PODS);
 });

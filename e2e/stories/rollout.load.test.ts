@@ -5,6 +5,7 @@
  *
  * A load test: no request may fail for minutes.
  */
+import { figure } from '../../operator/test/support/figure.ts';
 import { eventually, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
 import { Fleet } from '../harness/cluster/fleet.ts';
 import { OPERATOR_NAMESPACE } from '../harness/cluster/operator.ts';
@@ -14,7 +15,6 @@ import { change, changeOnce, rolloutOf, untilServed } from './rollout.ts';
 
 const PODS = 3;
 const fleet = new Fleet('rollout-story');
-const seconds: Record<string, number> = {};
 
 beforeAll(async () => {
   // As many as the service has: the way back starts none.
@@ -38,9 +38,8 @@ test('undo in seconds: its pods are there', async () => {
   const began = performance.now();
   await fleet.rollout('undo');
   await untilServed(fleet, before);
-  seconds['undo, until the Service leads to the revision before alone'] = (performance.now() - began) / 1000;
+  figure('time from an undo until the Service has only the revision before', (performance.now() - began) / 1000, 's');
   await untilReady(fleet.namespace, fleet.name);
-  console.log(JSON.stringify(seconds));
   expect((await rolloutStatus())?.revision).toBe(before);
 }, 300_000);
 
@@ -88,6 +87,9 @@ test('what is written into a Deployment by hand is taken back and told', async (
 
 test('no request is lost', async () => {
   const clients = await fleet.stopClients();
-  expect(failedRequests(clients)).toEqual([]);
+  const failed = failedRequests(clients);
+  const sent = clients.reduce((sum, { timeline }) => sum + timeline.length, 0);
+  figure('requests lost', failed.length, `of ${sent}`, '0');
+  expect(failed).toEqual([]);
   for (const { timeline } of clients) expect(timeline.length).toBeGreaterThan(0);
 }, 200_000);

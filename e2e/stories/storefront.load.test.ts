@@ -1,11 +1,11 @@
 /**
- * The storefront example under load: all workers in turn, pages of the proxies beside a queue, a rolling update.
+ * The storefront example under load: all workers in turn, pages of the proxies beside a queue.
  *
  * A load test: renders need a free core, and no request may fail for a minute.
  */
 import { eventually, kubectl } from '../harness/cluster/cluster.ts';
-import { lost, startLoad } from '../harness/cluster/load.ts';
-import { podsOf, untilReady } from '../harness/cluster/renderservice.ts';
+import { startLoad } from '../harness/cluster/load.ts';
+import { podsOf } from '../harness/cluster/renderservice.ts';
 import { applyStorefront, NAME, NAMESPACE } from './storefront.ts';
 
 const URL_IN_CLUSTER = `http://${NAME}.${NAMESPACE}.svc/`;
@@ -45,33 +45,5 @@ describe('the storefront example', () => {
     await proxy(8998, '/readyz');
     expect(await proxy(8999, '/')).toMatch(/Statistics Report for HAProxy/);
     expect((await load.result(240_000)).failed).toBe(0);
-  });
-
-  test('loses no request in a rolling update', async () => {
-    await kubectl(['-n', NAMESPACE, 'scale', 'renderservice', NAME, '--replicas=2']);
-    await untilReady(NAMESPACE, NAME);
-    const load = await startLoad(NAMESPACE, 'rollout-load', [
-      ...['--url', SHORT_PAGE, '--requests', '2000', '--rate', '8', '--concurrency', '64', '--keep-alive'],
-    ]);
-    const patch = { spec: { template: { metadata: { annotations: { 'example.com/version': String(Date.now()) } } } } };
-    const before = await podsOf(NAMESPACE, NAME);
-    await kubectl(['-n', NAMESPACE, 'patch', 'renderservice', NAME, '--type=merge', '-p', JSON.stringify(patch)]);
-    await untilReady(NAMESPACE, NAME);
-    await eventually('the old pods to be gone', 120_000, async () => {
-      const pods = await podsOf(NAMESPACE, NAME);
-      return pods.every(({ metadata }) => !metadata.deletionTimestamp) || undefined;
-    });
-    const result = await load.stop();
-    const after = await podsOf(NAMESPACE, NAME);
-    expect(
-      after.some(({ metadata }) =>
-        before.some((old) => old.metadata.name === metadata.name && !metadata.deletionTimestamp),
-      ),
-    ).toBe(false);
-    const { ok, overlaps, statuses } = result;
-    expect({ overlaps, errors: lost(result), statuses }).toEqual({ overlaps: 0, errors: {}, statuses: { 200: ok } });
-    // All the time: the client was not at its last request.
-    expect(ok).toBeLessThan(2000);
-    expect(ok).toBeGreaterThan(0);
   });
 });

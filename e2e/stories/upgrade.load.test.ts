@@ -7,6 +7,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { figure } from '../../operator/test/support/figure.ts';
 import { apply, eventually, get, KUBECONFIG, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
 import { type Load, type LoadResult, lost, startLoad } from '../harness/cluster/load.ts';
 import { imageNames, installOperator, OPERATOR_NAMESPACE } from '../harness/cluster/operator.ts';
@@ -162,14 +163,15 @@ test(
       return metadata.annotations['corelane.dev/renewed'];
     });
     await untilUpToDate();
-    const seconds = Math.round((Date.now() - startMs) / 1_000);
+    figure(`time to upgrade ${COUNT} services to another sidecar image`, (Date.now() - startMs) / 1_000, 's');
     expect((await podNames(SERVICES)).filter((name) => before.includes(name))).toEqual([]);
     const said = await current();
     const turns = (await newest(SERVICES)).map(({ metadata }, index) => ({
       begunMs: Date.parse(metadata.annotations['corelane.dev/renewed'] ?? ''),
       healthyMs: Date.parse(said[index]?.lastTransitionTime ?? ''),
     }));
-    console.log(JSON.stringify({ services: COUNT, seconds, turns }));
+    const pausesMs = turns.slice(1).map(({ begunMs }, index) => begunMs - (turns[index]?.healthyMs ?? Number.NaN));
+    figure('shortest pause between two services', Math.min(...pausesMs) / 1_000, 's', `>= ${PAUSE_S} s`);
     const early = turns.filter(({ begunMs }, index) => {
       const previous = turns[index - 1];
       return previous !== undefined && !(begunMs >= previous.healthyMs + PAUSE_S * 1_000);
@@ -231,7 +233,11 @@ describe('a sidecar image stops at the first service, and helm rollback brings t
 
 test('no request is lost', async () => {
   results.push(...(await Promise.all(loads.map((load) => load.stop()))));
-  console.log(JSON.stringify({ answered: results.map(({ ok }) => ok) }));
+  const answered = results.map(({ ok }) => ok);
+  const failed = results.flatMap((result) => Object.values(lost(result))).reduce((sum, count) => sum + count, 0);
+  const sent = results.reduce((sum, { requests }) => sum + requests, 0);
+  figure('requests lost', failed, `of ${sent}`, '0');
+  figure('fewest requests of a service that are answered', Math.min(...answered), '', '> 100');
   expect(results.map(lost)).toEqual(SERVICES.map(() => ({})));
   for (const { ok } of results) expect(ok).toBeGreaterThan(100);
 }, 200_000);

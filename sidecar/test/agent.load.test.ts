@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { until } from '../../e2e/harness/engine/pod.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { ask, askUntilOneWaits } from './agent.ts';
 import { Program } from './program.ts';
 
@@ -25,6 +26,8 @@ test('the death of a worker is told sooner than that there is no news', async ()
   process.kill(await program.next(0), 'SIGKILL');
   const told = await waiting.answer;
   expect(told.text).toMatch(/^down #(starting|waiting)$/);
+  figure('response time of an agent check without news', waited.elapsedMs, 'ms');
+  figure('response time of an agent check when the worker dies', told.elapsedMs, 'ms', '< without news');
   expect(told.elapsedMs).toBeLessThan(waited.elapsedMs);
 });
 
@@ -47,7 +50,9 @@ test('a worker that is no longer guarded is not up before HAProxy has been told 
   // Nobody asks.
   const pid = await program.next(first?.pid ?? 0);
   const upAt = performance.timeOrigin + performance.now();
-  expect(upAt - (program.events('up').at(-1)?.at ?? upAt)).toBeGreaterThan(300);
+  const heldMs = upAt - (program.events('up').at(-1)?.at ?? upAt);
+  figure('time that an unguarded worker waits before it is up', heldMs, 'ms', '> 300 ms');
+  expect(heldMs).toBeGreaterThan(300);
   expect(await guard()).toBe('down #unguarded');
   process.kill(pid, 'SIGKILL');
   await until('it is up again', async () => (await ask(program, 'corelane-agent 1').answer).text === 'up');

@@ -8,7 +8,8 @@ const WORKER = fileURLToPath(new URL('apps/worker.mjs', import.meta.url));
 
 let program: Program;
 beforeEach(() => {
-  program = new Program();
+  // The watchdog is not what this is about.
+  program = new Program(30_000);
 });
 afterEach(() => program.stop());
 

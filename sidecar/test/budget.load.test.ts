@@ -10,6 +10,7 @@ import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { budget } from '../../operator/src/render/model/budget.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import {
   type Client,
   clients,
@@ -62,17 +63,22 @@ const connections = (there: Pod, count: number, bytes: string, every = 1) =>
 const filesOpen = async (there: Pod) =>
   Number(await docker('exec', there.nginx, 'sh', '-c', 'ls /proc/[0-9]*/fd 2>/dev/null | wc -l'));
 
-/** All but `places` clients are turned out, or some more: those that are slow go by the dozen. */
-async function untilTurnedOut(places: number): Promise<void> {
+/**
+ * All but `places` clients are turned out, or some more: those that are slow go by the dozen.
+ * @param what these clients do, for the name of the figure
+ */
+async function untilTurnedOut(places: number, what: string): Promise<void> {
   const least = clients.length - places;
   await until('the slowest have gone', () => refused('body-too-slow').length >= least);
-  expect(refused('body-too-slow').length).toBeLessThan(least + 64);
+  const evicted = refused('body-too-slow').length;
+  figure(`${what}: clients evicted`, evicted, `of ${clients.length}`, `>= ${least}, < ${least + 64}`);
+  expect(evicted).toBeLessThan(least + 64);
 }
 
 test('1,000 clients that stall in a body of 256 KiB: they make room for each other, and for all else', async () => {
   const { largeBodies } = budget(pod.spec);
   await stall(pod, 1000, 'POST /?id=stalled HTTP/1.1\r\nHost: a\r\nContent-Length: 262144\r\n\r\n', 255 * KIB);
-  await untilTurnedOut(largeBodies);
+  await untilTurnedOut(largeBodies, 'stalled bodies of 256 KiB');
   const { received } = refused('body-too-slow')[0] as Client;
   expect(received).toMatch(/^HTTP\/1\.1 503 [\s\S]*\r\nRetry-After: 1\r\n[\s\S]*\{"error":"body-too-slow"\}$/);
   expect((await post(pod, 60 * KIB)).status).toBe(200);
@@ -86,7 +92,7 @@ test('1,000 clients that stall in a body of 256 KiB: they make room for each oth
 test('1,000 clients that stall in a body that fits into memory', async () => {
   const { bodies } = budget(pod.spec);
   await stall(pod, 1000, 'POST /?id=stalled HTTP/1.1\r\nHost: a\r\nContent-Length: 65536\r\n\r\n', 63 * KIB);
-  await untilTurnedOut(bodies);
+  await untilTurnedOut(bodies, 'stalled bodies of 64 KiB');
   expect((await post(pod, 60 * KIB)).status).toBe(200);
   await expectUnharmed(pod);
 });
@@ -94,7 +100,7 @@ test('1,000 clients that stall in a body that fits into memory', async () => {
 test('1,000 clients whose bodies have no length in advance', async () => {
   const { largeBodies } = budget(pod.spec);
   await stall(pod, 1000, 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n', 60 * KIB);
-  await untilTurnedOut(largeBodies);
+  await untilTurnedOut(largeBodies, 'stalled chunked bodies');
   expect((await post(pod, 300 * KIB)).status).toBe(200);
   await expectUnharmed(pod);
 });
@@ -116,7 +122,9 @@ test('an upload that takes its time stays, those that hardly move go', async () 
   }
   await until('it is answered', () => upload.received !== '');
   expect(upload.received).toMatch(/^HTTP\/1\.1 200 /);
-  expect(refused('body-too-slow').length).toBeGreaterThan(bodies);
+  const evicted = refused('body-too-slow').length;
+  figure('clients evicted that hardly send their bodies, during a slow upload', evicted, '', `> ${bodies}`);
+  expect(evicted).toBeGreaterThan(bodies);
   expect(small.events({ event: 'begin', id: 'dripping' })).toEqual([]);
 });
 
@@ -151,6 +159,7 @@ test('of a response that nobody reads the kernel keeps as much as is in the budg
     .map((line) => line.trim().split(/\s+/))
     .filter(([, local]) => local?.endsWith(`:${PORTS.http.toString(16).toUpperCase()}`))
     .map(([, , , , queues]) => Number.parseInt(queues as string, 16));
+  figure('most that the kernel keeps of an unread response', Math.max(...kept) / KIB, 'KiB', '> 32 KiB, <= 256 KiB');
   expect(Math.max(...kept)).toBeGreaterThan(32 * KIB);
   expect(Math.max(...kept)).toBeLessThanOrEqual(256 * KIB);
   await stop();
@@ -171,9 +180,11 @@ test('more clients that do not read than there are places: they make room', asyn
 test('bodies of just under the limit, on more connections than the disk is for', async () => {
   const { largeBodies } = budget(small.spec);
   await stall(small, 60, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1048576\r\n\r\n', 1023 * KIB);
-  await untilTurnedOut(largeBodies);
+  await untilTurnedOut(largeBodies, 'stalled bodies of 1 MiB');
   await until('the bodies are on disk', async () => (await onDisk(small)) > (largeBodies - 1) * 1000 * KIB);
-  expect(await onDisk(small)).toBeLessThanOrEqual(8 * 1024 * KIB);
+  const bytes = await onDisk(small);
+  figure('request bodies of 60 stalled clients on disk', bytes / (1024 * KIB), 'MiB', '<= 8 MiB');
+  expect(bytes).toBeLessThanOrEqual(8 * 1024 * KIB);
   await expectUnharmed(small);
 });
 
@@ -203,7 +214,9 @@ test('responses that are not read fill no more of the disk than there is for the
   await stall(small, 30, `GET /?id=huge&size=${20_000 * KIB} HTTP/1.1\r\nHost: a\r\n\r\n`, 0, { reads: false });
   await until('some are rendered', () => small.events({ event: 'begin', id: 'huge' }).length > before);
   await until('there are files', async () => (await onDisk(small)) > 0);
-  expect(await onDisk(small)).toBeLessThanOrEqual(56 * 1024 * KIB);
+  const bytes = await onDisk(small);
+  figure('unread responses of 20 MB for 30 clients on disk', bytes / (1024 * KIB), 'MiB', '<= 56 MiB');
+  expect(bytes).toBeLessThanOrEqual(56 * 1024 * KIB);
   for (const { socket } of clients) socket.destroy();
   await expectUnharmed(small);
 });
@@ -231,7 +244,9 @@ test('20,000 connections with half a head: old ones make room', async () => {
     const answers = await Promise.all([pod.get(`/?id=new-${n}`), pod.get('/?id=kept', { agent })]);
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
   }
-  expect(await filesOpen(pod)).toBeLessThan(nginxConnections);
+  const files = await filesOpen(pod);
+  figure('files open in nginx with 20,000 half request heads', files, '', `< ${nginxConnections}`);
+  expect(files).toBeLessThan(nginxConnections);
   await expectUnharmed(pod);
   agent.destroy();
   await stop();

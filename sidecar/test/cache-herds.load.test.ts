@@ -3,6 +3,7 @@
  * page that takes three seconds, and a number of renders by chance.
  */
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { herd, page, renders, statuses, waiters } from './cache.ts';
 
 let pod: Pod;
@@ -19,6 +20,7 @@ test('1,000 requests at once are one render', async () => {
   const answers = await herd(pod, path, 1000);
   pod.release('many');
   expect(statuses(await Promise.all(answers))).toEqual([200]);
+  figure('renders for 1,000 requests for a page at once', renders(pod, 'many'), '', '1');
   expect(renders(pod, 'many')).toBe(1);
 });
 
@@ -26,7 +28,9 @@ test('1,000 requests at once are one render', async () => {
 test('so are 20 requests for a page that takes a millisecond, a hundred times', async () => {
   const ids = Array.from({ length: 100 }, (_unused, n) => `short-${n}`);
   for (const id of ids) await Promise.all(Array.from({ length: 20 }, () => pod.get(page(id, 'max-age=600'))));
-  expect(ids.filter((id) => renders(pod, id) !== 1)).toEqual([]);
+  const wrong = ids.filter((id) => renders(pod, id) !== 1);
+  figure('pages of 1 ms not rendered exactly once for 20 requests', wrong.length, `of ${ids.length}`, '0');
+  expect(wrong).toEqual([]);
 });
 
 // nginx reads it in several rounds: who is told that it is there may look before the last of them.
@@ -34,7 +38,9 @@ test('so are 20 requests for a page of 2 MB, twenty times', async () => {
   const ids = Array.from({ length: 20 }, (_unused, n) => `large-${n}`);
   const path = (id: string) => page(id, 'max-age=600', '&size=2000000');
   for (const id of ids) await Promise.all(Array.from({ length: 20 }, () => pod.get(path(id))));
-  expect(ids.filter((id) => renders(pod, id) !== 1)).toEqual([]);
+  const wrong = ids.filter((id) => renders(pod, id) !== 1);
+  figure('pages of 2 MB not rendered exactly once for 20 requests', wrong.length, `of ${ids.length}`, '0');
+  expect(wrong).toEqual([]);
 });
 
 test('who comes while a page kills its second worker is told at once', async () => {
@@ -57,6 +63,7 @@ test('a herd of several variants gets its own each', async () => {
   pod.release('variants');
   const got = (await Promise.all(answers)).map(({ body }) => JSON.parse(body).headers['accept-language']);
   expect(got).toEqual(languages);
+  figure('renders for 24 requests for three variants of a page', renders(pod, 'variants'), '', '<= 6');
   // Who looks for his variant just before nginx has stored it may have it rendered once more.
   expect(renders(pod, 'variants')).toBeLessThanOrEqual(6);
 });

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { type Answer, type Pod, type PodOptions, until } from '../../e2e/harness/engine/pod.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { page, renders, seconds, statuses, statusOf } from './cache.ts';
 import {
   type Act,
@@ -53,7 +54,10 @@ test.each([2, 3])('200 clients at each of %d pods, and six pages: six renders', 
   fleet.release(...ids);
   const all = await Promise.all(answers);
   expect(statuses(all)).toEqual([200]);
-  expect(ids.map((id) => total(fleet, id))).toEqual(ids.map(() => 1));
+  const rendered = ids.map((id) => total(fleet, id));
+  const sum = rendered.reduce((one, other) => one + other);
+  figure(`${count} pods: renders of six pages for ${answers.length} requests at once`, sum, '', '6');
+  expect(rendered).toEqual(ids.map(() => 1));
   // And it is in each pod.
   for (const pod of pods)
     expect(statusOf(await get(pod, page('many-0', 'max-age=600', '&hold=1')))).toBe('Corelane; hit');

@@ -2,6 +2,7 @@
  * What a canary is judged by: the time of a render. A load test: the time of a real render is compared with a limit.
  */
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { CanaryFleet, canaryAt, IN_QUEUE } from './canary.ts';
 import { page } from './canary-judged.ts';
 
@@ -34,6 +35,8 @@ test('the time of a render is that of its worker, without the wait in the queue'
     Array.from({ length: count - (before.canary.times[bucket] ?? 0) }, () => borderMs(bucket)),
   );
   expect(times).toHaveLength(2);
+  figure('render time of a render that is held for 1.5 s', Math.max(...times), 'ms', '>= 1500 ms');
+  figure('render time of a render that waits 1.5 s in the queue', Math.min(...times), 'ms', '< 1000 ms');
   expect(Math.max(...times)).toBeGreaterThanOrEqual(1_500);
   expect(Math.min(...times)).toBeLessThan(1_000);
 });

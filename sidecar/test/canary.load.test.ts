@@ -4,6 +4,7 @@
  */
 import { until } from '../../e2e/harness/engine/pod.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { CanaryFleet, COOKIE, canaryAt, NAVIGATION, placeOf, sideMetric } from './canary.ts';
 
 const SPEC: Partial<RenderServiceSpecInput> = { workersPerPod: 2, queue: { maxLength: 1_000, timeout: '60s' } };
@@ -44,8 +45,22 @@ test('10,000 requests of nobody: 5, 25 and 50 % within one point, and none lost'
       const [canary, stable] = [now.canary - before.canary, now.stable - before.stable];
       return canary + stable === 10_000 ? canary : undefined;
     });
-    expect(Math.abs(assigned - percent * 100)).toBeLessThanOrEqual(ASSIGNED_OFF_MAX);
-    expect(Math.abs(begun.canary - percent * 100)).toBeLessThanOrEqual(RENDERED_OFF_MAX);
+    const assignedOff = Math.abs(assigned - percent * 100);
+    const renderedOff = Math.abs(begun.canary - percent * 100);
+    figure(
+      `canary of ${percent} %: assigned requests off the share`,
+      assignedOff,
+      'of 10000',
+      `<= ${ASSIGNED_OFF_MAX}`,
+    );
+    figure(
+      `canary of ${percent} %: rendered requests off the share`,
+      renderedOff,
+      'of 10000',
+      `<= ${RENDERED_OFF_MAX}`,
+    );
+    expect(assignedOff).toBeLessThanOrEqual(ASSIGNED_OFF_MAX);
+    expect(renderedOff).toBeLessThanOrEqual(RENDERED_OFF_MAX);
   }
   for (const pod of all.pods)
     expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight = 0 }) => inFlight))).toBe(1);
@@ -71,7 +86,9 @@ test('200 people: who has come to the canary stays there, whatever the share gro
     expect(answers.map(placeOf).filter(Boolean)).toEqual([]);
     const are = new Set([...places.keys()].filter((n) => all.sideOf(`${prefix}-${n}`) === 'canary'));
     expect([...were].filter((n) => !are.has(n))).toEqual([]);
-    expect(Math.abs(are.size - share / 50)).toBeLessThanOrEqual(PEOPLE_OFF_MAX);
+    const off = Math.abs(are.size - share / 50);
+    figure(`canary of ${share / 100} %: visitors off the share`, off, 'of 200', `<= ${PEOPLE_OFF_MAX}`);
+    expect(off).toBeLessThanOrEqual(PEOPLE_OFF_MAX);
     were = are;
   }
   expect(were.size).toBe(200);

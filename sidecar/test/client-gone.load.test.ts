@@ -3,6 +3,7 @@
  * worker and of the test, and counts what happens by chance.
  */
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 
 let pod: Pod;
 beforeAll(async () => {
@@ -32,6 +33,8 @@ test('under overload, with a third of all clients leaving at any time, workers w
   expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);
   // One that stands between an abandoned render and its worker cannot be called back: few, never one after the other.
   const inVain = begun('random-').filter(({ id, at }) => (leftAt.get(id ?? '') ?? Number.POSITIVE_INFINITY) < at - 100);
+  figure('clients that left before their answer', leftAt.size, 'of 150', '> 10');
+  figure('renders begun for clients that had left', inVain.length, `of ${leftAt.size}`, '< 25 %');
   expect(leftAt.size).toBeGreaterThan(10);
   expect(inVain.length).toBeLessThan(leftAt.size / 4);
 });

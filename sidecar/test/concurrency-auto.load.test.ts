@@ -5,6 +5,7 @@
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { numbers } from './concurrency-auto.ts';
 
 let pod: Pod;
@@ -103,10 +104,12 @@ describe('two workers', () => {
       return `${places}` === `${limits}` && (await inLine()) === places.reduce((sum, one) => sum + one);
     });
     const late = await placesIn('proxy="late",server="slots"');
+    figure('requests that HAProxy lets through to two workers whose renders wait', late, '', '>= 8');
     expect(late).toBeGreaterThanOrEqual(8);
     await until('so many are rendered at a time', () => mostInFlight(began) >= 4);
     const answers = await clients.end();
     expect(answers.every(({ status }) => status === 200)).toBe(true);
+    figure('most requests at a time in a worker whose renders wait', mostInFlight(began), '', `<= ${MAX}`);
     expect(mostInFlight(began)).toBeLessThanOrEqual(MAX);
     for (const worker of [0, 1]) {
       const [first] = (await pod.supervisorLog(worker)).filter(({ event }) => event === 'concurrency');
@@ -177,6 +180,7 @@ describe('two workers', () => {
       const moment = seen.filter((one) => Math.abs(one.at - at) < MOMENT_MS);
       return at > began && inFlight > Math.max(...moment.map(({ limits }) => limits[worker] ?? 0));
     });
+    figure('renders begun above the limit of the moment', tooMany.length, '', '0');
     expect(tooMany).toEqual([]);
     expect(mostInFlight(fallen + MOMENT_MS)).toBeLessThanOrEqual(1);
   });

@@ -27,6 +27,7 @@ test('a dependency that hangs opens no more than max; when it answers again all 
 test('a new pod begins where the fleet is, and so does HAProxy', async () => {
   pod = await Pod.start({ workersPerPod: 2, concurrency: 'Auto', concurrencyRange: { max: 12 } }, { median: 9 });
   try {
+    for (const worker of [0, 1]) await until('it is up', () => pod.isUp(worker));
     // Of a number in between it is the one below.
     expect([await limitOf(0), await limitOf(1)]).toEqual([8, 8]);
     await until('HAProxy knows', async () => (await inLine()) === 16);

@@ -85,7 +85,7 @@ test('a worker gets no header of it, but its own', async () => {
 });
 
 test('a render that has begun keeps its worker until its end', async () => {
-  const answer = pod.get('/?hold=1&id=renders', within(4_000));
+  const answer = pod.get('/?hold=1&id=renders', within(8_000));
   await pod.begun('renders');
   const next = pod.get('/?id=next');
   expect(error(await answer)).toEqual(DEADLINE);

@@ -9,6 +9,7 @@ import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 import { samplePod } from '../../operator/src/pods/sample.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 
 const APPS = fileURLToPath(new URL('apps', import.meta.url));
 /** Another pod tries what a HAProxy without limits for strangers could not even hold in the kernel's queue. */
@@ -139,14 +140,16 @@ test("pages with all metrics come at a bounded rate; one metric, the operator's 
 
 describe.each(Object.keys(SOURCES) as Source[])('thousands of connections from %s to each port', (source) => {
   test.each(ATTACKS)('%j: probes and requests do not notice', async (kinds) => {
-    const ends = await Promise.all([PORTS.health, PORTS.stats].map((port) => flood(source, port, kinds)));
+    const ports = [PORTS.health, PORTS.stats];
+    const ends = await Promise.all(ports.map((port) => flood(source, port, kinds)));
     const { statuses, attacked } = await beside(Promise.all(ends.map((end) => end())));
     expect({ statuses, attacked }).toEqual({ statuses: ALL_WELL, attacked: expect.anything() });
     for (const { opened } of attacked) expect(opened).toBeGreaterThanOrEqual(CONNECTIONS[source]);
     if (source === 'the node') return;
     // Most are closed before a word: an answer, be it 408, is a place that was taken.
-    for (const { opened, answers } of attacked) {
+    for (const [index, { opened, answers }] of attacked.entries()) {
       const answered = Object.values(answers).reduce((sum, count) => sum + count, 0);
+      figure(`port ${ports[index]}, flood of ${kinds.join(', ')}: answered`, (100 * answered) / opened, '%', '< 5 %');
       expect(answered).toBeLessThan(opened / 20);
     }
   });

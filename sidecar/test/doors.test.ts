@@ -1,11 +1,9 @@
 /** The ports that are not for clients, and that every pod of the cluster may reach: 8998 and 8999. */
-import { text } from 'node:stream/consumers';
 import { docker, logs, NODE_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
-import { rawConnection } from './raw.ts';
 
 const SPEC: Partial<RenderServiceSpecInput> = { workersPerPod: 2, drain: { delay: '0s', timeout: '60s' } };
 
@@ -29,20 +27,6 @@ test('what is not there is 404, and costs no page', async () => {
   ];
   for (const path of paths) expect([path, (await pod.get(path, { port: PORTS.stats })).status]).toEqual([path, 404]);
   expect((await pod.get('/nothing', { port: PORTS.health })).status).toBe(404);
-});
-
-test('no listener speaks clear-text HTTP/2', async () => {
-  const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0';
-  const sockets = ['front', 'replay', 'slots', 'waiting-room'].map((name) => `${name}.sock`);
-  for (const socket of sockets) {
-    const answer = await pod.throughSocket(socket, preface);
-    expect([socket, answer]).toEqual([socket, expect.stringMatching(/^HTTP\/1\.1 4/)]);
-  }
-  for (const port of [PORTS.http, PORTS.health, PORTS.stats, PORTS.peers]) {
-    const socket = await rawConnection(pod.port(port));
-    socket.end(preface, 'latin1');
-    expect([port, await text(socket)]).toEqual([port, expect.stringMatching(/^$|^HTTP\/1\.1 4/)]);
-  }
 });
 
 test('preparations for a stop by neighbours wait in few places of their own', async () => {

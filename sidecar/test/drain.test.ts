@@ -11,7 +11,7 @@ afterEach(() => pod?.stop());
 const { preStop, exitCode, terminate, untilRefused, readiness } = stopping(() => pod);
 
 test('nothing is lost: it serves through the delay, finishes, then everything ends with code 0', async () => {
-  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '5s' } });
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '5s' }, timeouts: { clientBody: '120s' } });
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
   expect((await pod.get('/?id=before', { agent })).headers.connection).toBe('keep-alive');
 

@@ -129,13 +129,14 @@ describe('with a stand-in for the proxy', () => {
       'nameserver 192.0.2.1',
       `search ${'x'.repeat(200)}.example ${'y'.repeat(900)} shop.svc.cluster.test svc.cluster.test cluster.test svc.other.test`,
     ].join('\n');
-    const script = 'env | grep ^CORELANE | sort; for fd in /proc/self/fd/*; do readlink $fd; done; exec sleep 600';
+    const script =
+      'env | grep ^CORELANE | sort; for fd in /proc/self/fd/*; do readlink $fd; done; echo all; exec sleep 600';
     const { container } = await standIn(
       ...(['haproxy', script, { 'resolv.conf': `${resolv}\n` }] as const),
       ...['--volume', 'FOLDER/resolv.conf:/etc/resolv.conf:ro', '--env', 'CORELANE_PEERS=shop-peers.shop.svc'],
       ...['--env', 'CORELANE_HOST_IPS=192.0.2.7,fd00::7,evil;x,300.1.1.1'],
     );
-    await said(container, 'socket:');
+    await said(container, '\nall');
     const lines = (await logs(container)).split('\n');
     expect(lines).toContain('CORELANE_NAMESERVER=fe80::1');
     expect(lines).toContain('CORELANE_PEERS=shop-peers.shop.svc.cluster.test');

@@ -2,6 +2,7 @@
  * Some 300 hostile requests to each port of a pod, as bytes (hostile/cases.ts), beside honest clients. Here because
  * those, and the ports, have limits for each moment.
  */
+import { figure } from '../../operator/test/support/figure.ts';
 import { cases } from './hostile/cases.ts';
 import { HostileFleet, type Outcome, wrongAnswers } from './hostile/fleet.ts';
 
@@ -28,6 +29,14 @@ test('nobody is taken out, mistaken for somebody else, or ended, and no worker h
 
 test('honest clients got their own answers', async () => {
   await hostile.endHonest();
-  expect(hostile.honest.length).toBeGreaterThan(HONEST_PER_SECOND);
-  expect(hostile.honest.filter(({ failed, foreign }) => failed !== undefined || foreign !== undefined)).toEqual([]);
+  const { length } = hostile.honest;
+  const wrong = hostile.honest.filter(({ failed, foreign }) => failed !== undefined || foreign !== undefined);
+  figure(
+    `honest requests with a wrong answer, or none, beside ${cases.length} hostile ones`,
+    wrong.length,
+    `of ${length}`,
+    '0',
+  );
+  expect(length).toBeGreaterThan(HONEST_PER_SECOND);
+  expect(wrong).toEqual([]);
 });

@@ -5,6 +5,7 @@
 import { prepare } from '../../e2e/harness/engine/docker.ts';
 import { parseRenderService } from '../../operator/src/api/resource.ts';
 import { renderConfig } from '../../operator/src/render/index.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { HOSTILE_COUNT, HOSTILE_SEED, hostileResource } from '../../operator/test/support/hostile.ts';
 import { parserComplaints } from './parsers.ts';
 
@@ -27,6 +28,7 @@ function configurations(): Map<string, string> {
 
 test(`HAProxy and nginx accept what admission accepts, seed ${HOSTILE_SEED}`, async () => {
   const files = configurations();
+  figure(`different configurations of ${HOSTILE_COUNT} hostile resources`, files.size, '', `> ${HOSTILE_COUNT / 5}`);
   expect(files.size).toBeGreaterThan(HOSTILE_COUNT / 5);
   expect(await parserComplaints(files)).toBe(`checked ${files.size} files`);
 });

@@ -6,6 +6,7 @@ import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { budget } from '../../operator/src/render/model/budget.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { type Came, data, END_HEADERS, END_STREAM, headers, ping, request, settings, TYPE } from './apps/frames.mjs';
 import { hostileClients, STREAMS, start } from './http2-hostile.ts';
 import { program, received } from './neighbours.ts';
@@ -156,6 +157,13 @@ test('100,000 requests that are given up: others are served meanwhile, and after
   const isOver = () => pod.events({ event: 'end', id: 'storm-is-over' }).length > 0;
   const ask = async () => statuses.push((await pod.get(`/?id=beside-${statuses.length}`)).status) && isOver();
   await until('the storm is over', ask, 60_000);
+  const failed = statuses.filter((status) => status !== 200).length;
+  figure(
+    'requests of others that fail beside 100,000 requests that are given up',
+    failed,
+    `of ${statuses.length}`,
+    '0',
+  );
   expect(new Set(statuses)).toEqual(new Set([200]));
   for (let n = 0; n < 20; n += 1) expect((await pod.get(`/?id=after-${n}`)).status).toBe(200);
   await expectUnharmed();
@@ -171,7 +179,7 @@ test.each([
   ['heads that are given up', "Buffer.concat([h.headers(id, h.request('/?id=flood')), h.reset(id)])"],
   ['pings of HTTP', "h.headers(id, h.request('/ping'))"],
   ['hosts that are none', "h.headers(id, [...h.request('/').slice(0, 3), [':authority', 'a b']])"],
-])('clients that send %s faster than nginx reads keep nobody waiting', async (_what, one) => {
+])('clients that send %s faster than nginx reads keep nobody waiting', async (what, one) => {
   await attack(`
     const open = () => {
       let id = 1;
@@ -188,12 +196,14 @@ test.each([
   const before = await received(pod);
   await until('they ask', async () => (await received(pod)) > before + 1_000_000);
   let served = 0;
+  const began = performance.now();
   for (let n = 0; n < 20; n += 1)
     void pod.get(`/?id=beside-${n}`).then(
       ({ status }) => (served += status === 200 ? 1 : 0),
       () => {},
     );
   await until('others are served', () => served === 20, 15_000);
+  figure(`time of 20 other requests during a flood of ${what}`, (performance.now() - began) / 1000, 's', '< 15 s');
   const now = await received(pod);
   await until('they still ask', async () => (await received(pod)) > now + 1_000_000);
 });
@@ -216,7 +226,9 @@ test('more connections than memory is for, each as large as it can be', async ()
     for (let n = 0; n < 20; n += 1) next(n);`);
   await until('nginx has as many as it takes', async () => (await connected()) >= http2Connections);
   for (let n = 0; n < 10; n += 1) await expectUnharmed();
-  expect(await connected()).toBeLessThan(http2Connections + 50);
+  const kept = await connected();
+  figure('HTTP/2 connections that nginx keeps', kept, `of ${4 * http2Connections}`, `< ${http2Connections + 50}`);
+  expect(kept).toBeLessThan(http2Connections + 50);
 });
 
 /** Beside what the kernel has room for nginx itself would keep 10,000 answers for each: more than its memory limit. */

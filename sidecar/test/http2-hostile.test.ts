@@ -17,10 +17,10 @@ beforeAll(async () => {
 afterEach(closeAll);
 afterAll(() => pod?.stop());
 
-/** The most bytes that a client has sent and nginx has not read. */
-async function unread(): Promise<number> {
+/** Bytes that clients have sent and nginx has not read, by connection. */
+async function unread(): Promise<number[]> {
   const lines = (await docker('exec', pod.nginx, 'cat', '/proc/net/tcp')).matchAll(/ 01 [0-9A-F]{8}:([0-9A-F]{8}) /g);
-  return Math.max(0, ...[...lines].map(([, bytes = '']) => Number.parseInt(bytes, 16)));
+  return [...lines].map(([, bytes = '']) => Number.parseInt(bytes, 16)).filter((bytes) => bytes > 0);
 }
 
 /** nginx stands still until all of it is in its socket. */
@@ -52,8 +52,11 @@ test('who asks for much at once has no more of a round than others', async () =>
     const ids = Array.from({ length: STREAMS }, (_unused, n) => 1 + 2 * n);
     const heads = ids.map((each) => headers(each, request('/?id=greedy')));
     greedy.send(...heads);
-    await until('all of it is there, before the others', async () => (await unread()) >= Buffer.concat(heads).length);
+    await until('all of it is there, before the others', async () =>
+      (await unread()).some((bytes) => bytes >= Buffer.concat(heads).length),
+    );
     fair.send(headers(1, request('/?id=fair')));
+    await until('the other one is there, too', async () => (await unread()).length >= 2);
   } finally {
     await signal('CONT');
   }

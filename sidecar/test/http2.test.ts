@@ -56,6 +56,12 @@ test('both are spoken on one port, and a worker sees no difference', async () =>
   const from = { 'x-forwarded-for': '203.0.113.7', 'x-forwarded-proto': 'https', 'x-forwarded-user': 'x', host: 'a' };
   const { host, ...more } = from;
   // A worker that has just started is told that its connection ends.
+  for (const worker of [0, 1])
+    await until(
+      'it is guarded',
+      async () =>
+        (await pod.metric(`haproxy_server_status{proxy="workers-guarded",server="worker-${worker}",state="UP"}`)) === 1,
+    );
   await pod.keptConnections();
   // One after the other: who waits for a worker brings the time at which he came.
   const one = await pod.get('/caf\xe9?id=both', { headers: from });

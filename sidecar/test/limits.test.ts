@@ -26,6 +26,7 @@ test('a full queue refuses at once, and those in it are served', async () => {
 test('who waits too long is told so, and is never rendered', async () => {
   const soon = await Pod.start({ workersPerPod: 1, queue: { timeout: '1s' } });
   try {
+    await until('it is up', () => soon.isUp(0));
     const busy = soon.get('/?hold=1&id=timeout-busy');
     await soon.begun('timeout-busy');
     const answer = await soon.get('/?id=timeout-waits');

@@ -6,6 +6,7 @@ import http from 'node:http';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { liveSerial, renderLive } from '../../operator/src/render/live.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { page, seconds, statusOf } from './cache.ts';
 import { error, type Input, liveSettings, statuses } from './live.ts';
 
@@ -308,6 +309,8 @@ test('under load every change loses no request', async () => {
     }
     isOver = true;
     await Promise.all(clients);
+    const failed = answers.filter((status) => status !== 200).length;
+    figure('requests lost while live settings change', failed, `of ${answers.length}`, '0');
     expect([...new Set(answers)]).toEqual([200]);
   } finally {
     await pod.stop();

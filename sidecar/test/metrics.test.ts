@@ -23,6 +23,7 @@ beforeAll(async () => {
     buffering: { request: { maxSize: '1Mi' } },
   });
   pod = counted.pod;
+  await counted.allUp();
   fresh = samplesOf(await metricsPage(pod));
 });
 afterAll(() => pod?.stop());

@@ -7,6 +7,7 @@ import { docker, logs, NODE_IMAGE, start } from '../../e2e/harness/engine/docker
 import { Fleet, knownPeers } from '../../e2e/harness/engine/fleet.ts';
 import { FLEET_KEY, PEERS_HOST, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { connectionHead } from './apps/peer-tokens.mjs';
 import { hello } from './peer.ts';
 import { begunIn, OTHER_KEY, pages, patient, shares } from './peers.ts';
@@ -32,6 +33,7 @@ describe('one pod', () => {
       );
     });
     for (const socket of sockets) socket.destroy();
+    figure('connections without the key that are open at once', Math.max(...most), 'of 1000', '<= 120');
     expect(Math.max(...most)).toBeLessThanOrEqual(120);
   });
 });
@@ -123,7 +125,9 @@ describe('a fleet', () => {
       for (const never of ['id=p', 'secret=', 'X-Corelane-Revision', FLEET_KEY])
         expect(texts.join('')).not.toContain(never);
     }
-    expect(await memoryKib(home)).toBeLessThan(100 * 1024);
+    const kib = await memoryKib(home);
+    figure('resident memory of HAProxy beside hostile peers', kib / 1024, 'MiB', '< 100 MiB');
+    expect(kib).toBeLessThan(100 * 1024);
   });
 
   test.each(['no-proof', 'wrong-proof'])(

@@ -17,7 +17,7 @@ export async function shares(fleet: Fleet, round: string): Promise<void> {
   const answers = ids.map((id) => home.get(`/?hold=1&id=${id}`));
   const ofRound = (pod: Pod) => begunIn(pod).filter((id) => ids.includes(id)).length;
   // Long before the first one is given up, which would make room at home.
-  await until(`each pod renders one (${round})`, () => ofRound(home) === 1 && ofRound(other) === 1, 15_000);
+  await until(`each pod renders one (${round})`, () => ofRound(home) === 1 && ofRound(other) === 1, 50_000);
   fleet.release(...ids);
   expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200]);
 }

@@ -3,6 +3,7 @@
  * time-out of renders, a stall limit of two seconds, and how fast HAProxy notices a worker's end.
  */
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { Reader } from './pod-sample.ts';
 
 let pod: Pod;
@@ -38,6 +39,7 @@ test('a worker that was stuck: where, and for how long', async () => {
   expect(reader.lastStalls).toMatchObject([
     { worker: `worker-${worker}`, in: expect.stringMatching(/^render \/app\/worker.mjs:/) },
   ]);
+  figure('time that a stuck worker is said to have been stuck', Number(reader.lastStalls[0]?.seconds), 's', '>= 2 s');
   expect(reader.lastStalls[0]?.seconds).toBeGreaterThanOrEqual(2);
 });
 
@@ -57,6 +59,7 @@ test('a worker that ends again and again is told from one that has ended once', 
   const loop = await until('a loop', async () => (await end())?.crashLoop);
   expect(reader.asked).toContain('/workers/0/metrics');
   expect(loop.exitCode).toBe(137);
+  figure('back-off of a worker that ends again and again', loop.backoffSeconds, 's', '> 0.5 s');
   expect(loop.backoffSeconds).toBeGreaterThan(0.5);
 
   await until('it has been up for a while', async () => {

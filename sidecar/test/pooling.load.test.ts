@@ -7,6 +7,7 @@ import { docker, SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
 import { Fleet, knownPeers } from '../../e2e/harness/engine/fleet.ts';
 import { type Answer, type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { begunIn, hops, isReady, many, patient } from './pooling.ts';
 
 let fleet: Fleet;
@@ -257,7 +258,7 @@ describe('a peer that goes away in the middle of hand-overs', () => {
   ];
 
   // Nobody can know whether a request has begun in a pod that does not answer any more: a POST is not sent again.
-  test.each(faults)('a %s peer costs no GET, and no POST but those that it had', async (_name, fault, undo) => {
+  test.each(faults)('a %s peer costs no GET, and no POST but those that it had', async (name, fault, undo) => {
     fleet = await Fleet.start(3, { ...patient, workersPerPod: 2 });
     const [home, peer] = fleet.pods as [Pod, Pod];
     const body = Buffer.alloc(100_000, 'x');
@@ -271,6 +272,7 @@ describe('a peer that goes away in the middle of hand-overs', () => {
     await fault(peer);
     const failed = (await answers).flatMap(({ status }, number) => (status === 200 ? [] : [number]));
     await undo(peer);
+    figure(`requests lost with a ${name} peer`, failed.length, 'of 80', `<= ${peer.spec.workersPerPod}, no GET`);
     expect(failed.filter((number) => number % 2 === 0)).toEqual([]);
     expect(failed.length).toBeLessThanOrEqual(peer.spec.workersPerPod);
     const posts = fleet.pods.flatMap(begunIn).filter((id) => Number(id.slice(1)) % 2 === 1);

@@ -1,6 +1,7 @@
 /** The order of classes between pods, which takes a fleet; and under more load than the workers can bear. */
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { type Call, Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { begun, CRAWLER, enqueue, FULL_TOTAL, keepBusy, PERSON, REFUSED_TOTAL } from './priority.ts';
 
 test('what a pod hands over is the first in this order', async () => {
@@ -22,6 +23,8 @@ test('what a pod hands over is the first in this order', async () => {
     await fleet.stop();
   }
 });
+
+const sum = (counts: Record<number, number>) => Object.values(counts).reduce((all, one) => all + one, 0);
 
 /** Requests of one kind, so many at a time, until `done`; how many got what. */
 async function load(
@@ -55,6 +58,8 @@ test('where there is more to do than can be done, crawlers are refused, and no p
     const people = await load(pod, PERSON, 6, 300, () => false);
     isOver = true;
     const counts = await crawlers;
+    figure('requests of people that are not served under overload', 300 - (people[200] ?? 0), 'of 300', '0');
+    figure('requests of crawlers that are refused under overload', counts[503] ?? 0, `of ${sum(counts)}`, '> 100');
     expect(people).toEqual({ 200: 300 });
     expect(counts[503]).toBeGreaterThan(100);
     expect(await pod.metric(FULL_TOTAL)).toBe(0);

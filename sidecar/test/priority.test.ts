@@ -50,8 +50,10 @@ describe('people, browsers that look ahead, crawlers', () => {
   test('nobody waits for ever: who has waited for longer than the delay goes before those that come', async () => {
     const busy = await keepBusy(pod);
     const [old] = await enqueue(pod, [['old', asks({ 'x-soon': '1' })]]);
-    // So that it is older than its delay.
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    // So that it is older than its delay, by HAProxy's own clock.
+    const uptime = () => pod.metric('haproxy_process_uptime_seconds');
+    const since = await uptime();
+    await until('HAProxy has counted a second', async () => (await uptime()) >= since + 2);
     const [young] = await enqueue(pod, [['young', PERSON]], 1);
     await busy.release();
     expect([(await old)?.status, (await young)?.status]).toEqual([200, 200]);

@@ -115,7 +115,7 @@ export class Program {
 
   events(event: string): WorkerEvent[] {
     const file = join(this.folder, 'events');
-    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : [];
+    const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
     return lines.map((line) => JSON.parse(line)).filter((found) => found.event === event);
   }
 

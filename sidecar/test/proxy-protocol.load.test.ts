@@ -5,6 +5,7 @@
 import { once } from 'node:events';
 import { logs } from '../../e2e/harness/engine/docker.ts';
 import { Pod } from '../../e2e/harness/engine/pod.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { converse } from './proxy-protocol.ts';
 
 let pod: Pod;
@@ -24,8 +25,10 @@ test('the log does not grow with those that have no header', async () => {
     await once(socket, 'close');
   }
   const now = await lines();
+  const allowed = 2 + (Date.now() - begun) / 1000;
+  figure('log lines of 50 connections without a PROXY header', now - before, '', `<= ${allowed.toFixed(1)}`);
   expect(now).toBeGreaterThan(0);
-  expect(now - before).toBeLessThanOrEqual(2 + (Date.now() - begun) / 1000);
+  expect(now - before).toBeLessThanOrEqual(allowed);
 });
 
 test('who sends nothing, or half a header, is closed after timeouts.clientHeader', async () => {

@@ -8,7 +8,8 @@ import { until } from '../../e2e/harness/engine/pod.ts';
 import { get } from './program.ts';
 import { MEANT, RuntimePort } from './runtime-port.ts';
 
-const port = new RuntimePort();
+// The watchdog is not what this is about.
+const port = new RuntimePort(30_000);
 const { program } = port;
 beforeAll(() => port.start());
 beforeEach(() => port.untilUp());

@@ -10,7 +10,12 @@ export const MEANT = { 'X-Corelane-Runtime': 'true' };
 
 /** A supervised worker.mjs, and clients of its runtime port. */
 export class RuntimePort {
-  readonly program = new Program();
+  readonly program: Program;
+
+  /** @param stallMs as Program has it */
+  constructor(stallMs?: number) {
+    this.program = new Program(stallMs);
+  }
 
   /** Starts it with these variables. */
   start(env: Record<string, string> = {}): Promise<void> {

@@ -6,6 +6,7 @@ import http from 'node:http';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { takeTurn } from './runtime.ts';
 
 /** The tests before those of recycling stay far below it: nothing can be taken of a worker that is being replaced. */
@@ -95,7 +96,9 @@ test('recycling: under load, one worker after the other, nothing is lost', async
   done = true;
   await Promise.all(clients);
   agent.destroy();
-  expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  const failed = statuses.filter((status) => status !== 200);
+  figure('requests lost while workers are recycled', failed.length, `of ${statuses.length}`, '0');
+  expect(failed).toEqual([]);
   expect(Math.max(...pod.events({ event: 'begin' }).map(({ inFlight }) => inFlight ?? 0))).toBe(1);
   const spans = (await Promise.all([0, 1].map((worker) => pod.supervisorLog(worker)))).map((lines) =>
     lines.filter(({ event }) => event === 'recycle' || event === 'up').map(({ event, time }) => ({ event, time })),

@@ -5,6 +5,7 @@
 import { docker, logs } from '../../e2e/harness/engine/docker.ts';
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 import { containerOf, one, terminate } from './supervisor-commands.ts';
 
 let pod: Pod;
@@ -40,7 +41,7 @@ test('npm start: the server below npm is watched, gets the signals and comes bac
   const began = performance.now();
   await pod.kill(0, first, 'KILL');
   await until('a new one is up', () => server() !== first);
-  console.log(`npm start: listening again after ${Math.round(performance.now() - began)} ms`);
+  figure('npm start: time until a killed server listens again', performance.now() - began, 'ms');
   expect((await pod.get('/?id=after-kill', { method: 'POST' })).status).toBe(200);
 
   expect((await pod.get('/?id=loop&loop=1', { method: 'POST' })).status).toBe(502);

@@ -1,5 +1,6 @@
 /** A pod whose workers crash, hang or end while requests queue. */
 import { type Answer, type Pod, until, type WorkerEvent } from '../../e2e/harness/engine/pod.ts';
+import { figure } from '../../operator/test/support/figure.ts';
 
 /** Of answers. */
 export const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
@@ -26,9 +27,9 @@ export async function underLoad(pod: Pod, name: string, trouble: (begun: WorkerE
     return all.find(({ pid, at }) => pid !== begun.pid && at > begun.at);
   });
   const up = pod.events({ event: 'up', worker: begun.worker, pid: again.pid })[0] as WorkerEvent;
-  console.log(
-    `${name}: client answered after ${Math.round(tookMs)} ms, listening after ${up.at - begun.at} ms, next render after ${again.at - begun.at} ms`,
-  );
+  figure(`${name}: time until the client of the lost render is answered`, tookMs, 'ms');
+  figure(`${name}: time until the next process listens`, up.at - begun.at, 'ms');
+  figure(`${name}: time until the next render begins`, again.at - begun.at, 'ms');
   return { lost, worker: begun.worker };
 }
 

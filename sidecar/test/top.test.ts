@@ -222,8 +222,10 @@ test('explain and logs --slow of the same pod', async () => {
   await Promise.all([pod.begun('slow-0'), pod.begun('slow-1')]);
   const waits = pod.get('/waits?ms=1&id=waits');
   await pod.queued(1);
-  // So that it is slow.
-  await new Promise((resolve) => setTimeout(resolve, 900));
+  // So that it is slow, by HAProxy's own clock.
+  const uptime = () => pod.metric('haproxy_process_uptime_seconds');
+  const since = await uptime();
+  await until('HAProxy has counted a second', async () => (await uptime()) >= since + 2);
   pod.release('slow-0', 'slow-1');
   await Promise.all([...slow, waits]);
   served.log = await until('nginx has written it', async () => {

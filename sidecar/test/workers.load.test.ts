@@ -1,17 +1,6 @@
-/** More workers that die than the gate has time for: with other methods, and many at once. */
+/** More workers that die at once than the gate has time for. */
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
-import { expectOnce } from './workers.ts';
-
-let pod: Pod;
-beforeAll(async () => {
-  pod = await Pod.start({ workersPerPod: 2, queue: { timeout: '60s' } });
-});
-afterAll(() => pod?.stop());
-
-test.each(['PUT', 'DELETE'])('a %s that a dead worker had begun is not done twice', (method) =>
-  expectOnce(pod, method),
-);
 
 test('many workers are dead before HAProxy knows it: a request that meets one after the other is not lost', async () => {
   const many = await Pod.start({ workersPerPod: 6, queue: { timeout: '60s' } });

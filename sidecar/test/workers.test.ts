@@ -8,7 +8,7 @@
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { expectOnce, revive, up } from './workers.ts';
+import { revive, up } from './workers.ts';
 
 let pod: Pod;
 beforeAll(async () => {
@@ -55,15 +55,6 @@ test('a worker dies: its safe request is rendered elsewhere, all others are serv
   expect(statuses(await Promise.all([dying, ...others]))).toEqual(Array(11).fill(200));
   expect(pod.events({ event: 'begin', id: 'dying' }).map((event) => event.worker)).toEqual([worker, 1 - worker]);
   await revive(pod, worker);
-});
-
-test.each(['POST'])('a %s that a dead worker had begun is not done twice', (method) => expectOnce(pod, method));
-
-test('a request that kills its worker is tried twice and no more', async () => {
-  const { status, headers } = await pod.get('/?die=1&id=poison');
-  expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
-  expect(pod.events({ event: 'begin', id: 'poison' })).toHaveLength(2);
-  await revive(pod, 0, 1);
 });
 
 test('a worker that is dead before HAProxy knows it loses no request, of whatever method', async () => {

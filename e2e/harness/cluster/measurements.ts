@@ -22,7 +22,7 @@ export function formatMeasurements(measurements: Measurement[]): { json: string;
     markdown: [
       '# Measurements of the end-to-end run',
       '',
-      'Measured by `UPDATE_BENCHMARKS=1 make e2e` on a kind cluster of three nodes that share two cores.',
+      'Measured by `UPDATE_BENCHMARKS=1 LOAD=e2e make test-load` on a kind cluster of three nodes that share two cores.',
       '',
       '| what | measured | goal |',
       '|---|---|---|',

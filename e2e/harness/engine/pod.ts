@@ -210,10 +210,10 @@ export class Pod extends LocalPod {
     return this.throughSocket('haproxy.sock', `${command}\n`);
   }
 
-  /** What a socket in /run/corelane, which only the proxies' user can open, answers to these bytes within 2 s. */
+  /** What a socket in /run/corelane, which only the proxies' user can open, answers to these bytes within 10 s. */
   throughSocket(name: string, bytes: string): Promise<string> {
     const talk = `
-      $SIG{ALRM} = sub { exit }; alarm 2; $| = 1;
+      $SIG{ALRM} = sub { exit }; alarm 10; $| = 1;
       my $socket = IO::Socket::UNIX->new(Peer => "/run/corelane/$ARGV[0]") or die "$!";
       $socket->syswrite(pack("H*", $ARGV[1])); print $_ while sysread($socket, $_, 65536);`;
     const hex = Buffer.from(bytes, 'latin1').toString('hex');
@@ -230,9 +230,11 @@ export class Pod extends LocalPod {
   /** Value of a metric of a worker's supervisor. */
   async runtimeMetric(worker: number, name: string, reason?: string): Promise<number> {
     const labels = `worker="${worker}"${reason ? `,reason="${reason}"` : ''}`;
-    const { body } = await this.get(`/workers/${worker}/metrics`, { port: PORTS.stats });
-    const found = body.split('\n').find((line) => line.startsWith(`${name}{${labels}} `));
-    if (!found) throw new Error(`no ${name}{${labels}} in ${body}`);
+    // A page lacks what the thread in the worker says, if that has not answered in time.
+    const found = await until(`${name}{${labels}}`, async () => {
+      const { body } = await this.get(`/workers/${worker}/metrics`, { port: PORTS.stats });
+      return body.split('\n').find((line) => line.startsWith(`${name}{${labels}} `));
+    });
     return Number(found.split(' ')[1]);
   }
 

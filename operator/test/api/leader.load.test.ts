@@ -4,14 +4,13 @@
  * A load test: it waits for a Lease of 15 s, and asserts how long a takeover takes.
  */
 import { eventually } from '../support/eventually.ts';
+import { figure } from '../support/figure.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
 import { sharedServer, World } from '../support/world.ts';
 import { holder, writes } from './leader.ts';
 
 /** What the product promises for a leader that dies without a word. */
 const TAKEOVER_LIMIT_MS = 20_000;
-/** A leader that says goodbye is replaced at the next try of the other, which comes every 2 s. */
-const HANDOVER_LIMIT_MS = 6_000;
 
 /** RenderServices that one operator works on at a time, by default. */
 const CALLS_UNDER_WAY_MAX = 4;
@@ -33,20 +32,18 @@ afterEach(() => OperatorProcess.killAll());
 
 test('a killed leader is replaced within 20 s, and its work goes on', async () => {
   await leader.kill();
+  const killedAt = performance.now();
   await world.createRenderService('shop');
   await standby.untilLeading(TAKEOVER_LIMIT_MS);
+  figure(
+    'time until a killed leader is replaced',
+    (performance.now() - killedAt) / 1000,
+    's',
+    `< ${TAKEOVER_LIMIT_MS / 1000} s`,
+  );
   await world.untilApplied('shop');
   const { spec } = await world.get('Lease', 'corelane');
   expect(spec).toMatchObject({ holderIdentity: 'operator-b', leaseTransitions: 1 });
-});
-
-test('a leader that is asked to stop hands over in a few seconds and ends with 0', async () => {
-  const started = performance.now();
-  expect(await leader.stop()).toBe(0);
-  await standby.untilLeading(HANDOVER_LIMIT_MS);
-  expect(performance.now() - started).toBeLessThan(2 * HANDOVER_LIMIT_MS);
-  await world.createRenderService('shop');
-  await world.untilApplied('shop');
 });
 
 test('a leader that finds the Lease taken stops at once, with 1', async () => {
@@ -76,6 +73,7 @@ test('a leader that hangs in the middle of work for longer than its Lease does n
   const written = leader.log.split('\n').filter((line) => line.includes('"msg":"written"'));
   const writtenAfterwards = written.filter((line) => JSON.parse(line).time > wokenAt);
   expect(written).not.toEqual([]);
+  figure('writes of a frozen leader after it wakes up', writtenAfterwards.length, '', `<= ${CALLS_UNDER_WAY_MAX}`);
   expect(writtenAfterwards.length).toBeLessThanOrEqual(CALLS_UNDER_WAY_MAX);
   expect(await holder(world)).toBe('operator-b');
   await Promise.all(names.map((name) => world.untilApplied(name)));

@@ -57,7 +57,8 @@ test('what is there is left alone, whoever it belongs to, and pods work with it'
   const before = await asked(operator, '409');
   await world.createRenderService('taken');
   await world.untilApplied('taken');
-  expect(await asked(operator, '409')).toBeGreaterThan(before);
+  // A page of metrics is that of a moment ago.
+  await eventually('it has asked', async () => expect(await asked(operator, '409')).toBeGreaterThan(before));
   expect(keyOf(await secret(world, 'taken-peers'))).toBe(key);
 });
 

@@ -252,6 +252,12 @@ test('a write that fails for long is told, and passes', async () => {
     ],
   });
   try {
+    const probe = `${await world.deploymentPath('failing')}?dryRun=All`;
+    await eventually('the webhook is in force', () =>
+      expect(world.admin.patch(probe, { metadata: { annotations: { a: 'b' } } })).rejects.toThrow(
+        'nobody.corelane.test',
+      ),
+    );
     await world.patchSpec('failing', { template: podTemplate({ image: 'corelane.test/app:2' }) });
     const retrying = 'Retrying';
     await untilConditions('failing', {

@@ -190,7 +190,7 @@ let atRest: Record<string, string>;
 test('everything that an API server changes about an object is applied once', async () => {
   operator = await world.startOperator('operator-0');
   for (const name of NAMES) await world.createRenderService(name, SPECS[name]);
-  await Promise.all(NAMES.map((name) => world.untilApplied(name)));
+  for (const name of NAMES) await world.untilApplied(name);
   await settled('all objects', () => world.resourceVersions());
   atRest = await ownedVersions();
   // Per RenderService: two ConfigMaps, two Services, budget, NetworkPolicy, Deployment; an account unless the template

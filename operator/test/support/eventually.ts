@@ -14,7 +14,7 @@ export interface EventuallyOptions {
 export async function eventually<T>(
   what: string,
   attempt: () => T | Promise<T>,
-  { timeoutMs = 120_000, everyMs = 100 }: EventuallyOptions = {},
+  { timeoutMs = 120_000, everyMs = EVERY_MS }: EventuallyOptions = {},
 ): Promise<T> {
   const started = performance.now();
   for (;;) {
@@ -31,28 +31,29 @@ export async function eventually<T>(
   }
 }
 
+const EVERY_MS = 100;
+
 /**
- * Resolves with what `look` returns as soon as that has been the same for `forMs`: the only way to see that something
- * has come to rest. To prove that *nothing* happens, await a sign that it could have happened first.
+ * Resolves with what `look` returns as soon as that has been the same for as many looks as `forMs` has room for: the
+ * only way to see that something has come to rest. Looks are counted, and not time, in which a busy machine does
+ * nothing. To prove that *nothing* happens, await a sign that it could have happened first.
  */
 export async function settled<T>(
   what: string,
   look: () => T | Promise<T>,
   { forMs = 1500, timeoutMs = 120_000 }: { forMs?: number; timeoutMs?: number } = {},
 ): Promise<T> {
+  const looks = Math.ceil(forMs / EVERY_MS);
   let before: string | undefined;
-  let sinceMs = performance.now();
+  let same = 0;
   return await eventually(
     `${what} comes to rest`,
     async () => {
       const value = await look();
       const text = JSON.stringify(value);
-      const nowMs = performance.now();
-      if (text !== before) {
-        before = text;
-        sinceMs = nowMs;
-      }
-      if (nowMs - sinceMs < forMs) throw new Error(`still moving: ${text.slice(0, 2000)}`);
+      same = text === before ? same + 1 : 0;
+      before = text;
+      if (same < looks) throw new Error(`still moving: ${text.slice(0, 2000)}`);
       return value;
     },
     { timeoutMs },

@@ -1,8 +1,12 @@
 /** Ports for a test's programs. */
 import { createServer } from 'node:net';
 
-/** Below those that the kernel gives to clients and Docker to published ports, of which other tests take many. */
-const RANGE = { from: 10_000, size: 20_000 };
+/**
+ * Below those that the kernel gives to clients and Docker to published ports, of which other tests take many. Test
+ * files that run at the same time are processes with ids beside each other: none takes what another one has just
+ * looked at.
+ */
+const RANGE = { from: 10_000 + (process.pid % 20) * 1_000, size: 1_000 };
 
 /** Ports that nobody uses, and that stay so while a program is started again. */
 export async function freePorts(count: number): Promise<number[]> {

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { get } from 'node:http';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { repository } from './api-server.ts';
 import { eventually } from './eventually.ts';
 import { freePorts } from './free-ports.ts';
@@ -12,7 +13,7 @@ const SIDECAR_IMAGE = 'corelane.test/sidecar:1';
 /** Lines of log that a failed test shows. */
 const LOG_LINES = 60;
 /** The operator gives up a call after 15 s, so a stop that takes longer than this hangs. */
-const STOP_TIMEOUT_MS = 40_000;
+const STOP_TIMEOUT_MS = 200_000;
 
 export interface OperatorSettings {
   kubeconfig: string;
@@ -50,18 +51,20 @@ export class OperatorProcess {
   readonly #ports: Ports;
   readonly #exited: Promise<number | NodeJS.Signals>;
   readonly #log: string[] = [];
+  #hasEnded = false;
   readonly #forgetDump: () => void;
 
   private constructor(child: ChildProcess, ports: Ports, name: string) {
     this.name = name;
     this.#child = child;
     this.#ports = ports;
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.on('data', (chunk: Buffer) => this.#log.push(...chunk.toString().trimEnd().split('\n')));
-    }
+    for (const input of [child.stdout, child.stderr])
+      if (input) createInterface({ input }).on('line', (line) => this.#log.push(line));
     this.#forgetDump = onFailure(() => `Log of operator ${name}:\n${this.#log.slice(-LOG_LINES).join('\n')}`);
     this.#exited = new Promise((resolve) => {
-      child.once('exit', (code, signal) => {
+      // Its last lines have been read, too.
+      child.once('close', (code, signal) => {
+        this.#hasEnded = true;
         resolve(code ?? (signal as NodeJS.Signals));
       });
     });
@@ -126,7 +129,7 @@ export class OperatorProcess {
   }
 
   get hasEnded(): boolean {
-    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+    return this.#hasEnded;
   }
 
   /** All that the process has logged. */
@@ -138,7 +141,7 @@ export class OperatorProcess {
     await eventually(
       `operator ${this.name} is ready`,
       async () => {
-        if (this.#child.exitCode !== null) throw new Error(`it ended with ${this.#child.exitCode}:\n${this.log}`);
+        if (this.#hasEnded) throw new Error(`it ended with ${this.#child.exitCode}:\n${this.log}`);
         const code = await this.status('/readyz');
         if (code !== 200) throw new Error(`/readyz answers ${code}`);
       },

@@ -5,13 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { jest } from '@jest/globals';
 
 /**
  * Each starts a process, and some load the Kubernetes client: 1 s of CPU, which a busy machine may not have at once.
  */
-jest.setTimeout(60_000);
-
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const run = promisify(execFile);
 

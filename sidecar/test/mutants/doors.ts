@@ -24,7 +24,7 @@ const breakages: Omit<Mutant, 'file'>[] = [
     name: 'clear-text HTTP/2',
     breaks: 'doors',
     edits: [[/ {2}option disable-h2-upgrade\n/g, REMOVED]],
-    caughtBy: 'doors: no listener speaks',
+    caughtBy: 'http2: neither does nginx inside',
   },
   {
     name: 'idle connections wait as long as they like',

@@ -4,11 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { jest } from '@jest/globals';
 import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
-
-/** Each starts a process that loads the Kubernetes client: a busy machine may lack the second of CPU for that. */
-jest.setTimeout(60_000);
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 let folder: string;

@@ -7,10 +7,6 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { jest } from '@jest/globals';
-
-/** Each starts a process, and some load the Kubernetes client: a busy machine may lack the second of CPU for that. */
-jest.setTimeout(60_000);
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const golden = (file: string) => join(root, 'operator/test/unit/convert/golden', file);

@@ -6,14 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { jest } from '@jest/globals';
 import type { PageFrame } from '../../../live/page-frame.ts';
 import { until } from '../../../local/http.ts';
 import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
 import { cpuProfile } from '../dashboard/sources.ts';
-
-/** A process that loads the Kubernetes client, and many forwarded ports: a busy machine may lack the CPU for these. */
-jest.setTimeout(120_000);
 
 const CLI = join(fileURLToPath(new URL('../../../..', import.meta.url)), 'operator/bin/corelane.mjs');
 const SHOP = {

@@ -5,10 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { jest } from '@jest/globals';
-
-/** A bundle, `npm pack` and `npm install`: seconds, which a busy machine may not have at once. */
-jest.setTimeout(120_000);
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const json = (path: string) => JSON.parse(readFileSync(path, 'utf8'));

@@ -7,11 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { jest } from '@jest/globals';
 import { kubeconfigFor } from '../../support/forwarding-api.ts';
-
-/** It starts a process that loads the Kubernetes client: a busy machine may lack the second of CPU for that. */
-jest.setTimeout(60_000);
 
 const CLI = join(fileURLToPath(new URL('../../../..', import.meta.url)), 'operator/bin/corelane.mjs');
 

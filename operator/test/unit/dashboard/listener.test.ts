@@ -1,14 +1,11 @@
 /** The port of `corelane dashboard`: what it gives to whom, and what stands in its answers. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { jest } from '@jest/globals';
 import { Listener } from '../../../cli/dashboard/listener.ts';
 import type { PageFrame } from '../../../live/page-frame.ts';
 import { request } from '../../../local/http.ts';
 import { figures, fleet, pod, worker } from '../live/fleet.ts';
 import { cpuProfile, type MadeUp, madeUp } from './sources.ts';
-
-jest.setTimeout(30_000);
 
 const FILES = { html: '<!doctype html>', script: Buffer.from('script'), style: Buffer.from('style') };
 const HOSTILE = '/<script>alert(1)</script>?"\u202e\u0007&';
