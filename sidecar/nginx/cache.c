@@ -198,7 +198,20 @@ static u_char *after_scheme(u_char *pos, u_char *end) {
   return to < end && *to == ':' ? to + 1 : pos;
 }
 
-/* Of a header with a URL, if it is of this host: its path. */
+/*
+ * Whether a path is that of the request, or below it. Another one would be a stranger's choice, where an application
+ * leads him to whatever he has named (RFC 9111, 4.4, allows to look at the host alone).
+ */
+static ngx_uint_t is_within(ngx_http_request_t *r, u_char *path, size_t length) {
+  size_t own = r->uri.len;
+
+  if (own > 0 && r->uri.data[own - 1] == '/') {
+    own--;
+  }
+  return length >= own && ngx_memcmp(path, r->uri.data, own) == 0 && (length == own || path[own] == '/');
+}
+
+/* Of a header with a URL, if it is of this host, and of this path or below it: its path. */
 static void purge_named(ngx_http_request_t *r, ngx_str_t *name) {
   ngx_table_elt_t *header = corelane_find_header(r->upstream, name);
   u_char *pos, *end, *to, *path, *host;
@@ -225,17 +238,22 @@ static void purge_named(ngx_http_request_t *r, ngx_str_t *name) {
   host = path;
   end = to;
   ngx_unescape_uri(&host, &pos, end - pos, NGX_UNESCAPE_URI);
-  change_path(path, host - path);
+  if (is_within(r, path, host - path)) {
+    change_path(path, host - path);
+  }
 }
 
-/* What was changed is no more what it was (RFC 9111, 4.4). */
+/*
+ * What was changed is no more what it was (RFC 9111, 4.4). A redirect but 303 says that the method is to be sent
+ * elsewhere: nothing was changed here.
+ */
 void corelane_note_change(ngx_http_request_t *r) {
   static ngx_str_t named[] = {ngx_string("Location"), ngx_string("Content-Location")};
   corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
   ngx_uint_t status = r->upstream->headers_in.status_n;
 
   if (conf->kept_max == 0 || r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD | NGX_HTTP_OPTIONS | NGX_HTTP_TRACE)
-      || status < NGX_HTTP_OK || status >= NGX_HTTP_BAD_REQUEST) {
+      || (status / 100 != 2 && status != NGX_HTTP_SEE_OTHER)) {
     return;
   }
   change_path(r->uri.data, r->uri.len);

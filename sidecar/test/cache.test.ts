@@ -67,6 +67,17 @@ test('its head is in the first packet of its body', async () => {
   expect(await packets(path, 20)).toBe(20);
 });
 
+test('a page for a year is kept for a minute', async () => {
+  const year = page('year', 's-maxage=31536000');
+  await pod.get(year);
+  expect(statusOf(await pod.get(year))).toBe(HIT);
+  // The file of the page begins with two numbers: a version, and until when nginx gives it out.
+  const look = `grep -rl id=year ${CACHE_MOUNT_PATH} | xargs head -c 16 | od -An -t d8`;
+  const [, untilSeconds] = (await docker('exec', pod.nginx, 'sh', '-c', look)).trim().split(/\s+/).map(Number);
+  const renderedMs = Date.parse((await pod.get(year)).headers.date ?? '');
+  expect((untilSeconds ?? Number.NaN) - renderedMs / 1_000).toBeLessThanOrEqual(61);
+});
+
 test('HEAD gets the head of a page, and fills the cache', async () => {
   const head = await pod.get(page('head'), { method: 'HEAD' });
   expect([head.status, head.body]).toEqual([200, '']);
@@ -89,8 +100,8 @@ test.each(['Set-Cookie:a=b', 'Vary:*', 'Vary:a, *'])('%s is not kept', async (he
   expect(renders(pod, id)).toBe(2);
 });
 
-test('what a user has chosen for a path goes before what the application says', async () => {
-  const at = (path: string, id: string) => `${path}${page(id, 'private, no-store')}`;
+test('what a user has chosen for a path goes before what the application says of times', async () => {
+  const at = (path: string, id: string) => `${path}${page(id, 'no-cache, max-age=0')}`;
   for (const _ of [1, 2]) await pod.get(at('/chosen/a', 'chosen'));
   for (const _ of [1, 2]) await pod.get(at('/chosen/not/a', 'chosen-not'));
   expect([renders(pod, 'chosen'), renders(pod, 'chosen-not')]).toEqual([1, 2]);
@@ -139,7 +150,8 @@ test('what is not in the key does not get to the worker', async () => {
   const got = seen(await pod.get(page('evil'), { headers: evil }));
   expect(JSON.stringify(got)).not.toMatch(/evil|192\.0\.2\.66|session2/);
   expect(got.cookie).toBe('lang=de');
-  expect(got['x-forwarded-for']).toBe('127.0.0.1');
+  // A page for all is rendered for nobody.
+  expect([got['x-forwarded-for'], got['x-real-ip']]).toEqual([undefined, undefined]);
   const ordinary = { 'user-agent': 'a', 'sec-fetch-user': '?1', accept: 'b', 'accept-language': 'c' };
   expect(seen(await pod.get(page('ordinary'), { headers: ordinary }))).toMatchObject(ordinary);
 });
@@ -223,10 +235,25 @@ test.each(['api-key', 'x-api-key', 'remote-user', 'x-forwarded-user', 'x-auth-re
   },
 );
 
-test("a 400 is nobody else's, whatever has been chosen for its path", async () => {
-  const path = `/chosen${page('bad', 'private', '&status=400')}`;
-  for (const _ of [1, 2]) expect((await pod.get(path)).status).toBe(400);
-  expect(renders(pod, 'bad')).toBe(2);
+test.each([
+  ['a page that is private', 'private', 200],
+  ['a page that is not to be stored', 'no-store', 200],
+  ["guests' way to the login", 'private', 307],
+  ['a redirect', 'no-cache', 302],
+  ['a request that was refused', 'no-cache', 403],
+  ['a page that is not there', 'max-age=60', 404],
+  ['a request that is none', 'max-age=60', 400],
+])("%s is nobody else's, whatever has been chosen for its path", async (what, control, status) => {
+  const id = `own-${what.replaceAll(/[^a-z]/g, '')}`;
+  const path = `/chosen${page(id, control, `&status=${status}&header=Location:/login`)}`;
+  for (const _ of [1, 2]) expect((await pod.get(path)).status).toBe(status);
+  expect(renders(pod, id)).toBe(2);
+});
+
+test('an error that the application says to caches is kept', async () => {
+  const path = page('gone', 's-maxage=60', '&status=410');
+  expect(statusOf(await pod.get(path))).toBe(MISS);
+  expect([statusOf(await pod.get(path)), renders(pod, 'gone')]).toEqual([HIT, 1]);
 });
 
 test('a page that was changed is rendered anew', async () => {
@@ -236,18 +263,44 @@ test('a page that was changed is rendered anew', async () => {
 });
 
 test.each([
-  '/named',
-  '/named?back=https://other.example/',
-  '//shop.example/named',
-  'https://shop.example/named#/x://y/',
+  '/shop/named',
+  '/shop/named?back=https://other.example/',
+  '//shop.example/shop/named',
+  'https://shop.example/shop/named#/x://y/',
 ])('what Location names was changed, too: %s', async (location) => {
   const call = { headers: { host: 'shop.example' } };
-  const path = `/named${page(`named-${location.length}`).slice(1)}`;
+  const path = `/shop/named${page(`named-${location.length}`).slice(1)}`;
   await pod.get(path, call);
   expect(statusOf(await pod.get(path, call))).toBe(HIT);
   const header = encodeURIComponent(`Location:${location}`);
-  await pod.get(`/changes?id=changes&status=303&header=${header}`, { ...call, method: 'POST' });
+  await pod.get(`/shop?id=changes&status=303&header=${header}`, { ...call, method: 'POST' });
   expect(statusOf(await pod.get(path, call))).toBe(MISS);
+});
+
+test.each([
+  ['leads elsewhere', 308, '/kept/1', '/z'],
+  ['says where something else is', 201, '/kept/1', '/z'],
+  ['leads to a path that begins alike', 303, '/kept/1', '/kep'],
+  ['was refused', 403, '/kept/1', '/kept/1'],
+  ['leads this method elsewhere', 308, '/kept/1', '/kept/1'],
+])('a stranger takes no page away with a POST that %s', async (what, status, location, path) => {
+  const kept = `/kept/1${page(`kept-${what.replaceAll(/[^a-z]/g, '')}`).slice(1)}`;
+  await pod.get(kept);
+  const header = encodeURIComponent(`Location:${location}`);
+  expect((await pod.get(`${path}?id=strange&status=${status}&header=${header}`, { method: 'POST' })).status).toBe(
+    status,
+  );
+  expect(statusOf(await pod.get(kept))).toBe(HIT);
+});
+
+test('what is below the path of a POST was changed, too, if Location or Content-Location names it', async () => {
+  for (const name of ['Location', 'Content-Location']) {
+    const kept = `/below/1${page(`below-${name}`).slice(1)}`;
+    await pod.get(kept);
+    const header = encodeURIComponent(`${name}:/below/1`);
+    await pod.get(`/below/?id=made&status=201&header=${header}`, { method: 'POST' });
+    expect([name, statusOf(await pod.get(kept))]).toEqual([name, MISS]);
+  }
 });
 
 test('conditions are answered of what is kept', async () => {

@@ -38,6 +38,7 @@ export const REACH: Record<string, [reach: Reach, but?: string]> = {
   'readiness.shedWhenFull': ['live', 'rolling with pooling.enabled: false'],
   'priority.classes[].delay': ['live', 'rolling where the order of the classes changes'],
   'priority.classes[].maxQueue': ['live', 'rolling where the order of the classes changes'],
+  'cache.maxTtl': ['live'],
   'cache.staleWhileRevalidate': ['live'],
   'cache.staleIfError': ['live'],
   'cache.ttl[].value': ['live', 'rolling to and from 0s'],
@@ -60,7 +61,7 @@ const RENDER_STEPPED_MS_MIN = 10_000;
 /** What HAProxy's Lua remembers of a worker's requests has room for so many. */
 const CONCURRENCY_STEPS = [64, 256, 1_000];
 /** Any would do: the real one is a live setting. */
-const ANY = { asks: 1, stale: '0s', ttl: '1s', maxQueue: '0%', html: '' };
+const ANY = { asks: 1, maxTtl: '60s', stale: '0s', ttl: '1s', maxQueue: '0%', html: '' };
 
 /** The spec that everything in a pod but its live settings is made from. */
 export function withoutLive(spec: RenderServiceSpec): RenderServiceSpec {
@@ -77,6 +78,7 @@ export function withoutLive(spec: RenderServiceSpec): RenderServiceSpec {
     priority: priority && { classes: inOrder(priority.classes) },
     cache: {
       ...cache,
+      maxTtl: ANY.maxTtl,
       staleWhileRevalidate: ANY.stale,
       staleIfError: ANY.stale,
       ttl: cache.ttl.map(({ pathPrefix, value }) => ({ pathPrefix, value: durationMs(value) > 0 ? ANY.ttl : value })),

@@ -68,6 +68,7 @@ function liveSettings(spec: RenderServiceSpec): Record<string, number> {
     'drain-timeout-ms': drainTimeoutMs(spec),
     'stale-while-revalidate-s': Math.floor(durationMs(spec.cache.staleWhileRevalidate) / 1_000),
     'stale-if-error-s': Math.floor(durationMs(spec.cache.staleIfError) / 1_000),
+    ...(spec.cache.enabled && { 'max-ttl-s': Math.ceil(durationMs(spec.cache.maxTtl) / 1_000) }),
     ...(stickyCookie !== undefined && { 'sticky-cookie': stickyCookie }),
     ...(spec.limits.perClient.requests && { 'per-client': spec.limits.perClient.requests }),
     ...Object.fromEntries((cache(spec)?.ttl ?? []).map(({ rule, seconds }) => [`ttl-${rule}-s`, seconds])),

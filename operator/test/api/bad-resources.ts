@@ -232,6 +232,7 @@ export const badResources: BadResource[] = [
     spec: cache({ paths: ['/shop/'], ...ttl(['/shopping', '10s']) }),
   },
   { what: 'time for a pattern', spec: cache(ttl(['/shop/*', '10s'])) },
+  { what: 'pages that are kept for no time', spec: cache({ maxTtl: '0s' }) },
   { what: 'cache of no path', spec: cache({ paths: [] }) },
   { what: 'stale page for less than a second', spec: cache({ staleWhileRevalidate: '500ms' }) },
   { what: 'stale page for less than a second where a render fails', spec: cache({ staleIfError: '999ms' }) },
@@ -673,6 +674,7 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
     spec: cache({
       paths: ['/shop/', '/news'],
       ...ttl(['/', '1s'], ['/shop', '1500ms'], ['/shop/cart', '0s'], ['/news/a', '24h']),
+      maxTtl: '8760h',
       staleWhileRevalidate: '1s',
       staleIfError: '1h',
       key: {

@@ -6,6 +6,8 @@ local fields = require('cache.fields')
 local KEPT = {}
 for _, status in ipairs({ 200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 403, 404, 405, 410, 414, 451 }) do KEPT[status] = true end
 
+-- The longest that a page is kept, unless a live setting says so.
+local TTL_S = 60
 -- nginx has no room for more names.
 local VARY_BYTES_MAX = 128
 
@@ -30,9 +32,7 @@ end
 -- What the application says to proxies of its own (Surrogate-Control): the longest that it may be kept; nil if nothing.
 -- What names a proxy is for that one.
 local function surrogate_of(headers)
-  local control = fields.directives(headers('surrogate-control'))
-  if control['no-store'] ~= nil then return 0 end
-  local value = control['max-age']
+  local value = fields.directives(headers('surrogate-control'))['max-age']
   if value == nil or value ~= true and value:find(';', 1, true) then return nil end
   -- "600+60": what comes after is for when it is over.
   return fields.seconds(value ~= true and value:match('^[^+]*') or nil) or 0
@@ -40,6 +40,8 @@ end
 
 local function is_refused(status, control, headers, settings)
   if not KEPT[status] then return 'status' end
+  -- One client's request may have brought about an error: it is for all only if the application says so to caches.
+  if status >= 400 and control['s-maxage'] == nil then return 'status' end
   if #headers('set-cookie') > 0 then return 'set-cookie' end
   local vary_bytes = 0
   for _, word in ipairs(fields.words(headers('vary'))) do
@@ -54,10 +56,12 @@ local function is_refused(status, control, headers, settings)
   if #headers('content-range') > 0 then return 'range' end
 end
 
-local function is_forbidden(status, control)
+-- Of what forbids it to be kept a time of the user (`is_chosen`) takes the place of no-cache alone.
+local function is_forbidden(status, control, headers, is_chosen)
   if control['private'] ~= nil then return 'private' end
-  if control['no-cache'] ~= nil then return 'no-cache' end
+  if control['no-cache'] ~= nil and not is_chosen then return 'no-cache' end
   if control['no-store'] ~= nil and not (control['must-understand'] ~= nil and KEPT[status]) then return 'no-store' end
+  if fields.directives(headers('surrogate-control'))['no-store'] ~= nil then return 'no-store' end
 end
 
 local function window(control, name, default_s, is_chosen)
@@ -70,15 +74,15 @@ local function window(control, name, default_s, is_chosen)
   return default_s
 end
 
--- `headers(name)` gives the lines of a header. `ttl_s`: what the user has chosen for the path, or nil. Gives nil and a
--- reason, or: until when it is fresh, how old it is, and how long after that it may be given out while it is rendered
--- anew, and where that fails.
+-- `headers(name)` gives the lines of a header. `ttl_s`: what the user has chosen for pages of the path, or nil. Gives
+-- nil and a reason, or: until when it is fresh, how old it is, and how long after that it may be given out while it is
+-- rendered anew, and where that fails.
 return function(status, headers, ttl_s, settings, now_s)
-  -- Said of a request, and not of what is at the path.
-  if status == 400 then ttl_s = nil end
+  -- It is for the pages of a path. A redirect may lead to a login, and an error is about a request.
+  if status ~= 200 then ttl_s = nil end
   local control = fields.directives(headers('cache-control'))
   local why = is_refused(status, control, headers, settings)
-  if not why and not ttl_s then why = is_forbidden(status, control) end
+  why = why or is_forbidden(status, control, headers, ttl_s ~= nil)
   if why then return nil, why end
   local date_s = fields.date(headers('date')[1])
   local age_s = age_of(headers, date_s, now_s)
@@ -88,6 +92,7 @@ return function(status, headers, ttl_s, settings, now_s)
     local lifetime_s = lifetime_of(control, headers, date_s, now_s)
     if not lifetime_s then return nil, 'no-lifetime' end
     left_s = math.min(lifetime_s, surrogate_of(headers) or lifetime_s) - age_s
+    left_s = math.min(left_s, settings['max-ttl-s'] or TTL_S)
   end
   if left_s <= 0 then return nil, 'stale' end
   return {

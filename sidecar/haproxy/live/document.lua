@@ -31,6 +31,7 @@ local PERHAPS = {
   -- For nginx.
   { '^per%-client$', 1, 10000 },
   { '^ttl%-r%x+%-s$', 0, 86400 },
+  { '^max%-ttl%-s$', 1, 31536000 },
   { '^priority%-[%w-]+%-delay%-ms$', 0, 300000 },
   { '^priority%-[%w-]+%-length%-max$', 0, 10000 },
   { '^priority%-[%w-]+%-retry%-s$', 1, 300 },

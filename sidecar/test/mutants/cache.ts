@@ -22,7 +22,7 @@ const nginx: Breakage[] = [
   {
     name: 'the address of a client gets into a page',
     edits: [
-      [/proxy_set_header X-Forwarded-For 127\.0\.0\.1;/g, 'proxy_set_header X-Forwarded-For $http_x_forwarded_for;'],
+      [/proxy_set_header X-Forwarded-For 0\.0\.0\.0;/g, 'proxy_set_header X-Forwarded-For $http_x_forwarded_for;'],
     ],
     caughtBy: 'cache: what is not in the key',
   },
@@ -102,6 +102,11 @@ const haproxy: Breakage[] = [
 
 const told: Breakage[] = [
   {
+    name: 'a page for all is rendered for an address',
+    edits: [[/ +http-request del-header X-(?:Forwarded-For|Real-IP) if .*\n/g, REMOVED]],
+    caughtBy: 'cache: what is not in the key',
+  },
+  {
     name: 'a client has a herd of his own',
     edits: [[/ +http-request del-header X-Corelane-Class\n/g, REMOVED]],
     caughtBy: 'cache-herds: a client does not leave',
@@ -148,9 +153,21 @@ const herds: Breakage[] = [
 
 const judge: Breakage[] = [
   {
-    name: 'a 400 for all',
-    edits: [[exactly('if status == 400'), 'if false']],
-    caughtBy: "cache: a 400 is nobody else's",
+    name: 'a redirect for all, for as long as the user has chosen for pages',
+    edits: [[exactly('if status ~= 200 then ttl_s = nil end'), REMOVED]],
+    caughtBy: 'cache: a redirect',
+  },
+  {
+    name: 'an error for all, though nobody has said so to caches',
+    edits: [[exactly("if status >= 400 and control['s-maxage'] == nil then return 'status' end"), REMOVED]],
+    caughtBy: 'cache: a page that is not there',
+  },
+  {
+    name: 'what must not be stored for all, if the user has chosen a time',
+    edits: [
+      [exactly("control['no-store'] ~= nil and not ("), "control['no-store'] ~= nil and not is_chosen and not ("],
+    ],
+    caughtBy: 'cache: a page that is not to be stored',
   },
   {
     name: 'private pages for all',
@@ -171,6 +188,11 @@ const judge: Breakage[] = [
       ],
     ],
     caughtBy: 'cache: where a render fails',
+  },
+  {
+    name: 'pages for a year',
+    edits: [[exactly("left_s = math.min(left_s, settings['max-ttl-s'] or TTL_S)"), REMOVED]],
+    caughtBy: 'cache: a page for a year',
   },
   {
     name: 'pages are new, whatever age they say',
@@ -326,6 +348,18 @@ const shared: [Mutant['file'], Breakage[]][] = [
         name: 'a URL within a URL is where it leads',
         edits: [[exactly("*to != ':' && *to != '/' && *to != '?' && *to != '#'"), "*to != ':'"]],
         caughtBy: 'cache: what Location names',
+      },
+      {
+        name: 'a stranger takes away the page of any path',
+        edits: [[exactly('if (is_within(r, path, host - path)) {'), 'if (is_within(r, path, host - path) || path) {']],
+        caughtBy: 'cache: a stranger takes no page away',
+      },
+      {
+        name: 'every redirect of a POST has changed something',
+        edits: [
+          [exactly('status / 100 != 2 && status != NGX_HTTP_SEE_OTHER'), 'status / 100 != 2 && status / 100 != 3'],
+        ],
+        caughtBy: 'cache: a stranger takes no page away with a POST that leads this method elsewhere',
       },
       {
         name: 'what was changed comes back from its home',

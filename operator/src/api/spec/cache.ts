@@ -48,7 +48,7 @@ const ttl = z
     ),
   })
   .describe(
-    'An explicit choice in place of what the application says: Cache-Control (private and no-store among it), Expires and Age do not count, Set-Cookie and `Vary: *` do.',
+    'A time of yours for pages (status 200) in place of the one that the application gives them: max-age, s-maxage, no-cache, Expires and Age do not count. private, no-store, Set-Cookie and `Vary: *` do: such a page is never kept, nor is a redirect or an error.',
   );
 
 const query = z
@@ -89,7 +89,9 @@ const bypass = z
       .array(cookie())
       .max(NAMES_MAX)
       .default([])
-      .describe('Names of cookies: a request that has one is rendered for itself, with all it has. The session, say.'),
+      .describe(
+        "Names of cookies: a request that has one is rendered for itself, with all it has. The session, say. The cookies of the framework's draft or preview mode are among them where `framework` is set.",
+      ),
     headers: z.array(header()).max(NAMES_MAX).default([]).describe('Names of headers, likewise.'),
     paths: z
       .array(pathPrefix())
@@ -137,6 +139,11 @@ export const cache = z
       .max(RULES_MAX)
       .default([])
       .describe('Paths whose pages are kept for a time of yours. Elsewhere the application says how long.'),
+    maxTtl: duration({ min: '1s', max: '8760h' })
+      .default('60s')
+      .describe(
+        'The longest that a page is kept, whatever longer time the application says (Next says a year of its static pages): a page that has changed is out of every pod after that. A time in `ttl` is not bounded by it.',
+      ),
     staleWhileRevalidate: duration({ min: '0s', max: '1h' })
       .default('0s')
       .describe(

@@ -6,7 +6,7 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { Cache } from '../model/cache.ts';
 import type { DataPlaneModel } from '../model/index.ts';
-import { ALONE, CACHE_AGAIN_SOCKET, CACHE_SOCKET, FILLED } from '../nginx/cache.ts';
+import { ALONE, CACHE_AGAIN_SOCKET, CACHE_SOCKET, FILLED, NO_CLIENT } from '../nginx/cache.ts';
 import { ms, whole, word } from '../safe.ts';
 import { KEEPS_CLIENTS, KEEPS_SERVERS } from './connections.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
@@ -31,6 +31,14 @@ const TOLD = ['request', 'key', 'ttl', 'personal', 'round', 'told', 'has-stale',
 const OWN = ['request-id', 'request-start', 'forwarded-(?:for|host|proto)', 'real-ip'];
 /** Where pods share their pages: that it is for a peer, and when what is at the path was changed. */
 const TOLD_OF_PEERS = ['for-peer', 'changed'];
+
+/**
+ * Before a worker: a page that is rendered for all has no client. An address of this machine would open pages for
+ * developers to everybody, and any address would be the one that an application limits.
+ */
+export const HIDES_NO_CLIENT: Lines = ['X-Forwarded-For', 'X-Real-IP'].map(
+  (name) => `http-request del-header ${name} if { req.hdr(${name}) -m str ${NO_CLIENT} }`,
+);
 
 /** For an entry point that does not hold these sockets yet. */
 export const CACHE_ENTRANCES = [

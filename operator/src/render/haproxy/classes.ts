@@ -4,10 +4,11 @@
  * and the worker itself counts what it goes on with.
  */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
-import { type Lines, paragraphs, section, when, words } from '../directives.ts';
+import { given, type Lines, paragraphs, section, when, words } from '../directives.ts';
 import type { RequestClass } from '../model/classes.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole, word } from '../safe.ts';
+import { HIDES_NO_CLIENT } from './cache.ts';
 import { KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { saysWhoDied } from './deaths.ts';
 import { keepsIfGuarded, NAMES_WORKER } from './dispatch.ts';
@@ -64,12 +65,13 @@ export function classBackends(classes: RequestClass[], model: DataPlaneModel): L
 }
 
 function backend(one: RequestClass, model: DataPlaneModel): Lines {
-  const { connectRetries, isSupervised, retryAfterSeconds, webSockets, workers } = model;
+  const { cache, connectRetries, isSupervised, retryAfterSeconds, webSockets, workers } = model;
   const places = whole(one.places, 'places');
   return section(
     `backend ${classBackend(one)}`,
     'balance leastconn',
     'option abortonclose',
+    given(cache, () => HIDES_NO_CLIENT),
     when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
     `retries ${whole(connectRetries, 'retries')}`,
     `timeout queue ${ms(one.queue.timeoutMs, 'classes.queue.timeout')}`,

@@ -6,6 +6,7 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel, WorkerModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';
+import { HIDES_NO_CLIENT } from './cache.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
@@ -43,10 +44,11 @@ export function slots(model: DataPlaneModel): Lines {
 
 /** The backend, which gives each worker as many requests as it may have. */
 export function workers(model: DataPlaneModel): Lines {
-  const { balance, connectRetries, isSupervised, webSockets, workers } = model;
+  const { balance, cache, connectRetries, isSupervised, webSockets, workers } = model;
   return section(
     'backend workers',
     `balance ${word(balance, 'balance')}`,
+    given(cache, () => HIDES_NO_CLIENT),
     when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
     '# All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.',
     `retries ${whole(connectRetries, 'retries')}`,

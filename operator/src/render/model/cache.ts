@@ -1,5 +1,6 @@
 /** What is kept of responses, and who gets it. */
 import { createHash } from 'node:crypto';
+import { bypassCookiesOf } from '../../api/preview-cookies.ts';
 import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
@@ -76,7 +77,7 @@ export function cache(spec: RenderServiceSpec): Cache | undefined {
       cookies: key.cookies,
       query: { mode: MODES[key.query.mode], names: key.query.names },
     },
-    bypass: { ...bypass, paths: bypass.paths.map(prefix) },
+    bypass: { ...bypass, cookies: bypassCookiesOf(spec), paths: bypass.paths.map(prefix) },
     sizeBytesMax: sizeBytes(maxSize),
     keptBytesMax: Math.floor(KEPT_SHARE * sizeBytes(maxSize)),
     tableBytes: TABLE_BYTES,

@@ -28,8 +28,8 @@ const TOLD_TO_PEERS = ['Stale', 'Vary'];
 export const CACHE_SOCKET = `${RUN_MOUNT_PATH}/cache.sock`;
 export const CACHE_AGAIN_SOCKET = `${RUN_MOUNT_PATH}/cache-again.sock`;
 
-/** Nobody: the page is for all. */
-const NO_CLIENT = '127.0.0.1';
+/** Nobody, in headers that HAProxy wants: the page is for all. It takes them away before a worker. */
+export const NO_CLIENT = '0.0.0.0';
 /** What of a response nginx does not judge by itself. X-Accel-Expires and Vary it does. */
 const NOT_JUDGED = [
   'Cache-Control',

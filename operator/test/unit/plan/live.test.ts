@@ -53,6 +53,7 @@ const LIVE: [field: string, one: object, other: object][] = [
   ['readiness.shedWhenFull', { readiness: { shedWhenFull: true } }, { readiness: { shedWhenFull: false } }],
   ['priority.classes[].delay', classes({}, {}), classes({ delay: '10s' }, { delay: '9s' })],
   ['priority.classes[].maxQueue', classes({}, {}), classes({ maxQueue: '90%' }, { maxQueue: '1%' })],
+  ['cache.maxTtl', { cache: CACHE }, { cache: { ...CACHE, maxTtl: '4h' } }],
   ['cache.staleWhileRevalidate', { cache: CACHE }, { cache: { ...CACHE, staleWhileRevalidate: '9s' } }],
   ['cache.staleIfError', { cache: CACHE }, { cache: { ...CACHE, staleIfError: '9s' } }],
   ['cache.ttl[].value', { cache: CACHE }, { cache: { ...CACHE, ttl: [{ pathPrefix: '/a', value: '9s' }] } }],

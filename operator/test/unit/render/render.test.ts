@@ -32,6 +32,19 @@ test('response buffers satisfy nginx however small the setting is', () => {
 });
 
 test.each([
+  [undefined, ['session']],
+  ['Next', ['session', '__prerender_bypass', '__next_preview_data']],
+  ['Nuxt', ['session', '__prerender_bypass', 'previewToken']],
+  ['SvelteKit', ['session', '__prerender_bypass']],
+  ['Astro', ['session', '__prerender_bypass']],
+  ['Angular', ['session']],
+] as const)('who looks at drafts of %s gets no page of others', (framework, cookies) => {
+  const cache = { enabled: true, bypass: { cookies: ['session'] } };
+  const { cache: model } = dataPlaneModel(specOf({ cache, ...(framework && { framework }) }));
+  expect(model?.bypass.cookies).toEqual(cookies);
+});
+
+test.each([
   ['Auto', 'auto', true],
   ['Always', 'always', true],
   ['Never', 'never', false],
