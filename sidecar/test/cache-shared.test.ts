@@ -4,10 +4,10 @@
  */
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
-import { FLEET_KEY, type Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { FLEET_KEY, type Pod } from '../../e2e/harness/engine/pod.ts';
 import { tokens } from './apps/peer-tokens.mjs';
-import { page, renders, statuses, statusOf } from './cache.ts';
-import { expectOwnPages, expectRenderedHere, get, HOST, NAMES, pageOf, SPEC, total, waiting } from './cache-shared.ts';
+import { page, renders, statusOf } from './cache.ts';
+import { expectOwnPages, expectRenderedHere, get, HOST, NAMES, pageOf, SPEC, total } from './cache-shared.ts';
 import { AS_NGINX, ask, handOver, headerOf, identityOf, ME, message } from './peer.ts';
 
 let fleet: Fleet;
@@ -19,17 +19,6 @@ beforeAll(async () => {
   await pageOf(fleet, other, one);
 });
 afterAll(() => fleet?.stop());
-
-test('20 clients at each of two pods: one render', async () => {
-  const path = page('together', 'max-age=600', '&hold=1');
-  const answers = fleet.pods.flatMap((pod) => Array.from({ length: 20 }, () => get(pod, path)));
-  await until('all but one wait for a page', async () => (await waiting(fleet)) === answers.length - 1);
-  fleet.release('together');
-  expect(statuses(await Promise.all(answers))).toEqual([200]);
-  expect(total(fleet, 'together')).toBe(1);
-  // And it is in each pod.
-  for (const pod of fleet.pods) expect(statusOf(await get(pod, path))).toBe('Corelane; hit');
-});
 
 test('a page that is for one alone is rendered with what makes it so, and for each', async () => {
   for (const n of NAMES.slice(0, 8)) {

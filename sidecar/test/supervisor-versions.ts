@@ -58,11 +58,10 @@ export function testVersions(versions: string[], { stallMs }: { stallMs?: number
       // Preloaded in the worker, and there only.
       expect(program.events('preload').map(({ pid }) => pid)).toEqual([first]);
       const lost = get(program.port, '/?helper=1&ms=200&loop=1').catch(() => 'lost');
-      await until('it is down', async () => (await program.health()).body === 'stalled\n');
       expect(await lost).toBe('lost');
       await program.next(first);
       expect((await get(program.port, '/')).status).toBe(200);
-      expect(program.output).toMatch(/"event":"restart","reason":"stalled"/);
+      expect(program.output).toMatch(/"event":"stalled"[\s\S]*"event":"restart","reason":"stalled"/);
     });
 
     test('the program waits until HAProxy has been told that it is down, 0.3 s at most', async () => {
@@ -87,8 +86,8 @@ export function testVersions(versions: string[], { stallMs }: { stallMs?: number
     test('a stuck worker: what it was doing is known before it is killed, at its place in the sources', async () => {
       const file = await bundle('stuck.ts', program.folder);
       const source = app('stuck.ts');
-      const kinds = ['loop', 'microtasks', 'regex', 'child'];
-      // All at once: most of it is waiting.
+      // One kind where the stall limit is long: the gate.
+      const kinds = stallMs === undefined ? ['loop', 'microtasks', 'regex', 'child'] : ['loop'];
       const others = kinds.slice(1).map(() => new Program(stallMs));
       const stuck = async (one: Program, kind: string) => {
         await one.start(binary, [file], stallMs === undefined ? { CORELANE_STALL_TIMEOUT_MS: '800' } : {});
@@ -105,7 +104,8 @@ export function testVersions(versions: string[], { stallMs }: { stallMs?: number
         await until('it serves again', async () => (await one.health()).status === 200);
       };
       try {
-        await Promise.all([program, ...others].map((one, index) => stuck(one, kinds[index] as string)));
+        // One after the other: each burns a core, and what it does must be found out within seconds.
+        for (const [index, one] of [program, ...others].entries()) await stuck(one, kinds[index] as string);
       } finally {
         await Promise.all(others.map((one) => one.stop()));
       }
