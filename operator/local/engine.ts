@@ -149,25 +149,29 @@ export class Engine {
   }
 
   /** Somebody else of this process may be removing one at the same moment, which is an error to the engine. */
-  async #removeContainers(): Promise<void> {
+  #removeContainers(): Promise<void> {
     const own = ['--quiet', '--filter', `label=${this.label}=${this.owner}`];
-    for (let tries = REMOVE_TRIES; ; tries -= 1) {
-      try {
-        const ids = await this.run('ps', '--all', ...own);
-        if (ids) await this.remove(...ids.split('\n'));
-        const networks = await this.run('network', 'ls', ...own);
-        if (networks) await this.run('network', 'rm', ...networks.split('\n'));
-        return;
-      } catch (error) {
-        if (tries <= 1) throw error;
-        await new Promise((resolve) => setTimeout(resolve, REMOVE_AGAIN_MS));
-      }
-    }
+    return removing(async () => {
+      const ids = await this.run('ps', '--all', ...own);
+      if (ids) await this.run(...this.#rm(), ...ids.split('\n'));
+      const networks = await this.run('network', 'ls', ...own);
+      if (networks) await this.run('network', 'rm', ...networks.split('\n'));
+    });
   }
 
-  /** Removes containers, with their anonymous volumes. */
-  async remove(...containers: string[]): Promise<void> {
-    await this.run(...this.#rm(), ...containers);
+  /** Removes containers by their whole ids, with their anonymous volumes. */
+  remove(...containers: string[]): Promise<void> {
+    let left = containers;
+    return removing(async () => {
+      try {
+        await this.run(...this.#rm(), ...left);
+      } catch (error) {
+        // The others have gone, and would be an error the next time.
+        const there = (await this.run('ps', '--all', '--quiet', '--no-trunc')).split('\n');
+        left = left.filter((id) => there.includes(id));
+        if (left.length > 0) throw error;
+      }
+    });
   }
 
   /** Podman refuses to remove a container while another one is in its network, and stops before it kills: 10 s each. */
@@ -236,6 +240,21 @@ export class Engine {
     } finally {
       for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(`${this.label}-${this.owner}-`)))
         rmSync(join(tmpdir(), name), { recursive: true, force: true });
+    }
+  }
+}
+
+/**
+ * Tries again what the engine has refused. Docker gives up a container whose first process has ended and is not reaped
+ * yet ("is zombie and can not be killed"); a moment later it can be removed.
+ */
+async function removing(remove: () => Promise<void>): Promise<void> {
+  for (let tries = REMOVE_TRIES; ; tries -= 1) {
+    try {
+      return await remove();
+    } catch (error) {
+      if (tries <= 1) throw error;
+      await new Promise((resolve) => setTimeout(resolve, REMOVE_AGAIN_MS));
     }
   }
 }
