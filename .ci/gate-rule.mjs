@@ -1,6 +1,6 @@
 /**
- * Fails where a test of the gate looks at a clock, a duration or a percentile: how busy the machine is would decide how
- * it ends. Such a test belongs into a *.load.test.ts (docs/testing.md). Prints each line with the reason.
+ * Fails if a test of the gate reads a clock, measures a duration or computes a percentile, because a busy machine could
+ * turn it red. Move the test to a *.load.test.ts (docs/testing.md). Prints each line that it found, with the reason.
  */
 import { globSync, readFileSync } from 'node:fs';
 

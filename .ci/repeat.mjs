@@ -38,7 +38,7 @@ async function logged(log, command, args, options = {}) {
   return { isGreen: code === 0, seconds: (performance.now() - began) / 1000 };
 }
 
-/** Of a run of test files: by path, whether all its tests passed, and how busy the machine was. */
+/** Reads the last run: for each test file, whether all its tests passed, and how busy the machine was. */
 function filesOf(project) {
   const read = (name) => JSON.parse(readFileSync(`.state/results/${name}.json`, 'utf8'));
   try {

@@ -80,10 +80,9 @@ if [[ $* != unit ]]; then
   export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
   others=()
   for project in "$@"; do [[ $project == unit ]] || others+=("$project"); done
-  # The two share nothing but the engine: both at the same time take as long as the longer one. With two files of the
-  # sidecar tests and one of the api tests at a time two cores are busy; with two of either, nothing is sooner over
-  # [measured], and questions that want an answer within half a second get none. What the other one has said comes
-  # behind it.
+  # The two projects share only the engine, so they run at the same time. Two sidecar files and one api file keep two
+  # cores busy. A second api file does not make the run shorter [measured], and pods then answer each other too late for
+  # limits of half a second. The output of the api tests is printed at the end.
   beside=
   api_workers=3
   if [[ " ${others[*]} " == *' api '* && " ${others[*]} " == *' sidecar '* ]]; then

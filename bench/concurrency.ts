@@ -185,7 +185,7 @@ async function steady(progress: Progress): Promise<Steady> {
 type Phase = keyof typeof SLOW_SECONDS;
 
 interface Slow {
-  /** Of the pages that do not need it. */
+  /** p99 of the pages that do not need the slow dependency. */
   p99: Record<Phase, number>;
   limits: Record<Phase, number[]>;
   /** Of workers, in all that time. */

@@ -1,5 +1,5 @@
 /**
- * What the operator takes where there are many services, without a cluster:
+ * Measures the operator's memory and CPU with many services, without a cluster:
  *   node bench/large-fleet.ts 1000x10/20 [RATE]
  * `services x pods / namespaces`, and events of pods a second in the last part (300). A process of its own stands for
  * the API server and for port 8999 of all pods, on this machine (Linux): what is measured is the operator's process,

@@ -32,7 +32,7 @@ const wanted = process.env.FAULTS?.split(',');
 const names = shuffled(
   Object.keys(FAULTS).filter((name) => wanted === undefined || wanted.some((part) => name.includes(part))),
 );
-/** Of the faults, by name. */
+/** The picture of each fault, by the fault's name. */
 const pictures = new Map<string, Buffer>();
 
 function shuffled(list: string[]): string[] {

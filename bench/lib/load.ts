@@ -99,7 +99,7 @@ export interface RunningClient {
   tell(endpoints: Target[]): void;
   /** Nothing more is told, so groups with `perSecond` end. */
   end(): void;
-  /** What has become of all requests, at the end. */
+  /** The result of every request, once the load has ended. */
   records: Promise<Record[]>;
 }
 

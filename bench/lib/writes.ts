@@ -26,7 +26,7 @@ export function writesIn(page: string): Writes {
   return writes;
 }
 
-/** What has been written since. */
+/** Subtracts two counts of writes: how often each kind of object was written between them. */
 export function since(before: Writes, now: Writes): Writes {
   const all = Object.entries(now).map(([what, count]) => [what, count - (before[what] ?? 0)] as const);
   return Object.fromEntries(all.filter(([, count]) => count > 0));

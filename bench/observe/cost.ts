@@ -36,7 +36,7 @@ const AS_IT_IS = 2;
 
 export interface RequestCost {
   variant: string;
-  /** Of all rounds. */
+  /** CPU time of one request in microseconds: the mean of all rounds. */
   us: number;
   /** Medians of the rounds, each beside the first variant in the same round. */
   moreUs: number;

@@ -1,4 +1,4 @@
-/** What the last runs of `make test-dashboards` and `make test-alerts` in this clone came to. */
+/** Reads the results of the last `make test-dashboards` and `make test-alerts` in this clone. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

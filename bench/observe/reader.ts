@@ -1,4 +1,4 @@
-/** Who reads what `corelane explain` says, and nothing else: the name of a fault, or none. Computes only. */
+/** Names a fault, or none, from the output of `corelane explain` alone. Computes only. */
 
 /** In the order of reading; the share of workers without CPU is what tells one from all. */
 const NAMES: [name: string, says: RegExp][] = [

@@ -1,4 +1,4 @@
-/** What the bench has seen, for people. Computes only. */
+/** Writes the results of the bench as a page. Computes only. */
 import { plot } from '../../operator/plots/index.ts';
 import { table } from '../lib/table.ts';
 import type { Costs } from './cost.ts';
@@ -56,7 +56,7 @@ function trialParts({ injected, explain }: Trial): string[] {
 function costParts({ requests, scrapes, workers }: Costs): string[] {
   return [
     '## What it costs',
-    `CPU of the proxies for a request: an empty render by GET, one client with a kept connection, the configurations in turn, a pod of ${workers} workers. What is compared is compared in the same round; medians.`,
+    `The proxies' CPU time for one request: a GET of an empty page over one kept connection, in a pod of ${workers} workers. Each round measures all configurations in turn and compares each with the first one of that round. Differences and ratios are medians of the rounds.`,
     table(
       ['written and counted', 'us of CPU', 'more than nothing, us', 'of nothing'],
       requests.map(({ variant, us, moreUs, ratio }) => [variant, us.toFixed(0), moreUs.toFixed(1), ratio.toFixed(3)]),

@@ -1,4 +1,4 @@
-/** Who reads what `corelane explain` says: one that reads more than it says would name every fault. */
+/** The reader of `corelane explain`: it must name a fault from the text alone, and none where the text names none. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { requestCosts } from '../observe/cost.ts';

@@ -211,7 +211,7 @@ static ngx_uint_t is_within(ngx_http_request_t *r, u_char *path, size_t length) 
   return length >= own && ngx_memcmp(path, r->uri.data, own) == 0 && (length == own || path[own] == '/');
 }
 
-/* Of a header with a URL, if it is of this host, and of this path or below it: its path. */
+/* Purges the path that a header names, if the URL is of this host and is the request's path or below it. */
 static void purge_named(ngx_http_request_t *r, ngx_str_t *name) {
   ngx_table_elt_t *header = corelane_find_header(r->upstream, name);
   u_char *pos, *end, *to, *path, *host;

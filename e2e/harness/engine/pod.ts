@@ -210,7 +210,7 @@ export class Pod extends LocalPod {
     return this.throughSocket('haproxy.sock', `${command}\n`);
   }
 
-  /** What a socket in /run/corelane, which only the proxies' user can open, answers to these bytes within 10 s. */
+  /** Sends bytes to a socket in /run/corelane as the proxies' user, and gives what comes back within 10 s. */
   throughSocket(name: string, bytes: string): Promise<string> {
     const talk = `
       $SIG{ALRM} = sub { exit }; alarm 10; $| = 1;

@@ -56,7 +56,7 @@ local function is_refused(status, control, headers, settings)
   if #headers('content-range') > 0 then return 'range' end
 end
 
--- Of what forbids it to be kept a time of the user (`is_chosen`) takes the place of no-cache alone.
+-- Why a response must not be kept; nil if it may. A ttl of the user (`is_chosen`) overrides no-cache, and nothing else.
 local function is_forbidden(status, control, headers, is_chosen)
   if control['private'] ~= nil then return 'private' end
   if control['no-cache'] ~= nil and not is_chosen then return 'no-cache' end

@@ -89,7 +89,7 @@ test('no page is kept for longer than the user lets it, whatever the application
   equal(kept({ 'cache-control', 'max-age=3600', 'age', '60' }, 200, nil, bounded), 20)
   -- That of a path is the user's own.
   equal(kept({}, 200, 600, bounded), 600)
-  -- Of an operator that does not know it.
+  -- An older operator does not write the setting.
   bounded['max-ttl-s'] = nil
   equal(kept(control('s-maxage=31536000'), 200, nil, bounded), 60)
 end)
