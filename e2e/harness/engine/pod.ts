@@ -124,12 +124,24 @@ export class Pod extends LocalPod {
       await pod.startProxies();
       if (workers) await pod.startWorkers(worker);
       if (workers) await until('ready', () => pod.isReady());
+      if (workers) await pod.untilClassesUp();
       if (!pod.spec.forwarded.proxyProtocol) await pod.untilServing();
     } catch (error) {
       await pod.stop();
       throw error;
     }
     return pod;
+  }
+
+  /** The checks of a class are its own: a pod that is ready for renders may still hold requests of a class back. */
+  async untilClassesUp(): Promise<void> {
+    for (const { name } of this.spec.classes) {
+      const up = this.workers.map((_worker, index) => `{proxy="class-${name}",server="worker-${index}",state="UP"} 1`);
+      await until(`the workers are up for class ${name}`, async () => {
+        const lines = await this.metricLines('haproxy_server_status');
+        return up.every((line) => lines.some((text) => text.endsWith(line)));
+      });
+    }
   }
 
   override get(path: string, call: Call = {}): Promise<Answer> {
