@@ -1,10 +1,11 @@
 /**
- * `make test-all`: everything there is, one suite after the other, and a table of them. ALL='gate load' tries these
- * two. It takes the most part of a day on 2 cores, so .github/workflows/nightly.yaml gives each suite a machine. Logs
- * and the table (JSON) are in .state/all. Exit code 1 if one fails.
+ * `make test-all`: everything there is, one suite after the other, and a table of them. It takes the most part of a day
+ * on 2 cores, so .github/workflows/nightly.yaml gives each suite a machine, and ALL='gate load' runs these two: the
+ * table keeps what the others said last, and at which commit. Logs and the table (JSON) are in .state/all. Exit code 1
+ * if one of those that ran fails.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** Suite, and the command of it. */
 const SUITES = {
@@ -23,6 +24,7 @@ const SUITES = {
   soak: ['make', '-s', 'soak'],
 };
 const LOGS = '.state/all';
+const TABLE = `${LOGS}/all.json`;
 
 if (process.argv.includes('--list')) {
   console.log(JSON.stringify(Object.keys(SUITES)));
@@ -36,8 +38,11 @@ if (unknown.length > 0) {
 }
 mkdirSync(LOGS, { recursive: true });
 const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD']).toString().trim();
-const rows = [];
-for (const suite of wanted.length > 0 ? wanted : Object.keys(SUITES)) {
+const running = wanted.length > 0 ? wanted : Object.keys(SUITES);
+const known = new Map(
+  (existsSync(TABLE) ? JSON.parse(readFileSync(TABLE, 'utf8')) : []).map((row) => [row.suite, row]),
+);
+for (const suite of running) {
   const [command, ...args] = SUITES[suite];
   const log = `${LOGS}/${suite}.log`;
   const output = openSync(log, 'w');
@@ -49,11 +54,17 @@ for (const suite of wanted.length > 0 ? wanted : Object.keys(SUITES)) {
   const { status } = spawnSync(command, args, { env, stdio: ['ignore', output, output] });
   const minutes = (performance.now() - began) / 60_000;
   const said = readFileSync(log, 'utf8').trim().split('\n').at(-1) ?? '';
-  rows.push({ suite, commit, result: status === 0 ? 'passed' : 'FAILED', minutes: Number(minutes.toFixed(1)), said });
+  const result = status === 0 ? 'passed' : 'FAILED';
+  known.set(suite, { suite, commit, result, minutes: Number(minutes.toFixed(1)), said });
+  writeFileSync(TABLE, `${JSON.stringify([...known.values()], null, 2)}\n`);
 }
-writeFileSync(`${LOGS}/all.json`, `${JSON.stringify(rows, null, 2)}\n`);
 console.log('\n| suite | commit | result | minutes | last line |\n|---|---|---|---|---|');
-for (const row of rows) console.log(`| ${Object.values(row).join(' | ')} |`);
-const failed = rows.filter(({ result }) => result !== 'passed').length;
-console.log(`\nall: ${rows.length - failed} passed, ${failed} failed`);
+for (const suite of Object.keys(SUITES)) {
+  const row = known.get(suite) ?? { suite, commit: '-', result: 'not run', minutes: '-', said: '' };
+  console.log(`| ${Object.values(row).join(' | ')} |`);
+}
+const failed = running.filter((suite) => known.get(suite).result !== 'passed').length;
+console.log(
+  `\nall: ${running.length - failed} passed, ${failed} failed, ${Object.keys(SUITES).length - running.length} not run`,
+);
 process.exitCode = failed > 0 ? 1 : 0;

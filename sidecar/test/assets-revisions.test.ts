@@ -4,6 +4,7 @@
  */
 
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { NEW, newFiles, OLD, oldFiles, SPEC } from './assets-revisions.ts';
@@ -14,9 +15,9 @@ let older: Pod;
 let newer: Pod;
 beforeAll(async () => {
   fleet = await Fleet.start(0, SPEC);
-  older = await fleet.add(SPEC, { options: oldFiles.options, revision: OLD });
-  newer = await fleet.add(SPEC, { options: newFiles.options, revision: NEW });
-  await fleet.add(SPEC, { options: newFiles.options, revision: NEW });
+  older = await fleet.add(SPEC, { ...PATIENT_PEERS, options: oldFiles.options, revision: OLD });
+  newer = await fleet.add(SPEC, { ...PATIENT_PEERS, options: newFiles.options, revision: NEW });
+  await fleet.add(SPEC, { ...PATIENT_PEERS, options: newFiles.options, revision: NEW });
   await fleet.untilAllKnown();
 });
 afterAll(async () => {

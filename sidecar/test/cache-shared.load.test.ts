@@ -2,10 +2,9 @@
  * One render in the fleet: many clients, pages that end, homes that freeze, lie or end while they render, and pods that
  * have no pages in common. A load test: floods, pages of seconds, and twenty fleets.
  */
-import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
+import { withModules } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { type Answer, type Pod, type PodOptions, until } from '../../e2e/harness/engine/pod.ts';
 import { figure } from '../../operator/test/support/figure.ts';
 import { page, renders, seconds, statuses, statusOf } from './cache.ts';
@@ -22,8 +21,6 @@ import {
   waiting,
 } from './cache-shared.ts';
 
-const SEARCH_PATH = 'lua-prepend-path /usr/share/corelane/haproxy/?.lua';
-
 let fleet: Fleet;
 afterEach(() => fleet?.stop());
 
@@ -31,17 +28,6 @@ afterEach(() => fleet?.stop());
 async function start(count: number, options: PodOptions = {}): Promise<Pod[]> {
   fleet = await Fleet.start(count, SPEC, options);
   return fleet.pods;
-}
-
-/** Configuration of a pod whose module of Lua is another one. */
-function withModule(module: string, edit: (text: string) => string): PodOptions {
-  const text = readFileSync(fileURLToPath(new URL(`../haproxy/${module}`, import.meta.url)), 'utf8');
-  if (edit(text) === text) throw new Error(`${module} is written in another way`);
-  return {
-    files: { [module]: edit(text) },
-    // The last one comes first.
-    edit: (_file, config) => config.replace(SEARCH_PATH, `${SEARCH_PATH}\n  lua-prepend-path /etc/corelane/?.lua`),
-  };
 }
 
 test.each([2, 3])('200 clients at each of %d pods, and six pages: six renders', async (count) => {
@@ -87,11 +73,12 @@ test('a page ends at the same moment in all pods', async () => {
 
 test('two pods that take each other for the home do not wait for each other', async () => {
   // And each asks only when there are herds at both: who comes later would join what the other one's request has begun.
-  const blind = withModule('cache/homes.lua', (text) =>
-    text
-      .replace('list[#list + 1] = own', 'list[#list + 1] = nil')
-      .replace(/^(function homes\.find.*)$/m, '$1\n  core.msleep(1000)'),
-  );
+  const blind = withModules({
+    'cache/homes.lua': (text) =>
+      text
+        .replace('list[#list + 1] = own', 'list[#list + 1] = nil')
+        .replace(/^(function homes\.find.*)$/m, '$1\n  core.msleep(1000)'),
+  });
   const pods = await start(2, blind);
   const answers = pods.flatMap((pod) =>
     Array.from({ length: 20 }, () => get(pod, page('crossed', 'max-age=600', '&hold=1'))),

@@ -4,6 +4,7 @@
  */
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { FLEET_KEY, type Pod } from '../../e2e/harness/engine/pod.ts';
 import { tokens } from './apps/peer-tokens.mjs';
 import { page, renders, statusOf } from './cache.ts';
@@ -12,7 +13,7 @@ import { AS_NGINX, ask, handOver, headerOf, identityOf, ME, message } from './pe
 
 let fleet: Fleet;
 beforeAll(async () => {
-  fleet = await Fleet.start(2, SPEC, { revision: 'r1' });
+  fleet = await Fleet.start(2, SPEC, { revision: 'r1', ...PATIENT_PEERS });
   // Each has the key of the other from then on.
   const [one, other] = fleet.pods as [Pod, Pod];
   await pageOf(fleet, one, other);
@@ -110,9 +111,9 @@ describe('a home that has no page for others', () => {
 
 describe('pods that have no pages in common', () => {
   test('another revision: each renders its own', async () => {
-    const mixed = await Fleet.start(1, SPEC, { revision: 'old' });
+    const mixed = await Fleet.start(1, SPEC, { revision: 'old', ...PATIENT_PEERS });
     try {
-      await mixed.add(SPEC, { revision: 'new' });
+      await mixed.add(SPEC, { revision: 'new', ...PATIENT_PEERS });
       await mixed.untilAllKnown();
       await expectOwnPages(mixed);
     } finally {

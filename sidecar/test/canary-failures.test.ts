@@ -1,5 +1,6 @@
 /** A canary when things fail: its pods are full or without workers, and every request is served all the same. */
 import { docker } from '../../e2e/harness/engine/docker.ts';
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { statuses } from './cache.ts';
 import { CanaryFleet, canaryAt, fallbacks, IN_QUEUE, most } from './canary.ts';
@@ -8,7 +9,7 @@ let all: CanaryFleet;
 let stable: Pod;
 let canary: Pod;
 beforeAll(async () => {
-  all = await CanaryFleet.start(1, 1, { workersPerPod: 1, queue: { maxLength: 3 } });
+  all = await CanaryFleet.start(1, 1, { workersPerPod: 1, queue: { maxLength: 3 } }, PATIENT_PEERS);
   [stable, canary] = [all.stable[0] as Pod, all.canary[0] as Pod];
   await all.untilSidesKnown();
 });

@@ -1,4 +1,5 @@
 /** A canary and those who mean no good: clients choose headers, neighbours talk to the peers' port. */
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { FLEET_KEY, type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { tokens } from './apps/peer-tokens.mjs';
 import { CANARY, CanaryFleet, COOKIE, canaryAt, STABLE, sideMetric } from './canary.ts';
@@ -8,7 +9,7 @@ let all: CanaryFleet;
 let stable: Pod;
 let canary: Pod;
 beforeAll(async () => {
-  all = await CanaryFleet.start(1, 1, { workersPerPod: 1, queue: { maxLength: 2 } });
+  all = await CanaryFleet.start(1, 1, { workersPerPod: 1, queue: { maxLength: 2 } }, PATIENT_PEERS);
   [stable, canary] = [all.stable[0] as Pod, all.canary[0] as Pod];
   await all.untilSidesKnown();
 });

@@ -1,4 +1,5 @@
 /** What a canary is judged by: each request is counted once, where it was decided, by what its client got. */
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { type Answer, type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
@@ -12,7 +13,7 @@ let all: CanaryFleet;
 let stable: Pod;
 let canary: Pod;
 beforeAll(async () => {
-  all = await CanaryFleet.start(1, 1, SPEC);
+  all = await CanaryFleet.start(1, 1, SPEC, PATIENT_PEERS);
   [stable, canary] = [all.stable[0] as Pod, all.canary[0] as Pod];
   await all.untilSidesKnown();
 });

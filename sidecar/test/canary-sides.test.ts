@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { logs } from '../../e2e/harness/engine/docker.ts';
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { CANARY_FILE, PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
@@ -27,7 +28,7 @@ let all: CanaryFleet;
 let stable: Pod;
 let canary: Pod;
 beforeAll(async () => {
-  all = await CanaryFleet.start(1, 1, SPEC);
+  all = await CanaryFleet.start(1, 1, SPEC, PATIENT_PEERS);
   [stable, canary] = [all.stable[0] as Pod, all.canary[0] as Pod];
   await all.untilSidesKnown();
 });

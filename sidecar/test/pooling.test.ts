@@ -2,6 +2,7 @@
 
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet, knownPeers } from '../../e2e/harness/engine/fleet.ts';
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
@@ -14,7 +15,7 @@ let fleet: Fleet;
 let before: Map<Pod, number>;
 beforeAll(async () => {
   const spec = { ...patient, workersPerPod: 1, webSockets: { enabled: true } };
-  fleet = await Fleet.start(2, spec, { revision: 'same' });
+  fleet = await Fleet.start(2, spec, { revision: 'same', ...PATIENT_PEERS });
 });
 afterAll(() => fleet?.stop());
 beforeEach(async () => {

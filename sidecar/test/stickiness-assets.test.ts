@@ -2,6 +2,7 @@
  * Files of yesterday while several revisions live: whichever pod is asked has them, no worker is, and what nobody has
  * costs little and is kept by nobody.
  */
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { NEXT, NOW, OLD, Revisions } from '../../e2e/harness/engine/revisions.ts';
 import { stickyMetric } from './stickiness.ts';
 import { fileOf, SPEC } from './stickiness-assets.ts';
@@ -10,7 +11,7 @@ const CACHEABLE = 'public, max-age=31536000, immutable';
 
 let all: Revisions;
 beforeAll(async () => {
-  all = await Revisions.start(SPEC, OLD, NOW, NEXT);
+  all = await Revisions.start({ ...SPEC, pods: PATIENT_PEERS }, OLD, NOW, NEXT);
 });
 afterAll(() => all?.stop());
 

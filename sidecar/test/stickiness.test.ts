@@ -1,4 +1,5 @@
 /** Requests that name a revision, or whose page was of one, stay at it while it lives. */
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { calling, NEXT, NOW, OLD, Revisions } from '../../e2e/harness/engine/revisions.ts';
 import { NAVIGATION } from './canary.ts';
@@ -8,7 +9,12 @@ describe('by id', () => {
   let all: Revisions;
   let pod: Pod;
   beforeAll(async () => {
-    all = await Revisions.start(SPEC, [OLD, calling('yesterday')], [NOW, calling('today')], NEXT);
+    all = await Revisions.start(
+      { ...SPEC, pods: PATIENT_PEERS },
+      [OLD, calling('yesterday')],
+      [NOW, calling('today')],
+      NEXT,
+    );
     pod = all.of(NOW);
   });
   afterAll(() => all?.stop());
@@ -72,7 +78,7 @@ describe('by cookie', () => {
   let all: Revisions;
   let pod: Pod;
   beforeAll(async () => {
-    all = await Revisions.start(ALWAYS, OLD, NOW);
+    all = await Revisions.start({ ...ALWAYS, pods: PATIENT_PEERS }, OLD, NOW);
     pod = all.of(NOW);
   });
   afterAll(() => all?.stop());

@@ -42,14 +42,17 @@ export class Revisions {
     this.fleet = fleet;
   }
 
-  /** A pod of each of these, which know each other. */
-  static async start(input: Input, ...wanted: (string | [revision: string, input: Input])[]): Promise<Revisions> {
+  /** A pod of each of these, which know each other; `pods`: options of them all. */
+  static async start(
+    { pods = {}, ...input }: Input & { pods?: Options },
+    ...wanted: (string | [revision: string, input: Input])[]
+  ): Promise<Revisions> {
     const all = new Revisions(await Fleet.start(0, input));
     try {
       const each = wanted.map((one): [string, Input] =>
         typeof one === 'string' ? [one, input] : [one[0], { ...input, ...one[1] }],
       );
-      await Promise.all(each.map(([revision, own]) => all.add(revision, own)));
+      await Promise.all(each.map(([revision, own]) => all.add(revision, own, pods)));
       await all.untilKnown();
     } catch (error) {
       await all.stop();
