@@ -118,17 +118,18 @@ at_the_same_time() {
 
 # ---- CPU time ----------------------------------------------------------------
 
-# The project's engine, its containers and its tests have a group of the kernel (cgroup) to themselves, with a hundred
-# times the weight of any other process: what else computes on the machine does not decide how a test ends. Only root
-# can make one, and not where systemd owns the groups.
+# The project's engine, its containers and its tests have a group of the kernel (cgroup) to themselves, with ten times
+# the weight of any other process: what else computes on the machine does not decide how a test ends. With a hundred
+# times, threads of the kernel got no CPU, and a container's network took 131 s to go. Only root can make a group, and
+# not where systemd owns them.
 CPU_GROUP=corelane
 
 # cpu_group NAME: makes the group corelane/NAME, and prints its folder; false where that cannot be.
 cpu_group() {
-  local root=/sys/fs/cgroup/cpu weight=cpu.shares value=102400
+  local root=/sys/fs/cgroup/cpu weight=cpu.shares value=10240
   [[ $(id -u) == 0 && ! -d /run/systemd/system ]] || return 1
   if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
-    root=/sys/fs/cgroup weight=cpu.weight value=10000
+    root=/sys/fs/cgroup weight=cpu.weight value=1000
   fi
   {
     mkdir -p "$root/$CPU_GROUP/$1"
