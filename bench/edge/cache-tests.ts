@@ -49,7 +49,7 @@ async function run(): Promise<Result> {
 export const cacheTests: Scenario = {
   key: 'cache-tests',
   title: 'What a cache must do',
-  text: 'http-cache-tests (cache-tests.fyi): how many of its tests pass. "Required" is what RFC 9111 demands, "optimal" what it allows, "behaviour" says only how a cache does something. edge.json names the required ones that fail; [the burst cache](../cache.md#what-it-does-not-do) says why, and what fails beside these counts as failed.',
+  text: 'http-cache-tests (cache-tests.fyi): how many of its tests pass. "Required" is what RFC 9111 demands, "optimal" what it allows, "behaviour" says only how a cache does something. edge.json names the required ones that fail; [the burst cache](../cache.md#limits) says why, and what fails beside these counts as failed.',
   columns: [
     { key: 'required', head: 'required' },
     { key: 'requiredOf', head: 'of' },

@@ -6,6 +6,8 @@ local judge = require('cache.judge')
 local live = require('live.values')
 local new_herds = require('cache.herds')
 local now_ms = require('clock')
+local routes = require('cache.routes')
+local vary = require('cache.vary')
 local verdict_of = require('cache.verdict')
 local wall_ms = require('wall-clock')
 
@@ -14,11 +16,24 @@ local SWEEP_MS = 5000
 local WINDOW_S_MAX = 3600
 
 local settings = require('settings')('cache.lua', { ... }, {
-  'herds', 'tries', 'pass-ms', 'kept-bytes', 'transforms',
-})
+  'herds', 'tries', 'pass-ms', 'kept-bytes', 'transforms', 'headers', 'keyed',
+}, { headers = true, keyed = true })
 settings['places'] = settings['herds']
 -- How long pages are given out after their end.
 setmetatable(settings, { __index = live })
+
+local function set_of(list)
+  local set = {}
+  for name in list:gmatch('[^,]+') do set[name] = true end
+  return set
+end
+
+-- What any render for all is shown: what nginx and this HAProxy say. And what is in cache.key.
+local own, keyed = set_of(settings['headers']), set_of(settings['keyed'])
+local known_routes = routes.new(settings)
+
+-- In place of what clients say of themselves. Programs read these two without looking whether they are there.
+local ANYBODY = { accept = '*/*', ['user-agent'] = 'Corelane' }
 
 local places = {}
 local herds = new_herds(settings, function(place)
@@ -45,6 +60,10 @@ local function url_of(txn)
   return (header(txn, 'Host') or '') .. txn.f:url()
 end
 
+local function route_of(txn)
+  return routes.of(header(txn, 'Host') or '', txn.f:path() or '')
+end
+
 -- Those who render here stand together, be they clients or peers. Those who ask another pod first have a herd of their
 -- own: who comes from a peer must never wait for one that waits for a peer.
 local function herd_key(txn, key)
@@ -67,22 +86,48 @@ local function note(txn, name, value)
   if value then txn:set_var(name, value) end
 end
 
+local function tell_pass(txn, why)
+  txn:set_var('txn.outcome', 'pass')
+  txn:set_var('txn.why', why)
+end
+
 local function tell(txn, herd)
+  if herd.outcome == 'pass' then return tell_pass(txn, herd.why) end
   note(txn, 'txn.outcome', herd.outcome)
   if herd.outcome ~= 'failed' then return end
   txn:set_var('txn.failed_status', herd.status)
   txn:set_var('txn.reason', herd.reason)
 end
 
+-- Whether to see if a page is for others, which costs a render if it is not. Of one that nginx has had before, or that
+-- others wait for, it is known; and who comes back has begun already.
+local function may_look(txn, key, rounds, told, now)
+  if rounds ~= '' or header(txn, 'X-Corelane-Found') ~= 'MISS' or herds:has(key, told, now) then return true end
+  local route, section = route_of(txn)
+  return known_routes:may_look(key, route, section, now)
+end
+
+-- Pages that depend on cookies are for nobody else if there are some. Those without go on.
+local function personal(key) return key .. ' personal' end
+
+-- Why it is known that a page is for nobody else.
+local function why_known(txn, key, now)
+  local has_cookies = header(txn, 'X-Corelane-Personal') ~= nil
+  return herds:why_pass(key, now) or has_cookies and herds:why_pass(personal(key), now) or nil
+end
+
 -- Sets txn.outcome if it is known, else txn.herd and txn.place; neither if there is no place.
 core.register_action('join_herd', { 'http-req' }, function(txn)
   local page, token = key_of(txn), header(txn, 'X-Corelane-Request')
   if not page or not token then return end
-  local key = herd_key(txn, page)
-  local round = #(header(txn, 'X-Corelane-Round') or '')
+  local key, now = herd_key(txn, page), now_ms()
+  local rounds, told = header(txn, 'X-Corelane-Round') or '', tonumber(header(txn, 'X-Corelane-Told'))
   local is_again = txn:get_var('txn.is_again') ~= nil
-  local herd, known = herds:join(key, token, is_again, round, tonumber(header(txn, 'X-Corelane-Told')), now_ms())
-  if known then return txn:set_var('txn.outcome', known) end
+  local known = why_known(txn, key, now)
+  if known then return tell_pass(txn, known) end
+  if not is_again and not may_look(txn, key, rounds, told, now) then return tell_pass(txn, 'route') end
+  local herd, why = herds:join(key, token, is_again, rounds, told, now)
+  if why then return tell_pass(txn, why) end
   if not herd then return end
   txn:set_var('txn.herd', tostring(herd.id))
   if herd.outcome and is_again then return tell(txn, herd) end
@@ -93,17 +138,24 @@ end)
 core.register_action('herd_turn', { 'http-req' }, function(txn)
   local token = header(txn, 'X-Corelane-Request') or ''
   txn:set_var('txn.token', token)
+  local route, section = route_of(txn)
+  txn:set_priv({ route = route, section = section })
   local page = key_of(txn)
   note(txn, 'txn.key', page and herd_key(txn, page))
   -- nginx tells which rule of cache.ttl the path is in.
   local rule = header(txn, 'X-Corelane-Ttl')
   note(txn, 'txn.ttl', rule and live['ttl-' .. rule .. '-s'])
-  note(txn, 'txn.personal', header(txn, 'X-Corelane-Personal'))
   local id = tonumber(header(txn, 'X-Corelane-Herd'))
-  local herd, goes_on = herds:turn(id, token, now_ms())
+  local now = now_ms()
+  local herd, goes_on = herds:turn(id, token, now)
   if not herd then return end
   txn:set_var('txn.herd', tostring(herd.id))
   if not goes_on then return tell(txn, herd) end
+  local why = why_known(txn, herd.key, now)
+  if why then
+    herds:again(herd, token, now)
+    return tell_pass(txn, why)
+  end
   if herd.died then txn:set_var('txn.after_death', true) end
 end)
 
@@ -122,13 +174,7 @@ core.register_action('find_home', { 'http-req' }, function(txn)
   txn:set_var('txn.proof', hand_over[2])
 end)
 
-local function herd_of(txn)
-  local herd = herds.by_id[tonumber(txn:get_var('txn.herd'))]
-  if herd then herds:answered(herd, txn:get_var('txn.token')) end
-  return herd
-end
-
--- Lines of a header of the response, in their order.
+-- Lines of a header, in their order, of all that HAProxy gives.
 local function lines_of(all)
   return function(name)
     local lines, values = {}, all[name]
@@ -140,6 +186,52 @@ local function lines_of(all)
     end
     return lines
   end
+end
+
+-- A header as nginx tells it in a key (", " between its lines) or in a variant (","; of these two it takes blanks for
+-- commas): whatever is the same there, a worker must not see in two ways. Nothing is as good as no such header.
+local NORMALIZED = { ['accept-language'] = true, ['accept-charset'] = true }
+local function as_told(name, lines)
+  if keyed[name] then return table.concat(lines, ', '):match('^[, ]*$') and '' or table.concat(lines, ', ') end
+  local value = table.concat(lines, ',')
+  if not NORMALIZED[name] then return value end
+  local words = {}
+  for word in value:gmatch('[^, ]+') do words[#words + 1] = word end
+  return table.concat(words, ', ')
+end
+
+-- Before a render for all: takes away what is neither in the key nor said by the proxies, but for what pages of this
+-- route depend on. A program that wants to know who asks, or what he takes, gets what nobody can object to.
+-- txn.is_alike: it has come to its end.
+core.register_action('show_all_alike', { 'http-req' }, function(txn)
+  local asked, is_shown = txn:get_priv(), {}
+  asked.shown, asked.withheld = {}, {}
+  asked.is_personal = header(txn, 'X-Corelane-Personal') ~= nil
+  for _, name in ipairs(known_routes:names(asked.route)) do
+    asked.shown[#asked.shown + 1], is_shown[name] = name, true
+  end
+  local said = txn.http:req_get_headers()
+  local lines = lines_of(said)
+  for name in pairs(said) do
+    if keyed[name] or is_shown[name] then
+      local value = as_told(name, lines(name))
+      txn.http:req_del_header(name)
+      if value ~= '' then txn.http:req_add_header(name, value) end
+    elseif not own[name] and not name:match('^x%-corelane%-') then
+      asked.withheld[name] = table.concat(lines(name)) ~= ''
+      txn.http:req_del_header(name)
+    end
+  end
+  for name, value in pairs(ANYBODY) do
+    if not keyed[name] and not is_shown[name] then txn.http:req_set_header(name, value) end
+  end
+  txn:set_var('txn.is_alike', true)
+end)
+
+local function herd_of(txn)
+  local herd = herds.by_id[tonumber(txn:get_var('txn.herd'))]
+  if herd then herds:answered(herd, txn:get_var('txn.token')) end
+  return herd
 end
 
 local function set_lines(txn, name, lines)
@@ -159,21 +251,22 @@ local function make_impersonal(txn, headers)
   set_lines(txn, 'Server-Timing', timing)
 end
 
--- What clients accept is in nginx' key, in one form of a few: as a part of Vary it would be as many as there are
--- browsers.
-local function take_encoding_out(txn, headers)
-  local others, has_encoding = {}, false
-  for _, word in ipairs(fields.words(headers('vary'))) do
-    if word == 'accept-encoding' then has_encoding = true else others[#others + 1] = word end
+-- Two forms of Vary: what clients are told, and what nginx is to tell variants by. What nginx compresses it says by
+-- itself.
+local function tell_vary(txn, said, names)
+  local words = {}
+  for _, line in ipairs(said) do
+    for word in line:gmatch('[^%s,]+') do
+      if settings['transforms'] == 0 or word:lower() ~= 'accept-encoding' then words[#words + 1] = word end
+    end
   end
-  if not has_encoding then return end
-  set_lines(txn, 'Vary', #others > 0 and { table.concat(others, ', ') } or {})
-  txn.http:res_set_header('X-Corelane-Vary', 'Accept-Encoding')
+  txn.http:res_del_header('Vary')
+  if #words > 0 then txn.http:res_set_header('X-Corelane-Vary', table.concat(words, ', ')) end
+  if names and #names > 0 then txn.http:res_set_header('Vary', table.concat(names, ', ')) end
 end
 
 local function keep(txn, page, headers)
   make_impersonal(txn, headers)
-  take_encoding_out(txn, headers)
   txn.http:res_del_header('Age')
   if page.age_s > 0 then txn.http:res_set_header('Age', tostring(page.age_s)) end
   txn.http:res_set_header('X-Accel-Expires', '@' .. page.until_s)
@@ -191,35 +284,78 @@ end
 -- Nobody has answered in time, or not who was asked.
 core.register_action('leave_home', { 'http-after-res' }, function(txn) leave_home(txn, true) end)
 
+-- It is rendered with all that its client has said.
+local function leave_alone(txn, why)
+  txn:set_var('txn.again_alone', true)
+  txn:set_var('txn.why', why)
+end
+
+-- The page is for nobody else, and so is what comes next.
+local function pass(txn, herd, why, now)
+  local key, asked = txn:get_var('txn.key'), txn:get_priv()
+  if herd then herds:pass(herd, why, now) elseif key then herds:note_pass(key, why, now) end
+  known_routes:passed(asked.route, asked.section, txn.f:status() >= 400, now)
+  leave_alone(txn, why)
+end
+
+-- It says nothing of the page for others, who go on.
+local function pass_alone(txn, herd, why, now)
+  local key = herd and herd.key or txn:get_var('txn.key')
+  if key and why == 'cookie' then herds:note_pass(personal(key), why, now) end
+  if herd then herds:again(herd, txn:get_var('txn.token'), now) end
+  leave_alone(txn, why)
+end
+
+-- Reasons of a home that are about this request, or about what the home remembers.
+local OF_ONE = { cookie = true, route = true, ['not-found'] = true, error = true }
+
 -- What the home has said, which may be anything.
 core.register_action('judge_home', { 'http-res' }, function(txn)
   local now = now_ms()
   local headers = lines_of(txn.http:res_get_headers())
-  local page = verdict_of(txn.f:status(), headers, wall_ms(txn) // 1000)
+  local page, why = verdict_of(txn.f:status(), headers, wall_ms(txn) // 1000)
   for _, name in ipairs({ 'Expires', 'Stale', 'Vary', 'Alone' }) do txn.http:res_del_header('X-Corelane-' .. name) end
   if not page or page == 'nonsense' then
     txn:set_var('txn.no_page', true)
     return leave_home(txn, page ~= nil)
   end
   txn.http:res_set_header('X-Accel-Expires', '0')
-  local herd = herd_of(txn)
-  if type(page) == 'table' then
-    keep(txn, page, headers)
-    if page.has_encodings then txn.http:res_set_header('X-Corelane-Vary', 'Accept-Encoding') end
-    txn.http:res_set_header('X-Corelane-Shared', '1')
-    if herd then herds:filled(herd, now) end
-    return
-  end
-  if herd then herds:pass(herd, now) end
-  if page == 'alone' or txn:get_var('txn.personal') then txn:set_var('txn.again_alone', true) end
+  local herd, asked = herd_of(txn), txn:get_priv()
+  if page == 'alone' then return (OF_ONE[why] and pass_alone or pass)(txn, herd, why, now) end
+  keep(txn, page, headers)
+  if page.vary then txn.http:res_set_header('X-Corelane-Vary', page.vary) end
+  txn.http:res_set_header('X-Corelane-Shared', '1')
+  known_routes:kept(asked.route, asked.section)
+  if herd then herds:filled(herd, now) end
 end)
+
+-- What becomes of a response that says it may be kept: by what it depends on. Gives a reason if it is not.
+local function keep_by_vary(txn, page, headers, herd, now)
+  local said, asked = headers('vary'), txn:get_priv()
+  local depends, why = vary(fields.words(said), asked, keyed)
+  if not depends then return why end
+  -- So that the next one who has such a header is shown it at once.
+  if not known_routes:learn(asked.route, depends.names) then return 'vary' end
+  if #depends.missing > 0 then
+    if herd then herds:again(herd, txn:get_var('txn.token'), now) end
+    txn:set_var('txn.again', true)
+    return nil
+  end
+  if depends.has_cookies then depends.names[#depends.names + 1] = 'X-Corelane-Personal' end
+  keep(txn, page, headers)
+  tell_vary(txn, said, depends.names)
+  known_routes:kept(asked.route, asked.section)
+  if herd then herds:filled(herd, now) end
+end
 
 core.register_action('judge_page', { 'http-res' }, function(txn)
   local now = now_ms()
   local herd = herd_of(txn)
   local status = txn.f:status()
+  local headers = lines_of(txn.http:res_get_headers())
   txn.http:res_set_header('X-Accel-Expires', '0')
   if status >= 500 then
+    tell_vary(txn, headers('vary'))
     if herd then
       local reason = txn.f:res_hdr('X-Corelane-Error')
       local is_gateways = status >= 502 and status <= 504
@@ -227,17 +363,9 @@ core.register_action('judge_page', { 'http-res' }, function(txn)
     end
     return
   end
-  local headers = lines_of(txn.http:res_get_headers())
-  local page = judge(status, headers, tonumber(txn:get_var('txn.ttl')), settings, wall_ms(txn) // 1000)
-  if page then
-    keep(txn, page, headers)
-    if herd then herds:filled(herd, now) end
-    return
-  end
-  local key = txn:get_var('txn.key')
-  if herd then herds:pass(herd, now) elseif key then herds:note_pass(key, now) end
-  -- Rendered without what makes it personal: its client gets it with that.
-  if txn:get_var('txn.personal') then txn:set_var('txn.again_alone', true) end
+  local page, why = judge(status, headers, tonumber(txn:get_var('txn.ttl')), settings, wall_ms(txn) // 1000)
+  if page then why = keep_by_vary(txn, page, headers, herd, now) end
+  if why == 'cookie' then pass_alone(txn, herd, why, now) elseif why then pass(txn, herd, why, now) end
 end)
 
 -- Nobody has answered: its worker has died. It comes back, or is told by nginx.

@@ -269,6 +269,51 @@ ngx_int_t corelane_order_conditions(ngx_http_request_t *r) {
   return NGX_DECLINED;
 }
 
+/*
+ * X-Corelane-Personal among the headers of a request ($corelane_cache_personal): by it nginx tells variants of a page
+ * that depends on cookies (Vary). What a client says there is nothing: he would write the page of those who have some.
+ */
+ngx_int_t corelane_note_personal(ngx_http_request_t *r) {
+  static ngx_str_t variable = ngx_string("corelane_cache_personal"), name = ngx_string("x-corelane-personal"), yes = ngx_string("1");
+  corelane_loc_conf_t *conf = ngx_http_get_module_loc_conf(r, ngx_http_corelane_module);
+  ngx_http_variable_value_t *value;
+  ngx_list_part_t *part;
+  ngx_table_elt_t *header;
+  ngx_uint_t i, is_personal;
+
+  /* A background update has the headers of its parent. */
+  if (!conf->notes_personal || r != r->main) {
+    return NGX_DECLINED;
+  }
+  value = ngx_http_get_variable(r, &variable, ngx_hash_key(variable.data, variable.len));
+  is_personal = value != NULL && !value->not_found && value->len > 0;
+  for (part = &r->headers_in.headers.part; part != NULL; part = part->next) {
+    header = part->elts;
+    for (i = 0; i < part->nelts; i++) {
+      /* This one was put there when the request looked before. */
+      if (header[i].lowcase_key == name.data) {
+        return NGX_DECLINED;
+      }
+      if (header[i].key.len == name.len && ngx_strncasecmp(header[i].key.data, name.data, name.len) == 0) {
+        header[i].value.len = 0;
+      }
+    }
+  }
+  if (!is_personal) {
+    return NGX_DECLINED;
+  }
+  header = ngx_list_push(&r->headers_in.headers);
+  if (header == NULL) {
+    return NGX_ERROR;
+  }
+  ngx_memzero(header, sizeof(ngx_table_elt_t));
+  header->hash = ngx_hash_key(name.data, name.len);
+  header->key = name;
+  header->lowcase_key = name.data;
+  header->value = yes;
+  return NGX_DECLINED;
+}
+
 /* Requests by what the cache had to do with them, which nginx.conf says ($corelane_cache_result). */
 static struct {
   ngx_str_t name;

@@ -56,6 +56,8 @@ typedef struct {
   ngx_uint_t counts;
   /* Whether one comes here that has waited for a page. */
   ngx_flag_t looks_again;
+  /* Whether its pages may depend on whether there are cookies. */
+  ngx_flag_t notes_personal;
 } corelane_loc_conf_t;
 
 /* Of an upstream: what nginx would call for each request. */
@@ -221,6 +223,7 @@ ngx_int_t corelane_judge_stale(ngx_http_request_t *r);
 /* The head of a response to a request that may have changed something is here: pages of it are there no more. */
 void corelane_note_change(ngx_http_request_t *r);
 ngx_int_t corelane_order_conditions(ngx_http_request_t *r);
+ngx_int_t corelane_note_personal(ngx_http_request_t *r);
 /* Lets a request that has waited for a page look for it when that is there (NGX_DONE: it goes on later). */
 ngx_int_t corelane_look_again(ngx_http_request_t *r);
 /* The head of a response that is to be kept is here, and there is room for it. */

@@ -64,6 +64,7 @@ static void *create_location(ngx_conf_t *cf) {
   if (conf != NULL) {
     conf->counts = NGX_CONF_UNSET_UINT;
     conf->looks_again = NGX_CONF_UNSET;
+    conf->notes_personal = NGX_CONF_UNSET;
   }
   return conf;
 }
@@ -73,6 +74,7 @@ static char *merge_location(ngx_conf_t *cf, void *outer, void *inner) {
 
   ngx_conf_merge_uint_value(conf->counts, parent->counts, CORELANE_COUNT_PAGES);
   ngx_conf_merge_value(conf->looks_again, parent->looks_again, 0);
+  ngx_conf_merge_value(conf->notes_personal, parent->notes_personal, 0);
   return NGX_CONF_OK;
 }
 
@@ -112,6 +114,7 @@ static ngx_int_t install(ngx_conf_t *cf) {
       || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_count_request) != NGX_OK
       || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_tell_request) != NGX_OK
       || add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_encode_target) != NGX_OK
+      || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_note_personal) != NGX_OK
       || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_take_place) != NGX_OK
       /* What comes later here nginx calls first. */
       || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_check_size) != NGX_OK
@@ -181,6 +184,8 @@ static ngx_command_t commands[] = {
     DIRECTIVE("streaming", ngx_conf_set_enum_slot, streaming, streaming),
     {ngx_string("corelane_counts"), NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1,
      ngx_conf_set_enum_slot, NGX_HTTP_LOC_CONF_OFFSET, offsetof(corelane_loc_conf_t, counts), counts},
+    {ngx_string("corelane_notes_personal"), NGX_HTTP_LOC_CONF | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
+     NGX_HTTP_LOC_CONF_OFFSET, offsetof(corelane_loc_conf_t, notes_personal), NULL},
     {ngx_string("corelane_looks_again"), NGX_HTTP_LOC_CONF | NGX_CONF_FLAG, ngx_conf_set_flag_slot,
      NGX_HTTP_LOC_CONF_OFFSET, offsetof(corelane_loc_conf_t, looks_again), NULL},
     ngx_null_command,

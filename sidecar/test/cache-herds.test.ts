@@ -1,7 +1,7 @@
 /** One render for all who ask for a page at the same time: also where it fails, is personal, or somebody leaves. */
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
-import { herd, page, renders, seconds, statuses, statusOf, waiters } from './cache.ts';
+import { herd, ownPage, page, renders, seconds, statuses, statusOf, waiters } from './cache.ts';
 
 let pod: Pod;
 beforeAll(async () => {
@@ -102,15 +102,15 @@ test('a client that leaves takes no page from the others', async () => {
   expect(renders(pod, 'leaves')).toBe(1);
 });
 
-test('a page that is for nobody else is rendered for each, and later herds go to the workers at once', async () => {
-  const path = page('own', 'private', '&hold=1');
+test('a page that is for nobody else is rendered for each, and once before, and later herds go to the workers at once', async () => {
+  const path = ownPage('own', 'private', '&hold=1');
   const answers = await herd(pod, path, 6);
   pod.release('own');
   expect(statuses(await Promise.all(answers))).toEqual([200]);
-  expect(renders(pod, 'own')).toBe(6);
+  expect(renders(pod, 'own')).toBe(7);
   await docker('exec', pod.workers[0] as string, 'rm', '-f', '/events/lines.own');
   const later = Array.from({ length: 2 }, () => pod.get(path));
-  await until('both workers have one', () => renders(pod, 'own') === 8);
+  await until('both workers have one', () => renders(pod, 'own') === 9);
   pod.release('own');
   expect(statuses(await Promise.all(later))).toEqual([200]);
 });

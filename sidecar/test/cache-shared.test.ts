@@ -7,7 +7,7 @@ import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { FLEET_KEY, type Pod } from '../../e2e/harness/engine/pod.ts';
 import { tokens } from './apps/peer-tokens.mjs';
-import { page, renders, statusOf } from './cache.ts';
+import { ownPage, page, renders, statusOf } from './cache.ts';
 import { expectOwnPages, expectRenderedHere, get, HOST, NAMES, pageOf, SPEC, total } from './cache-shared.ts';
 import { AS_NGINX, ask, handOver, headerOf, identityOf, ME, message } from './peer.ts';
 
@@ -24,7 +24,7 @@ afterAll(() => fleet?.stop());
 test('a page that is for one alone is rendered with what makes it so, and for each', async () => {
   for (const n of NAMES.slice(0, 8)) {
     for (const [index, pod] of fleet.pods.entries()) {
-      const { body } = await get(pod, page(`own-${n}`, 'private'), { cookie: `user=${index}` });
+      const { body } = await get(pod, ownPage(`own-${n}`, 'private'), { cookie: `user=${index}` });
       expect(JSON.parse(body).headers.cookie).toBe(`user=${index}`);
     }
     // Once for each, and once at most for each pod without what makes it so.
@@ -45,6 +45,25 @@ test('a page that was changed here does not come back from its home', async () =
   // Now it is the new one there, too.
   expect(JSON.parse((await get(home, path)).body)).toEqual(JSON.parse(after.body));
   expect(total(fleet, id)).toBe(before + 2);
+});
+
+test('a home knows by what its pages differ', async () => {
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const vary = '&header=Vary:Accept-Language,Cookie';
+  const { path } = await pageOf(fleet, home, other, 'max-age=600', vary);
+  const seen = async (pod: Pod, headers: Record<string, string>) => {
+    const answer = await get(pod, path, headers);
+    return [statusOf(answer), JSON.parse(answer.body).headers];
+  };
+  const member = { cookie: 'sid=1', 'accept-language': 'de' };
+  const own = 'Corelane; fwd=miss; detail=cookie';
+  expect(await seen(other, member)).toEqual([own, expect.objectContaining(member)]);
+  for (const language of ['de', 'fr']) {
+    const guest = { 'accept-language': language };
+    for (const pod of [other, home]) expect((await seen(pod, guest))[1]).toMatchObject(guest);
+    expect((await seen(other, guest))[0]).toBe('Corelane; hit');
+  }
+  expect(await seen(other, member)).toEqual([own, expect.objectContaining(member)]);
 });
 
 describe('what a peer may do', () => {

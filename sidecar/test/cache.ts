@@ -8,6 +8,11 @@ export function page(id: string, control = 'max-age=60', more = ''): string {
   return `/?id=${id}&header=${encodeURIComponent(`Cache-Control:${control}`)}${more}`;
 }
 
+/** The same for a page that is not for others, in a route of its own: what is learned of it counts for no other. */
+export function ownPage(id: string, control: string, more = ''): string {
+  return `/${id}/x${page(id, control, more)}`;
+}
+
 /** How often a page has been rendered. */
 export function renders(pod: Pod, id: string): number {
   return pod.events({ event: 'begin', id }).length;

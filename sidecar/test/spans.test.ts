@@ -107,12 +107,12 @@ describe('nginx tells', () => {
   });
 
   test('of a page that is rendered for others beside the request that is given the old one', async () => {
-    const path = page('swr', 'max-age=1, stale-while-revalidate=60').replace('/?', '/swr?');
+    const path = page('swr', 'max-age=1, stale-while-revalidate=60').replace('/?', '/swr/a?');
     await pod.get(path);
     await seconds(2.1);
     const headers = { traceparent: `00-${'1'.repeat(32)}-${CLIENT}-01` };
     expect((await pod.get(path, { headers })).status).toBe(200);
-    const render = await recordOf(heard, '/swr', 'render');
+    const render = await recordOf(heard, '/swr/a', 'render');
     expect(render).toMatchObject({ traceId: '1'.repeat(32), worker: 'worker-0' });
     const request = await until('the request is told', async () =>
       (await told(heard)).find(({ record }) => record?.kind === 'request' && record.traceId === render.traceId),

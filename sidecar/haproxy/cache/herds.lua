@@ -15,6 +15,7 @@ local KEEP_MS = 60000
 local PASSES_MAX = 20000
 -- A page that has not been found so often where it should be cannot be kept.
 local ROUNDS_MAX = 3
+local NOT_FOUND_MS = 10000
 
 -- `settings`: 'places', 'tries', 'pass-ms'. `is_idle(place)`: whether nobody stands in it.
 local function new(settings, is_idle)
@@ -26,7 +27,7 @@ local function new(settings, is_idle)
     at = {}, -- by place
     fillers = {}, -- by token: the herd of a request that goes on for all
     kept = {}, -- herds without a place in which somebody may still be
-    passes = {}, -- by key: until when its responses are for nobody else
+    passes = {}, -- by key: until when its responses are for nobody else, and why
     passes_count = 0,
     last_id = 0,
     last_place = 0,
@@ -88,15 +89,16 @@ local function is_fresh(self, herd, now)
   return now - herd.idle_ms <= GRACE_MS
 end
 
-function herds:note_pass(key, now)
+function herds:note_pass(key, why, now, keep_ms)
   if self.passes_count >= PASSES_MAX then self.passes, self.passes_count = {}, 0 end
   if not self.passes[key] then self.passes_count = self.passes_count + 1 end
-  self.passes[key] = now + self.settings['pass-ms']
+  self.passes[key] = { until_ms = now + (keep_ms or self.settings['pass-ms']), why = why }
 end
 
-function herds:is_pass(key, now)
-  local until_ms = self.passes[key]
-  return until_ms ~= nil and now < until_ms
+-- Why its responses are for nobody else; nil if they may be.
+function herds:why_pass(key, now)
+  local pass = self.passes[key]
+  return pass and now < pass.until_ms and pass.why or nil
 end
 
 local function found(self, key, token, is_again, told, now)
@@ -130,12 +132,16 @@ function herds:has(key, told, now)
   return found(self, key, nil, false, told, now) ~= nil
 end
 
--- The herd of a request: one that is there, or a new one. The second value says what is known without one: 'pass' (it
--- is not for others). Neither: there is no place. `round`: how often it has looked for its page before in vain, the
--- last time because herd `told` had it.
-function herds:join(key, token, is_again, round, told, now)
-  if round >= ROUNDS_MAX then self:note_pass(key, now) end
-  if self:is_pass(key, now) then return nil, 'pass' end
+-- The herd of a request: one that is there, or a new one. The second value says why its page is known to be for nobody
+-- else. Neither: there is no place. `rounds`: a digit for each time that it has looked for its page before in vain, 1
+-- where a herd had it (the last one `told`), 0 where its render had to be done in another way.
+function herds:join(key, token, is_again, rounds, told, now)
+  local why = self:why_pass(key, now)
+  if why then return nil, why end
+  if #rounds >= ROUNDS_MAX then
+    if not rounds:find('0', 1, true) then self:note_pass(key, 'not-found', now, NOT_FOUND_MS) end
+    return nil, 'not-found'
+  end
   local herd = found(self, key, token, is_again, told, now)
   if not herd then
     local old = self.open[key]
@@ -186,9 +192,16 @@ end
 function herds:filled(herd, now) settle(self, herd, 'filled', now) end
 
 -- The page is for nobody else, and none of this key is for some time.
-function herds:pass(herd, now)
-  self:note_pass(herd.key, now)
+function herds:pass(herd, why, now)
+  self:note_pass(herd.key, why, now)
+  herd.why = why
   settle(self, herd, 'pass', now)
+end
+
+-- What came of its render is for it alone, or it was not shown what the page depends on: the others go on.
+function herds:again(herd, token, now)
+  self:answered(herd, token)
+  herd.changed_ms = now
 end
 
 -- A render has failed. `died`: nobody has answered.
@@ -204,8 +217,8 @@ end
 
 -- From time to time: forgets what nobody will ask for.
 function herds:sweep(now)
-  for key, until_ms in pairs(self.passes) do
-    if now >= until_ms then
+  for key, pass in pairs(self.passes) do
+    if now >= pass.until_ms then
       self.passes[key] = nil
       self.passes_count = self.passes_count - 1
     end

@@ -8,9 +8,6 @@ for _, status in ipairs({ 200, 203, 204, 300, 301, 302, 303, 307, 308, 400, 403,
 
 -- The longest that a page is kept, unless a live setting says so.
 local TTL_S = 60
--- nginx has no room for more names.
-local VARY_BYTES_MAX = 128
-
 -- Age of the response when it came: the greater of what it says and what its date says; nil if it says nonsense.
 local function age_of(headers, date_s, now_s)
   local lines = headers('age')
@@ -43,12 +40,6 @@ local function is_refused(status, control, headers, settings)
   -- One client's request may have brought about an error: it is for all only if the application says so to caches.
   if status >= 400 and control['s-maxage'] == nil then return 'status' end
   if #headers('set-cookie') > 0 then return 'set-cookie' end
-  local vary_bytes = 0
-  for _, word in ipairs(fields.words(headers('vary'))) do
-    if word == '*' then return 'vary' end
-    if word ~= 'accept-encoding' then vary_bytes = vary_bytes + #word + 2 end
-  end
-  if vary_bytes > VARY_BYTES_MAX then return 'vary' end
   local length = tonumber(headers('content-length')[1] or '')
   if length and length > settings['kept-bytes'] then return 'too-large' end
   -- What comes from nginx' cache it would compress all the same.

@@ -6,17 +6,18 @@ local fields = require('cache.fields')
 local LIFETIME_S_MAX = 366 * 86400
 
 -- `headers(name)` gives the lines of a header. Nil: there is no page, and nobody is to blame. 'nonsense': no home says
--- that. 'alone': it is for one client only. 'pass': this response is for whom it was asked, and nobody else. Else:
--- until when it is fresh, and how long after that it may be given out while it is rendered anew, and where that fails.
+-- that. 'alone', and why: it is for one client only. Else: until when it is fresh, how long after that it may be given
+-- out while it is rendered anew, and where that fails, and what its clients are told in Vary.
 return function(status, headers, now_s)
   if status >= 500 then return nil end
   local function one(name)
     local lines = headers(name)
     return #lines == 1 and lines[1] or nil
   end
-  if one('x-corelane-alone') == '1' then return 'alone' end
+  local why = one('x-corelane-alone')
+  if why then return 'alone', why:match('^[a-z-]+$') or 'home' end
   local expires = one('x-corelane-expires')
-  if expires == '0' then return 'pass' end
+  if expires == '0' then return 'alone', 'home' end
   -- Its nginx has refused the request: it is full, or judges by what this pod has taken away.
   if #headers('x-corelane-expires') == 0 and status >= 400 then return nil end
   local digits = expires and expires:match('^@(%d+)$')
@@ -35,6 +36,6 @@ return function(status, headers, now_s)
     age_s = age and age:match('^%d+$') and fields.seconds(age) or 0,
     revalidate_s = fields.seconds(revalidate) or 0,
     error_s = fields.seconds(error_s) or 0,
-    has_encodings = one('x-corelane-vary') == 'Accept-Encoding',
+    vary = (one('x-corelane-vary') or ''):match('^[%w, _-]+$'),
   }
 end

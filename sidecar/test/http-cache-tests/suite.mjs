@@ -5,12 +5,42 @@
  *                                 of each
  */
 import { appendFileSync } from 'node:fs';
+import http from 'node:http';
 
 const [mode, url, wanted] = process.argv.slice(2);
+
+/**
+ * The suite tells its origin by a header which of a test's requests one is. A cache need not show an application any
+ * header that is not in its key, so the client says it beforehand, by a request of its own; and a cache may ask twice
+ * before it knows what a page depends on: the second time counts.
+ */
+const TOLD = '/told/';
+
+async function hearsNumbers() {
+  const { stash } = await import('http-cache-tests/server/utils.mjs');
+  const { createServer } = http;
+  const numbers = new Map();
+  http.createServer = (listener) =>
+    createServer((request, response) => {
+      const [, folder, uuid, number] = new URL(request.url, 'http://origin').pathname.split('/');
+      if (`/${folder}/` === TOLD) {
+        numbers.set(uuid, Number(number));
+        response.setHeader('Cache-Control', 'no-store');
+        return response.end();
+      }
+      const told = folder === 'test' && numbers.get(uuid);
+      if (told) {
+        request.headers['req-num'] = String(told);
+        stash.get(uuid)?.splice(told - 1);
+      }
+      return listener(request, response);
+    });
+}
 
 async function serve() {
   const { PORT, EVENTS, WORKER_INDEX = '0' } = process.env;
   Object.assign(process.env, { npm_config_protocol: 'http', npm_config_port: PORT, npm_config_pidfile: '/tmp/pid' });
+  await hearsNumbers();
   await import('http-cache-tests/server/server.mjs');
   const up = { worker: Number(WORKER_INDEX), pid: process.pid, at: Date.now(), event: 'up' };
   appendFileSync(EVENTS, `${JSON.stringify(up)}\n`);
@@ -19,10 +49,21 @@ async function serve() {
 /** What a cache has said of its answers to a test, in order, by the id of the test. */
 const said = new Map();
 
+/** A host for each test: a cache may learn from one page what to think of the next one of its route. */
 function noting(fetch) {
   return async (address, init) => {
-    const response = await fetch(address, init);
-    const [, id] = init?.headers?.find(([name]) => name === 'Test-ID') ?? [];
+    const header = (wanted) => init?.headers?.find(([name]) => name === wanted)?.[1];
+    const [, uuid] = /\/(?:test|config|state)\/([^/?]+)/.exec(address) ?? [];
+    const own = uuid && header('Host') === undefined ? [['Host', `${uuid}.example`]] : [];
+    const number = header('Req-Num');
+    if (number !== undefined) {
+      const told = await fetch(new URL(`${TOLD}${uuid}/${number}`, address), {
+        headers: [...own, ['Cache-Control', 'no-store']],
+      });
+      await told.arrayBuffer();
+    }
+    const response = await fetch(address, { ...init, headers: [...(init?.headers ?? []), ...own] });
+    const id = header('Test-ID');
     if (id) said.set(id, [...(said.get(id) ?? []), response.headers.get('cache-status')]);
     return response;
   };

@@ -11,12 +11,12 @@ local function of(headers, status)
 end
 
 test('a page, with its end and its windows', function()
-  local page = of({ ['x-corelane-expires'] = '@1000060', ['x-corelane-stale'] = '10 300', age = '3', ['x-corelane-vary'] = 'Accept-Encoding' })
+  local page = of({ ['x-corelane-expires'] = '@1000060', ['x-corelane-stale'] = '10 300', age = '3', ['x-corelane-vary'] = 'Accept-Encoding, Cookie' })
   equal(page.until_s, 1000060)
   equal(page.revalidate_s, 10)
   equal(page.error_s, 300)
   equal(page.age_s, 3)
-  equal(page.has_encodings, true)
+  equal(page.vary, 'Accept-Encoding, Cookie')
 end)
 
 test('the last second counts, and none after it', function()
@@ -31,7 +31,8 @@ end)
 
 test('for one client only', function()
   equal(of({ ['x-corelane-alone'] = '1' }, 404), 'alone')
-  equal(of({ ['x-corelane-expires'] = '0' }), 'pass')
+  equal(of({ ['x-corelane-expires'] = '0' }), 'alone')
+  equal(select(2, of({ ['x-corelane-expires'] = '0' })), 'home')
 end)
 
 test('what no home says', function()
@@ -46,11 +47,11 @@ end)
 
 test('what is said beside it has bounds', function()
   local page = of({
-    ['x-corelane-expires'] = '@999999999999', ['x-corelane-stale'] = 'a b', age = '-1', ['x-corelane-vary'] = 'Cookie',
+    ['x-corelane-expires'] = '@999999999999', ['x-corelane-stale'] = 'a b', age = '-1', ['x-corelane-vary'] = 'Cookie"',
   })
   equal(page.until_s, NOW + 366 * 86400)
   equal(page.revalidate_s, 0)
   equal(page.error_s, 0)
   equal(page.age_s, 0)
-  equal(page.has_encodings, false)
+  equal(page.vary, nil)
 end)

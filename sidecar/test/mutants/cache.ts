@@ -17,14 +17,14 @@ const nginx: Breakage[] = [
   {
     name: 'cookies get into a page',
     edits: [[/proxy_set_header Cookie \$corelane_cache_cookie;/g, 'proxy_set_header Cookie $http_cookie;']],
-    caughtBy: 'cache: what is not in the key',
+    caughtBy: 'cache: of a client the worker sees',
   },
   {
     name: 'the address of a client gets into a page',
     edits: [
       [/proxy_set_header X-Forwarded-For 0\.0\.0\.0;/g, 'proxy_set_header X-Forwarded-For $http_x_forwarded_for;'],
     ],
-    caughtBy: 'cache: what is not in the key',
+    caughtBy: 'cache: of a client the worker sees',
   },
   {
     name: 'any host in a page of this one',
@@ -70,13 +70,13 @@ const haproxy: Breakage[] = [
   {
     name: 'the stages of the cache forget the class',
     breaks: 'I1',
-    edits: [[/\|corelane-served-as/g, REMOVED]],
+    edits: [[/\|served-as/g, REMOVED]],
     caughtBy: 'cache-classes: a herd of a class',
   },
   {
-    name: 'headers of frameworks get into a page',
-    edits: [[/ +http-request del-header '\^x-\(\?!.*\n/g, REMOVED]],
-    caughtBy: 'cache: what is not in the key',
+    name: 'what a client says of himself gets into a page',
+    edits: [[/ +http-request lua\.show_all_alike.*\n/g, REMOVED]],
+    caughtBy: 'cache: of a client the worker sees',
   },
   {
     name: 'a herd of which all are rendered',
@@ -104,17 +104,12 @@ const told: Breakage[] = [
   {
     name: 'a page for all is rendered for an address',
     edits: [[/ +http-request del-header X-(?:Forwarded-For|Real-IP) if .*\n/g, REMOVED]],
-    caughtBy: 'cache: what is not in the key',
+    caughtBy: 'cache: of a client the worker sees',
   },
   {
     name: 'a client has a herd of his own',
     edits: [[/ +http-request del-header X-Corelane-Class\n/g, REMOVED]],
     caughtBy: 'cache-herds: a client does not leave',
-  },
-  {
-    name: 'who says who he is gets what nobody is to get',
-    edits: [[/ +http-request set-header X-Corelane-Personal .*\n/g, REMOVED]],
-    caughtBy: 'cache: what api-key makes',
   },
 ];
 
@@ -222,6 +217,55 @@ const module: Breakage[] = [
     edits: [[exactly('total += ngx_max'), 'total = 0 * ngx_max']],
     caughtBy: 'cache: where a render fails',
   },
+];
+
+/** Of what pages depend on, and of routes, by the file. */
+const depends: [Mutant['file'], Breakage[]][] = [
+  [
+    'cache/vary.lua',
+    [
+      {
+        name: 'who has a cookie writes the page of those who have none',
+        edits: [[exactly("if asked.is_personal then return nil, 'cookie' end"), REMOVED]],
+        caughtBy: 'cache: a page that depends on cookies',
+      },
+      {
+        name: 'what a render was shown does not matter if its response does not name it',
+        edits: [[exactly('for _, name in ipairs(asked.shown) do add(name) end'), REMOVED]],
+        caughtBy: 'cache: variants by Vary',
+      },
+      {
+        name: 'a page is kept though its render was not shown what it depends on',
+        edits: [[exactly('if asked.withheld[word] then'), 'if false then']],
+        caughtBy: 'cache: variants by Vary',
+      },
+      {
+        name: 'a page by the address of its client',
+        edits: [[exactly("'x-forwarded-for', "), REMOVED]],
+        caughtBy: 'cache: a page that depends on X-Forwarded-For',
+      },
+    ],
+  ],
+  [
+    'cache/routes.lua',
+    [
+      {
+        name: 'each page of a route is rendered twice if it is for nobody else',
+        edits: [[exactly('if now < known.look_ms then return false end'), REMOVED]],
+        caughtBy: 'cache: pages of a route',
+      },
+    ],
+  ],
+  [
+    'cache.c',
+    [
+      {
+        name: 'a client writes the page of those who have cookies',
+        edits: [[exactly('header[i].value.len = 0;'), ';']],
+        caughtBy: 'cache: a page that depends on cookies',
+      },
+    ],
+  ],
 ];
 
 /** Of pages that pods have in common, by the file. */
@@ -400,7 +444,7 @@ export const cache: Mutant[] = [
   ...herds.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache/herds.lua' })),
   ...judge.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache/judge.lua' })),
   ...module.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'cache.c' })),
-  ...shared.flatMap(([file, all]) => all.map((one): Mutant => ({ ...one, breaks: 'cache', file }))),
+  ...[...depends, ...shared].flatMap(([file, all]) => all.map((one): Mutant => ({ ...one, breaks: 'cache', file }))),
   {
     name: 'a kept page has a packet for its head',
     breaks: 'cache',

@@ -8,7 +8,7 @@ export type MutantFile =
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'ejection' | 'group' | 'handing-over' | 'heartbeats' | 'lending' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'revision-index' | 'revisions' | 'some' | 'tickets'}.lua`
   | 'cache.lua'
   | `canary/${'actions' | 'counts' | 'decision' | 'judged' | 'state'}.lua`
-  | `cache/${'herds' | 'homes' | 'judge' | 'rendezvous' | 'verdict'}.lua`
+  | `cache/${'herds' | 'homes' | 'judge' | 'rendezvous' | 'routes' | 'vary' | 'verdict'}.lua`
   | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
   | 'live/document.lua'
   | `metrics/${'exposition' | 'nginx' | 'workers'}.lua`

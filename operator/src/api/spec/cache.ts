@@ -70,7 +70,9 @@ const key = z
       .array(keyHeader())
       .max(NAMES_MAX)
       .default([])
-      .describe('Headers whose values make another page, beside those that the application names in Vary.'),
+      .describe(
+        'Headers whose values make another page, beside those that the application names in Vary. The worker sees these. RSC and Next-Router-* are among them with framework: Next.',
+      ),
     cookies: z
       .array(cookie())
       .max(NAMES_MAX)
@@ -80,7 +82,7 @@ const key = z
   })
   .prefault({})
   .describe(
-    'What makes another page beside host, scheme and path. What is not in the key does not reach the worker, so nobody can put into a page what others get (docs/cache.md).',
+    'What makes another page beside host, scheme and path. Of a client, a shared render sees what is in the key and what the application names in Vary, and nothing else, so nobody can put into a page what others get (docs/cache.md).',
   );
 
 const bypass = z

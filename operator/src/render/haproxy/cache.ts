@@ -13,24 +13,27 @@ import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { asksHome, homes, USES_HOME } from './homes.ts';
 import { errorReply, NO_REPLY } from './replies.ts';
 
-/** Headers of proxies and frameworks, and of whoever a client is: none of them is in the key. */
-const PERSONAL = [
-  ...['authorization', 'proxy-authorization', 'cookie2', 'from', 'referer', 'via', 'client-ip', 'cdn-.*', 'cf-.*'],
-  ...['true-client-.*', 'fastly-.*', 'akamai-.*', 'front-end-https', 'max-forwards', 'next-action', 'surrogate-.*'],
-  ...['baggage', 'sentry-.*'],
-];
-/** Of who a client is, as he or the proxy that let him in says it. With "X-" before it or not. */
-const IDENTITY = [
-  ...['remote-[^:]*', 'ssl-[^:]*', 'client-cert[^:]*', '(?:[^:]+-)?(?:api-?key|token)', 'userid'],
-  ...['(?:auth|cf-access|gap|jwt|kubeflow|ocp|oidc|session|tailscale)-[^:]*', 'user-(?!agent(?::|$))[^:]*'],
-  'forwarded-(?:email|groups|preferred-username|user)',
-].join('|');
 /** What nginx tells. Of other names in the family a client may have sent any. */
-const TOLD = ['request', 'key', 'ttl', 'personal', 'round', 'told', 'has-stale', 'fallback', 'class', 'untrusted'];
-/** nginx sets these, or has them in the key. */
-const OWN = ['request-id', 'request-start', 'forwarded-(?:for|host|proto)', 'real-ip'];
+const TOLD = [
+  'request',
+  'key',
+  'ttl',
+  'personal',
+  'round',
+  'told',
+  'found',
+  'has-stale',
+  'fallback',
+  'class',
+  'untrusted',
+];
 /** Where pods share their pages: that it is for a peer, and when what is at the path was changed. */
 const TOLD_OF_PEERS = ['for-peer', 'changed'];
+/** What nginx sets of a page for all, and what is about the connection. A render for all is shown these. */
+const OWN = [
+  ...['accept-encoding', 'connection', 'content-length', 'cookie', 'host', 'traceparent', 'x-forwarded-for'],
+  ...['x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'x-request-id', 'x-request-start'],
+];
 
 /**
  * Before a worker: a page that is rendered for all has no client. An address of this machine would open pages for
@@ -54,26 +57,15 @@ export function cacheSettings(cache: Cache, { compression }: DataPlaneModel): st
     `pass-ms=${whole(cache.passMs, 'pass')}`,
     `kept-bytes=${whole(cache.keptBytesMax, 'page')}`,
     `transforms=${compression ? 1 : 0}`,
+    `headers=${OWN.join(',')}`,
+    `keyed=${cache.key.headers.map((name) => word(name, 'cache.key.headers').toLowerCase()).join(',') || '-'}`,
     ...(cache.isShared ? ['shared=1'] : []),
   ];
 }
 
-function strips({ isShared, key }: Cache, hasClasses: boolean): Lines {
-  const keyed = key.headers.map((name) => word(name, 'cache.key.headers').toLowerCase());
-  const told = isShared ? [...TOLD, ...TOLD_OF_PEERS] : TOLD;
-  const ours = [
-    `corelane-(?:${told.join('|')})`,
-    ...OWN,
-    ...(hasClasses ? ['corelane-served-as'] : []),
-    ...keyed.filter((name) => name.startsWith('x-')).map((name) => name.slice(2)),
-  ];
-  return [
-    '# Who says who he is gets what that makes of a page, if the page turns out not to be for others.',
-    `http-request set-header X-Corelane-Personal 1 if { req.hdr_names(:) -m reg '(?:^|:)(?:x-)?(?:${IDENTITY})(?::|$)' }`,
-    '# What is not in the key: nobody puts into a page what others get.',
-    `http-request del-header '^x-(?!(?:${ours.join('|')})$)' -m reg`,
-    `http-request del-header '^${keyed.length > 0 ? `(?!(?:${keyed.join('|')})$)` : ''}(?:${[...PERSONAL, IDENTITY].join('|')})$' -m reg`,
-  ];
+function strips({ isShared }: Cache, hasClasses: boolean): Lines {
+  const told = [...TOLD, ...(isShared ? TOLD_OF_PEERS : []), ...(hasClasses ? ['served-as'] : [])];
+  return `http-request del-header '^x-corelane-(?!(?:${told.join('|')})$)' -m reg`;
 }
 
 const failed = (status: number) =>
@@ -83,10 +75,16 @@ const failed = (status: number) =>
     `if { var(txn.outcome) -m str failed } { var(txn.failed_status) -m int ${status} }`,
   );
 
+/** nginx looks for the page again, and notes the digit among its rounds: 1 if a herd has had the page. */
+const LOOKS_AGAIN = (round: 0 | 1) => `hdr X-Accel-Redirect ${FILLED} hdr X-Corelane-Step ${round}`;
+
+/** Its page is for nobody else, and why. */
+const RENDERED_ALONE = `hdr X-Accel-Redirect ${ALONE} hdr X-Corelane-Why %[var(txn.why)]`;
+
 /** What has become of the herd, for those that need not go on. */
 const TELLS_OUTCOME: Lines = [
-  `http-request return status 200 hdr X-Accel-Redirect ${FILLED} hdr X-Corelane-Herd %[var(txn.herd)] if { var(txn.outcome) -m str filled }`,
-  `http-request return status 200 hdr X-Accel-Redirect ${ALONE} if { var(txn.outcome) -m str pass }`,
+  `http-request return status 200 ${LOOKS_AGAIN(1)} hdr X-Corelane-Herd %[var(txn.herd)] if { var(txn.outcome) -m str filled }`,
+  `http-request return status 200 ${RENDERED_ALONE} if { var(txn.outcome) -m str pass }`,
   [502, 503, 504].map(failed),
 ];
 
@@ -158,8 +156,17 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
       '# Those before it have met workers that died.',
       'http-request lua.wait_until_calm if { var(txn.after_death) -m bool }',
       asksHome(cache),
+      '# Nobody puts into a page what others get.',
+      words('http-request lua.show_all_alike', cache.isShared && 'unless { var(txn.home) -m found }'),
+      words(
+        `http-request return status 200 hdr X-Accel-Redirect ${ALONE} hdr X-Corelane-Why error`,
+        'unless { var(txn.is_alike) -m bool }',
+        cache.isShared && 'or { var(txn.home) -m found }',
+      ),
       words('http-response lua.judge_page', cache.isShared && 'unless { var(txn.home) -m found }'),
-      `http-response return status 200 hdr X-Accel-Redirect ${ALONE} if { var(txn.again_alone) -m bool }`,
+      '# It depends on what its render was not shown: the next one is.',
+      `http-response return status 200 ${LOOKS_AGAIN(0)} if { var(txn.again) -m bool }`,
+      `http-response return status 200 ${RENDERED_ALONE} if { var(txn.again_alone) -m bool }`,
       'http-after-response lua.herd_unanswered if { res.hdr(X-Corelane-No-Answer) -m found }',
       shell,
       when(cache.isShared, USES_HOME),

@@ -24,9 +24,10 @@ export function asksHome({ isShared }: Cache): Lines {
     'http-request lua.find_home if { var(txn.herd) -m found }',
     'http-response lua.judge_home if { var(txn.home) -m found }',
     '# It had none: who comes back renders it here. No failure of a render.',
-    `http-response return status 200 hdr X-Accel-Redirect ${FILLED} if { var(txn.no_page) -m bool }`,
+    `http-response return status 200 hdr X-Accel-Redirect ${FILLED} hdr X-Corelane-Step 0 if { var(txn.no_page) -m bool }`,
     'http-after-response lua.leave_home if { res.hdr(X-Corelane-No-Home) -m found }',
     words(`http-after-response set-header X-Accel-Redirect ${FILLED}`, 'if { res.hdr(X-Corelane-No-Home) -m found }'),
+    'http-after-response set-header X-Corelane-Step 0 if { res.hdr(X-Corelane-No-Home) -m found }',
     'http-after-response set-status 200 if { res.hdr(X-Corelane-No-Home) -m found }',
   );
 }
@@ -49,7 +50,7 @@ export function homes(cache: Cache, { ports, queue, timeouts }: DataPlaneModel):
       ONLY_PROVEN,
       'http-response del-header X-Accel- -m beg',
       `http-response del-header '^x-corelane-(?!(?:${VERDICT.join('|')})$)' -m reg`,
-      "http-request del-header '^x-corelane-(?!changed$)' -m reg",
+      "http-request del-header '^x-corelane-(?!(?:changed|personal)$)' -m reg",
       'http-request set-dst var(txn.peer)',
       'use-server %[var(txn.home)] if TRUE',
       words(
@@ -68,6 +69,7 @@ export function homes(cache: Cache, { ports, queue, timeouts }: DataPlaneModel):
       'http-check expect rstatus ^[0-9]',
       'http-request del-header X-Corelane- -m beg',
       'http-request set-header X-Corelane-Page 1',
+      'http-request set-header X-Corelane-Personal 1 if { var(txn.personal) -m bool }',
       'http-request set-header X-Corelane-Changed %[var(txn.changed)] if { var(txn.changed) -m reg ^[0-9]{1,15}$ }',
       'http-response set-header X-Corelane-Expires %[res.hdr(X-Accel-Expires)] if { res.hdr(X-Accel-Expires) -m found }',
       'http-response del-header X-Accel- -m beg',
@@ -85,6 +87,7 @@ export const ADMITS_FOR_PAGE: Lines = [
   'http-request reject if for_page !METH_GET !METH_HEAD',
   'http-request reject if for_page { req.hdr_val(Content-Length) gt 0 }',
   'http-request set-var(txn.changed) req.hdr(X-Corelane-Changed) if for_page',
+  'http-request set-var(txn.personal) bool(true) if for_page { req.hdr(X-Corelane-Personal) -m str 1 }',
 ];
 
 /** In frontend `peers`, before requests go to workers. */

@@ -1,6 +1,6 @@
 /** What is kept of responses, and who gets it. */
 import { createHash } from 'node:crypto';
-import { bypassCookiesOf } from '../../api/preview-cookies.ts';
+import { bypassCookiesOf, keyHeadersOf } from '../../api/framework-cache.ts';
 import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
@@ -12,8 +12,32 @@ const HERDS_MAX = 32;
 const TABLE_BYTES = 4 * 1024 ** 2;
 /** A page that nobody has asked for so long goes. Longer than any page may be given out after its end. */
 const IDLE_SECONDS = 2 * 3_600;
-/** How long it is remembered of a URL that its responses are not for others. */
-const PASS_MS = 10_000;
+/** How long it is remembered of a URL, and of a route, that its responses are not for others. */
+const PASS_MS = 60_000;
+/** Patterns of cookies that only scripts in browsers read: of Google, Meta, Hotjar, Microsoft, TikTok and Matomo. */
+const TRACKING_COOKIES = [
+  ...[
+    '_ga(?:_[A-Z0-9]+)?',
+    '_gac_[^=;]*',
+    '_gid',
+    '_gat(?:_[^=;]*)?',
+    '_gcl_(?:au|aw|dc|gb|gs|ha)',
+    '_dc_gtm_UA-[0-9-]+',
+  ],
+  ...[
+    '__utm[a-z]',
+    '__gads',
+    '__gpi',
+    '_fbp',
+    '_fbc',
+    '_hj(?:id|[A-Z][^=;]*)',
+    '_clck',
+    '_clsk',
+    '_uet(?:s|v)id',
+    '_ttp',
+  ],
+  '_pk_(?:id|ses|ref|cvar|hsr)[^=;]*',
+];
 /** Renders that may fail, one after the other, before all who wait for the page are told so. */
 const TRIES_MAX = 2;
 /**
@@ -31,6 +55,8 @@ export interface Cache {
    */
   ttl: { path: string; rule: string; seconds: number }[];
   key: { headers: string[]; cookies: string[]; query: { mode: 'all' | 'only' | 'except'; names: string[] } };
+  /** Patterns of the names of cookies that make no page personal. */
+  trackingCookies: string[];
   bypass: { cookies: string[]; headers: string[]; paths: string[] };
   sizeBytesMax: number;
   keptBytesMax: number;
@@ -73,10 +99,11 @@ export function cache(spec: RenderServiceSpec): Cache | undefined {
       }))
       .toSorted((one, other) => other.path.length - one.path.length),
     key: {
-      headers: key.headers,
+      headers: keyHeadersOf(spec),
       cookies: key.cookies,
       query: { mode: MODES[key.query.mode], names: key.query.names },
     },
+    trackingCookies: TRACKING_COOKIES,
     bypass: { ...bypass, cookies: bypassCookiesOf(spec), paths: bypass.paths.map(prefix) },
     sizeBytesMax: sizeBytes(maxSize),
     keptBytesMax: Math.floor(KEPT_SHARE * sizeBytes(maxSize)),

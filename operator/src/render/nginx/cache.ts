@@ -72,7 +72,6 @@ export function cacheMaps(cache: Cache, { classes, compression }: DataPlaneModel
     ),
     when(compression !== undefined, block('map "" $corelane_cache_encoding', 'default "";')),
     '# For clients and the log. (RFC 9211)',
-    block('map $corelane_cache_round $corelane_cache_collapsed', 'default "; collapsed";', '"" "";'),
     block(
       'map $upstream_cache_status $corelane_cache_fwd',
       'MISS "; fwd=uri-miss";',
@@ -81,8 +80,13 @@ export function cacheMaps(cache: Cache, { classes, compression }: DataPlaneModel
     ),
     block(
       'map "$corelane_cache_round|$upstream_cache_status" $corelane_cache_header',
-      'default "Corelane$corelane_cache_fwd$corelane_cache_collapsed";',
-      '"~^1+\\|HIT$" "Corelane; fwd=uri-miss; collapsed";',
+      'default "Corelane$corelane_cache_fwd";',
+      '"~^[01]*1[01]*\\|HIT$" "Corelane; fwd=uri-miss; collapsed";',
+    ),
+    block(
+      'map "$corelane_cache_why|$corelane_bypass" $corelane_cache_reason',
+      '"~^(?<corelane_pass>[a-z-]+)\\|" "Corelane; fwd=miss; detail=$corelane_pass";',
+      '"~^\\|(?<corelane_way>.+)$" "Corelane; fwd=bypass; detail=$corelane_way";',
     ),
     when(
       cache.isShared,
@@ -104,10 +108,14 @@ export function cacheMaps(cache: Cache, { classes, compression }: DataPlaneModel
 
 /** $corelane_cacheable: 1 if the request may be given a page that was rendered for another one. */
 function forWhom({ paths, ttl, bypass }: Cache, classes: RequestClass[] | undefined): Lines {
-  const rules: [string, string][] = [
-    ...bypass.paths.map((path): [string, string] => ['$uri', pathPattern(path)]),
-    ...bypass.cookies.map((name): [string, string] => ['$http_cookie', `"~(?:^|; *)${literal(name, 'cookie')}="`]),
-    ...bypass.headers.map((name): [string, string] => [headerVariable(name), '"~."']),
+  const rules: [source: string, pattern: string, why: string][] = [
+    ...bypass.paths.map((path): [string, string, string] => ['$uri', pathPattern(path), 'path']),
+    ...bypass.cookies.map((name): [string, string, string] => [
+      '$http_cookie',
+      `"~(?:^|; *)${literal(name, 'cookie')}="`,
+      'cookie',
+    ]),
+    ...bypass.headers.map((name): [string, string, string] => [headerVariable(name), '"~."', 'header']),
   ];
   return [
     block(
@@ -126,14 +134,17 @@ function forWhom({ paths, ttl, bypass }: Cache, classes: RequestClass[] | undefi
     ),
     block(
       'map "$http_cache_control,$http_pragma" $corelane_wants_fresh',
-      '"~*(?:^|[ ,])no-(?:cache|store)(?:[ ,;=]|$)" 1;',
+      '"~*(?:^|[ ,])no-(?:cache|store)(?:[ ,;=]|$)" "no-cache ";',
     ),
-    rules.map(([source, pattern], index) => block(`map ${source} $corelane_bypass_${index}`, `${pattern} 1;`)),
+    rules.map(([source, pattern, why], index) =>
+      block(`map ${source} $corelane_bypass_${index}`, `${pattern} "${why} ";`),
+    ),
+    '# The first reason.',
     block(
       `map "$corelane_wants_fresh${rules.map((_rule, index) => `$corelane_bypass_${index}`).join('')}" $corelane_bypass`,
-      'default bypass;',
-      '"" "";',
+      '"~^(?<corelane_why>[a-z-]+)" $corelane_why;',
     ),
+
     given(classes, (all) => [
       '# Of a class by its own leave: who asks for a stream would wait for the end of another one.',
       block(
@@ -150,8 +161,9 @@ function forWhom({ paths, ttl, bypass }: Cache, classes: RequestClass[] | undefi
   ];
 }
 
-/** $corelane_key_cookie_N, and the header with those that there are. */
-function cookies({ key }: Cache): Lines {
+/** $corelane_key_cookie_N, the header with those that there are, and $corelane_personal. */
+function cookies({ key, trackingCookies }: Cache): Lines {
+  const impersonal = [...key.cookies.map((name) => literal(name, 'cookie')), ...trackingCookies];
   return [
     key.cookies.map((name, index) => [
       block(
@@ -168,7 +180,14 @@ function cookies({ key }: Cache): Lines {
       `map "${key.cookies.map((_name, index) => `$corelane_send_cookie_${index}`).join('')}" $corelane_cache_cookie`,
       '"~^(?<corelane_cookies>.*); $" $corelane_cookies;',
     ),
-    block('map $http_cookie $corelane_personal', 'default 1;', '"" "";'),
+    '# Whether there are cookies that are neither in the key nor of those that only browsers read.',
+    block(
+      'map $http_cookie $corelane_personal',
+      'default 1;',
+      '"" "";',
+      // Atomic: a name that two of them match would be tried again and again.
+      `"~^(?> *(?:${impersonal.join('|')})=[^;]*(?:;|$))*$" "";`,
+    ),
   ];
 }
 
@@ -184,13 +203,18 @@ export const CACHE_UPSTREAM: Lines = [
 ];
 
 /** In `server`. */
-export const CACHE_VARIABLES: Lines = ['round', 'told', 'alone'].map((name) => `set $corelane_cache_${name} "";`);
+export const CACHE_VARIABLES: Lines = ['round', 'told', 'alone', 'personal', 'why'].map(
+  (name) => `set $corelane_cache_${name} "";`,
+);
 
 /** In `server`, beside the other error pages. */
 export const CACHE_PAGE: Lines = [
   '# 421 stands for "perhaps kept": a page for others, too.',
   `error_page 421 = ${CACHED};`,
 ];
+
+/** In a location whose request is rendered for itself: why, for clients. */
+export const TELLS_REASON: Lines = 'add_header Cache-Status $corelane_cache_reason always;';
 
 /** In a location, before all that sends a request to a worker. */
 export const LEADS_TO_CACHE: Lines = block('if ($corelane_cacheable)', 'return 421;');
@@ -201,7 +225,15 @@ export function cacheLocations(cache: Cache, model: DataPlaneModel, page: Lines)
   return [
     block(`location ${CACHED}`, look),
     ['# Who has waited for it.', looksAgain(look)],
-    ['# Its page is for nobody else.', block(`location ${ALONE}`, 'set $corelane_cache_alone pass;', page)],
+    [
+      '# Its page is for nobody else.',
+      block(
+        `location ${ALONE}`,
+        'set $corelane_cache_alone pass;',
+        'set $corelane_cache_why $upstream_http_x_corelane_why;',
+        page,
+      ),
+    ],
   ];
 }
 
@@ -209,7 +241,7 @@ function looksAgain(look: Lines): Lines {
   return block(
     `location ${FILLED}`,
     'corelane_looks_again on;',
-    'set $corelane_cache_round "1$corelane_cache_round";',
+    'set $corelane_cache_round "$upstream_http_x_corelane_step$corelane_cache_round";',
     'set $corelane_cache_told $upstream_http_x_corelane_herd;',
     look,
   );
@@ -242,7 +274,7 @@ export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
           look,
         ),
         looksAgain(look),
-        block(`location ${ALONE}`, 'add_header X-Corelane-Alone 1 always;', 'return 404;'),
+        block(`location ${ALONE}`, 'add_header X-Corelane-Alone $upstream_http_x_corelane_why always;', 'return 404;'),
       ),
     ),
   ];
@@ -257,7 +289,7 @@ interface Asker {
   hides: Lines;
   /** Whether a page for errors would be welcome. */
   fallback: Lines;
-  /** Whether the request has cookies. */
+  /** Whether the request has cookies that may make a page personal, as a variable. */
   personal: string;
   /** What pods have to tell each other. */
   shares: Lines;
@@ -265,13 +297,13 @@ interface Asker {
 }
 
 /** A client, as far as the cache knows it. */
-function client(cache: Cache, { compression, fallback }: DataPlaneModel): Asker {
+function client(cache: Cache, { fallback }: DataPlaneModel): Asker {
   return {
     epoch: '$corelane_cache_epoch',
     proto: '$corelane_proto',
     forwardedHost: '$corelane_cache_forwarded_host',
     host: '$corelane_cache_name$corelane_cache_port',
-    hides: [HIDES, when(cache.isShared, 'proxy_hide_header X-Corelane-Shared;')],
+    hides: [HIDES, 'proxy_hide_header Vary;', when(cache.isShared, 'proxy_hide_header X-Corelane-Shared;')],
     fallback: given(fallback, () => TELLS_BROWSER),
     personal: '$corelane_personal',
     shares: when(
@@ -283,8 +315,7 @@ function client(cache: Cache, { compression, fallback }: DataPlaneModel): Asker 
       'add_header Connection $corelane_cache_closing always;',
       'add_header Age $corelane_cache_age always;',
       'add_header Cache-Status $corelane_cache_header always;',
-      // Else nginx' gzip says it.
-      when(compression === undefined, 'add_header Vary $upstream_http_x_corelane_vary always;'),
+      'add_header Vary $upstream_http_x_corelane_vary always;',
       `access_log ${RUN_MOUNT_PATH}/late-assets corelane_late_asset if=$corelane_closing;`,
       ACCESS_LOG,
     ],
@@ -302,7 +333,7 @@ const PEER: Asker = {
     'proxy_pass_header X-Accel-Expires;',
   ],
   fallback: ['proxy_set_header X-Corelane-Fallback "";'],
-  personal: '""',
+  personal: '$http_x_corelane_personal',
   shares: ['proxy_set_header X-Corelane-For-Peer 1;', 'proxy_set_header X-Corelane-Changed "";'],
   adds: ['add_header Age $corelane_cache_age always;'],
 };
@@ -318,6 +349,8 @@ function looksForPage(cache: Cache, model: DataPlaneModel, asker: Asker): Lines 
     ...cookies.map((_name, index) => `$corelane_key_cookie_${index}`),
   ];
   return [
+    `set $corelane_cache_personal ${asker.personal};`,
+    'corelane_notes_personal on;',
     'proxy_cache corelane;',
     `proxy_cache_key "${key.join('\\n')}";`,
     when(asker !== PEER, 'proxy_cache_background_update on;'),
@@ -327,10 +360,11 @@ function looksForPage(cache: Cache, model: DataPlaneModel, asker: Asker): Lines 
     'proxy_pass_header Date;',
     asker.hides,
     'proxy_hide_header Age;',
-    '# What is not in the key does not get to a worker; HAProxy takes away the rest.',
+    '# Of what a client says HAProxy takes away what is not in the key.',
     'proxy_set_header Connection "";',
     `proxy_set_header Host ${asker.host};`,
-    'proxy_set_header X-Request-ID $corelane_request_id;',
+    '# No name of a client gets into a page for all.',
+    'proxy_set_header X-Request-ID $request_id;',
     TELLS_TRACE,
     HIDES_STATE,
     'proxy_set_header X-Corelane-Request $request_id;',
@@ -347,7 +381,8 @@ function looksForPage(cache: Cache, model: DataPlaneModel, asker: Asker): Lines 
     given(model.classes, () => TELLS_SERVED_AS),
     'proxy_set_header X-Corelane-Key $corelane_cache_key;',
     'proxy_set_header X-Corelane-Ttl $corelane_cache_ttl;',
-    `proxy_set_header X-Corelane-Personal ${asker.personal};`,
+    'proxy_set_header X-Corelane-Personal $corelane_cache_personal;',
+    'proxy_set_header X-Corelane-Found $upstream_cache_status;',
     'proxy_set_header X-Corelane-Round $corelane_cache_round;',
     'proxy_set_header X-Corelane-Told $corelane_cache_told;',
     'proxy_set_header X-Corelane-Has-Stale $corelane_cache_has_stale;',

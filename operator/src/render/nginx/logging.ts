@@ -41,14 +41,14 @@ function cacheResult({ isShared }: Cache): Lines {
   return block(
     `map "$corelane_cacheable$corelane_cache_alone|$corelane_bypass|$corelane_cache_round|${found}" $corelane_cache_result`,
     '"~^1?pass" pass;',
-    `"~^1\\|\\|1+\\|HIT${kept}$" waited;`,
-    `"~^1\\|\\|1*\\|HIT${kept}$" hit;`,
-    when(isShared, '"~^1\\|\\|1*\\|(?:MISS|EXPIRED)1$" shared;'),
-    '"~^1\\|\\|1*\\|MISS$" miss;',
-    '"~^1\\|\\|1*\\|EXPIRED$" expired;',
-    `"~^1\\|\\|1*\\|STALE${kept}$" stale;`,
-    `"~^1\\|\\|1*\\|UPDATING${kept}$" stale;`,
-    '"~^\\|bypass" bypass;',
+    `"~^1\\|\\|[01]*1[01]*\\|HIT${kept}$" waited;`,
+    `"~^1\\|\\|0*\\|HIT${kept}$" hit;`,
+    when(isShared, '"~^1\\|\\|[01]*\\|(?:MISS|EXPIRED)1$" shared;'),
+    '"~^1\\|\\|[01]*\\|MISS$" miss;',
+    '"~^1\\|\\|[01]*\\|EXPIRED$" expired;',
+    `"~^1\\|\\|[01]*\\|STALE${kept}$" stale;`,
+    `"~^1\\|\\|[01]*\\|UPDATING${kept}$" stale;`,
+    '"~^\\|[a-z]" bypass;',
   );
 }
 

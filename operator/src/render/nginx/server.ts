@@ -3,7 +3,7 @@ import { block, given, type Lines, MADE_BY_CORELANE, paragraphs, text, when, wor
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';
 import { ASSET_VARIABLES, assetLocations, CLOSES_IN_DRAIN, DRAINS, siteAssets } from './assets.ts';
-import { CACHE_VARIABLES, cacheLocations, LEADS_TO_CACHE } from './cache.ts';
+import { CACHE_VARIABLES, cacheLocations, LEADS_TO_CACHE, TELLS_REASON } from './cache.ts';
 import { errorLocations, errorPages } from './errors.ts';
 import { shellLocations } from './fallback.ts';
 import { toHaproxy } from './upstream.ts';
@@ -25,6 +25,7 @@ function toWorkers(model: DataPlaneModel): Lines {
     block(DRAINS, 'return 418;'),
     '# Of a pod that drains by now; beside nginx\' own "keep-alive", over which "close" prevails.',
     'add_header Connection $upstream_http_x_corelane_connection always;',
+    given(model.cache, () => TELLS_REASON),
     toHaproxy(model),
   ];
 }
