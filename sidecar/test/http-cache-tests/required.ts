@@ -22,38 +22,38 @@ const UPDATED_BY_304 = [
 
 const REASONS: Reason[] = [
   {
-    what: 'a 304 updates what is kept',
-    why: 'a worker is asked for the whole page, never whether it has changed: a render is done anyway, and its answer is the better page. (The origin of the suite then answers 999, a failure: `staleIfError` has the old page given out.)',
+    what: 'A 304 updates the cached page',
+    why: 'Corelane asks the worker for the whole page, never on a condition: the worker has to render it anyway. The origin of the suite then answers 999, which is a failure, so `staleIfError` serves the old page.',
     tests: ['304-lm-use-stored-Test-Header', ...UPDATED_BY_304.map((name) => `304-etag-update-response-${name}`)],
   },
   {
-    what: '`must-revalidate`, and `Vary`, in a question on a condition',
-    why: 'the same: what is over is rendered',
+    what: 'An expired page with `must-revalidate`, or with `Vary`, is validated on a condition',
+    why: 'The same: an expired page is rendered again.',
     tests: ['cc-resp-must-revalidate-stale', 'conditional-etag-vary-headers'],
   },
   {
-    what: '`Age: 0,7200` is 0',
-    why: 'an `Age` that is a list is no age here, and such a page is not kept; two other tests want just that of `0, 0`',
+    what: '`Age: 0,7200` means 0',
+    why: 'Corelane does not cache a page whose `Age` is a list. Two other tests want that of `0, 0`.',
     tests: ['age-parse-prefix'],
   },
   {
-    what: 'nothing stale where that is forbidden',
-    why: 'it is not given out: the suite takes the 502 of the proxy, for a worker that hangs up, for a kept page, because it lacks a header of the suite',
+    what: 'No expired page is served where that is forbidden',
+    why: 'Corelane serves none. Its own 502, for a worker that closes the connection, lacks a header of the suite, and the suite takes it for a cached page.',
     tests: ['must-revalidate', 'proxy-revalidate', 'no-cache', 's-maxage=2'].map((name) => `stale-close-${name}`),
   },
   {
-    what: '`Set-Cookie`, `Content-Range` and `Transfer-Encoding` of a kept page',
-    why: 'pages with one of the first two are not kept; what says a `Transfer-Encoding` that is none is answered 502',
+    what: '`Set-Cookie`, `Content-Range` and `Transfer-Encoding` are stored with a page',
+    why: 'Corelane does not cache a page with one of the first two. A response with an invalid `Transfer-Encoding` gets 502.',
     tests: ['Set-Cookie', 'Content-Range', 'Transfer-Encoding'].map((name) => `headers-store-${name}`),
   },
   {
-    what: 'a part of a kept page',
-    why: 'is cut out where the application says `Accept-Ranges: bytes` and a length; else everybody gets all of it, as RFC 9110 allows',
+    what: 'A part of a cached page',
+    why: 'Corelane serves parts if the response says `Accept-Ranges: bytes` and its length. Else it serves the whole page, as RFC 9110 allows.',
     tests: ['partial-use-headers'],
   },
   {
     what: '`Surrogate-Control: max-age` before `Cache-Control: no-store`',
-    why: 'it shortens the time of a page here, and never gives leave: that is meant for a CDN, which is told when a page has changed',
+    why: '`Surrogate-Control` can shorten the lifetime, and never allows caching: it is meant for a CDN, which is told when a page has changed.',
     tests: ['surrogate-fresh-cc-nostore'],
   },
 ];
