@@ -1,5 +1,5 @@
 -- Pages that nginx keeps: who waits for whom, and what becomes of a response (docs/cache.md). Arguments (haproxy.cfg,
--- lua-load): key=number.
+-- lua-load): key=number; `headers` and `keyed` are lists of names.
 local fields = require('cache.fields')
 local homes = require('cache.homes')
 local judge = require('cache.judge')
@@ -28,11 +28,11 @@ local function set_of(list)
   return set
 end
 
--- What any render for all is shown: what nginx and this HAProxy say. And what is in cache.key.
+-- Request headers that every shared render gets, and those in cache.key.
 local own, keyed = set_of(settings['headers']), set_of(settings['keyed'])
 local known_routes = routes.new(settings)
 
--- In place of what clients say of themselves. Programs read these two without looking whether they are there.
+-- Constants in place of what the client sent: applications read these two without checking that they are there.
 local ANYBODY = { accept = '*/*', ['user-agent'] = 'Corelane' }
 
 local places = {}
@@ -99,18 +99,18 @@ local function tell(txn, herd)
   txn:set_var('txn.reason', herd.reason)
 end
 
--- Whether to see if a page is for others, which costs a render if it is not. Of one that nginx has had before, or that
--- others wait for, it is known; and who comes back has begun already.
+-- Whether to try to cache a page, which wastes a render if it cannot be cached. Always if nginx had the page before, if
+-- others wait for it, or if the request has been here before.
 local function may_look(txn, key, rounds, told, now)
   if rounds ~= '' or header(txn, 'X-Corelane-Found') ~= 'MISS' or herds:has(key, told, now) then return true end
   local route, section = route_of(txn)
   return known_routes:may_look(key, route, section, now)
 end
 
--- Pages that depend on cookies are for nobody else if there are some. Those without go on.
+-- The key under which a page is remembered that cannot be cached for requests with cookies.
 local function personal(key) return key .. ' personal' end
 
--- Why it is known that a page is for nobody else.
+-- Why the page of a request cannot be cached, if that is known.
 local function why_known(txn, key, now)
   local has_cookies = header(txn, 'X-Corelane-Personal') ~= nil
   return herds:why_pass(key, now) or has_cookies and herds:why_pass(personal(key), now) or nil
@@ -188,21 +188,21 @@ local function lines_of(all)
   end
 end
 
--- A header as nginx tells it in a key (", " between its lines) or in a variant (","; of these two it takes blanks for
--- commas): whatever is the same there, a worker must not see in two ways. Nothing is as good as no such header.
+-- The value of a header as nginx compares it, so that requests with one cached page look alike to the worker. nginx
+-- joins the lines of a header by ", " in the cache key, and by "," for a variant. For a variant by one of NORMALIZED it
+-- treats blanks like commas. Empty: nginx treats it like a missing header.
 local NORMALIZED = { ['accept-language'] = true, ['accept-charset'] = true }
-local function as_told(name, lines)
-  if keyed[name] then return table.concat(lines, ', '):match('^[, ]*$') and '' or table.concat(lines, ', ') end
-  local value = table.concat(lines, ',')
+local function as_compared(name, lines)
+  local value = table.concat(lines, keyed[name] and ', ' or ',')
+  if keyed[name] then return value:match('^[, ]*$') and '' or value end
   if not NORMALIZED[name] then return value end
   local words = {}
   for word in value:gmatch('[^, ]+') do words[#words + 1] = word end
   return table.concat(words, ', ')
 end
 
--- Before a render for all: takes away what is neither in the key nor said by the proxies, but for what pages of this
--- route depend on. A program that wants to know who asks, or what he takes, gets what nobody can object to.
--- txn.is_alike: it has come to its end.
+-- Removes the request headers that a shared render must not see: all but those that the proxies set, those in the cache
+-- key, and those that pages of this route vary by. Sets txn.is_alike at its end.
 core.register_action('show_all_alike', { 'http-req' }, function(txn)
   local asked, is_shown = txn:get_priv(), {}
   asked.shown, asked.withheld = {}, {}
@@ -214,7 +214,7 @@ core.register_action('show_all_alike', { 'http-req' }, function(txn)
   local lines = lines_of(said)
   for name in pairs(said) do
     if keyed[name] or is_shown[name] then
-      local value = as_told(name, lines(name))
+      local value = as_compared(name, lines(name))
       txn.http:req_del_header(name)
       if value ~= '' then txn.http:req_add_header(name, value) end
     elseif not own[name] and not name:match('^x%-corelane%-') then
@@ -251,8 +251,8 @@ local function make_impersonal(txn, headers)
   set_lines(txn, 'Server-Timing', timing)
 end
 
--- Two forms of Vary: what clients are told, and what nginx is to tell variants by. What nginx compresses it says by
--- itself.
+-- Sets both forms of Vary: X-Corelane-Vary for clients, and Vary itself, by which nginx tells variants (`names`). If
+-- nginx compresses pages, it adds Accept-Encoding by itself.
 local function tell_vary(txn, said, names)
   local words = {}
   for _, line in ipairs(said) do
@@ -284,21 +284,21 @@ end
 -- Nobody has answered in time, or not who was asked.
 core.register_action('leave_home', { 'http-after-res' }, function(txn) leave_home(txn, true) end)
 
--- It is rendered with all that its client has said.
+-- The page is rendered for this client alone, with everything that the client sent.
 local function leave_alone(txn, why)
   txn:set_var('txn.again_alone', true)
   txn:set_var('txn.why', why)
 end
 
--- The page is for nobody else, and so is what comes next.
+-- The page cannot be cached for anybody.
 local function pass(txn, herd, why, now)
   local key, asked = txn:get_var('txn.key'), txn:get_priv()
   if herd then herds:pass(herd, why, now) elseif key then herds:note_pass(key, why, now) end
-  known_routes:passed(asked.route, asked.section, txn.f:status() >= 400, now)
+  known_routes:passed(asked.route, asked.section, why == 'status', now)
   leave_alone(txn, why)
 end
 
--- It says nothing of the page for others, who go on.
+-- The page cannot be cached for this request. The others of its herd go on.
 local function pass_alone(txn, herd, why, now)
   local key = herd and herd.key or txn:get_var('txn.key')
   if key and why == 'cookie' then herds:note_pass(personal(key), why, now) end
@@ -306,7 +306,7 @@ local function pass_alone(txn, herd, why, now)
   leave_alone(txn, why)
 end
 
--- Reasons of a home that are about this request, or about what the home remembers.
+-- Reasons of a home that are about one request, or that the home remembers, and not about the page.
 local OF_ONE = { cookie = true, route = true, ['not-found'] = true, error = true }
 
 -- What the home has said, which may be anything.
@@ -329,12 +329,12 @@ core.register_action('judge_home', { 'http-res' }, function(txn)
   if herd then herds:filled(herd, now) end
 end)
 
--- What becomes of a response that says it may be kept: by what it depends on. Gives a reason if it is not.
+-- Caches a response that may be cached, unless its Vary forbids that. Returns the reason if it is not cached.
 local function keep_by_vary(txn, page, headers, herd, now)
   local said, asked = headers('vary'), txn:get_priv()
   local depends, why = vary(fields.words(said), asked, keyed)
   if not depends then return why end
-  -- So that the next one who has such a header is shown it at once.
+  -- The next render of the route gets these headers at once.
   if not known_routes:learn(asked.route, depends.names) then return 'vary' end
   if #depends.missing > 0 then
     if herd then herds:again(herd, txn:get_var('txn.token'), now) end

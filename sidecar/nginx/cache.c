@@ -270,8 +270,9 @@ ngx_int_t corelane_order_conditions(ngx_http_request_t *r) {
 }
 
 /*
- * X-Corelane-Personal among the headers of a request ($corelane_cache_personal): by it nginx tells variants of a page
- * that depends on cookies (Vary). What a client says there is nothing: he would write the page of those who have some.
+ * Adds X-Corelane-Personal to the request headers if the request has cookies that matter ($corelane_cache_personal).
+ * nginx tells the variants of a page with `Vary: Cookie` by it. Empties a header of that name that the client sent:
+ * with it a client without cookies could write the page that clients with cookies get.
  */
 ngx_int_t corelane_note_personal(ngx_http_request_t *r) {
   static ngx_str_t variable = ngx_string("corelane_cache_personal"), name = ngx_string("x-corelane-personal"), yes = ngx_string("1");
@@ -281,7 +282,7 @@ ngx_int_t corelane_note_personal(ngx_http_request_t *r) {
   ngx_table_elt_t *header;
   ngx_uint_t i, is_personal;
 
-  /* A background update has the headers of its parent. */
+  /* A background update shares the headers of its parent. */
   if (!conf->notes_personal || r != r->main) {
     return NGX_DECLINED;
   }
@@ -290,7 +291,7 @@ ngx_int_t corelane_note_personal(ngx_http_request_t *r) {
   for (part = &r->headers_in.headers.part; part != NULL; part = part->next) {
     header = part->elts;
     for (i = 0; i < part->nelts; i++) {
-      /* This one was put there when the request looked before. */
+      /* Added when the request looked for its page before. */
       if (header[i].lowcase_key == name.data) {
         return NGX_DECLINED;
       }

@@ -56,7 +56,7 @@ typedef struct {
   ngx_uint_t counts;
   /* Whether one comes here that has waited for a page. */
   ngx_flag_t looks_again;
-  /* Whether its pages may depend on whether there are cookies. */
+  /* Adds X-Corelane-Personal to requests with cookies. */
   ngx_flag_t notes_personal;
 } corelane_loc_conf_t;
 

@@ -64,7 +64,7 @@ test('a herd of several variants gets its own each', async () => {
   const got = (await Promise.all(answers)).map(({ body }) => JSON.parse(body).headers['accept-language']);
   expect(got).toEqual(languages);
   figure('renders for 24 requests for three variants of a page', renders(pod, 'variants'), '', '<= 7');
-  // One is rendered before it is known that its language matters. Who looks for his variant just before nginx has
-  // stored it may have it rendered once more.
+  // The first render is wasted: Corelane does not know yet that the language matters. A client that looks for its
+  // variant just before nginx has stored it may cause one more.
   expect(renders(pod, 'variants')).toBeLessThanOrEqual(7);
 });

@@ -90,7 +90,7 @@ test.each(['private', 'no-store', 'no-cache', 'max-age=0', 'max-age=60, private'
   async (control) => {
     const id = `not-${control.replace(/[^a-z0-9]/g, '')}`;
     for (const _ of [1, 2]) expect((await pod.get(ownPage(id, control))).status).toBe(200);
-    // Once to see that; once for each.
+    // One render shows that it cannot be cached, and each client gets one.
     expect(renders(pod, id)).toBe(3);
   },
 );
@@ -108,7 +108,7 @@ test('what a user has chosen for a path goes before what the application says of
   expect([renders(pod, 'chosen'), renders(pod, 'chosen-not')]).toEqual([1, 2]);
 });
 
-/** What a client may say of himself, his way here, or what he wants. */
+/** Request headers that describe the client, its network path or its preferences. */
 const SAID = [
   ...['accept', 'accept-language', 'user-agent', 'origin', 'referer', 'save-data', 'dnt', 'priority', 'from', 'via'],
   ...['rsc', 'next-router-state-tree', 'sec-ch-ua', 'sec-ch-ua-mobile', 'sec-fetch-dest', 'sec-gpc', 'purpose'],
@@ -145,7 +145,7 @@ test('of a client the worker sees what is in the key, and nothing else', async (
   };
   const got = seen(await pod.get(page('evil'), { headers }));
   expect(JSON.stringify(got)).not.toMatch(/evil/);
-  // A page for all is rendered for nobody; but programs read these without looking whether they are there.
+  // Applications read these two without checking that they are there.
   expect(got).toMatchObject({ accept: '*/*', cookie: 'lang=de', 'user-agent': 'Corelane' });
   expect(Object.keys(got).toSorted()).toEqual(
     [
@@ -153,7 +153,7 @@ test('of a client the worker sees what is in the key, and nothing else', async (
       ...['x-forwarded-proto', 'x-request-id', 'x-request-start'],
     ].toSorted(),
   );
-  // And it is what the next one gets.
+  // The next visitor gets the same page.
   const next = await pod.get(page('evil'), { headers: { cookie: 'lang=de' } });
   expect([statusOf(next), seen(next)]).toEqual([HIT, got]);
 });
@@ -223,7 +223,7 @@ test('a page that depends on cookies is for those who have none, or none but tho
     const member = await with_('_ga=1.2; sid=1');
     expect([member.status, seen(member).cookie]).toEqual([200, '_ga=1.2; sid=1']);
   }
-  // Nobody writes the page of those who have some, nor reads it.
+  // A client cannot forge the header by which nginx tells the two variants.
   const forged = await pod.get(path, { headers: { 'x-corelane-personal': '1' } });
   expect(statusOf(forged)).toBe(HIT);
   expect(seen(await with_('sid=1')).cookie).toBe('sid=1');
@@ -237,8 +237,8 @@ test('a member who is the first takes no page from the guests', async () => {
   expect(statusOf(await member())).toBe('Corelane; fwd=miss; detail=cookie');
 });
 
-test('what is the same for nginx is the same for a worker', async () => {
-  // An empty header has the key of none.
+test('the worker gets headers in the form that nginx compares', async () => {
+  // nginx has one cache key for an empty header and a missing one.
   const empty = await pod.get(ownPage('empty', 'max-age=60'), { headers: { 'x-market': '', cookie: 'lang=' } });
   expect(Object.keys(seen(empty))).not.toContain('x-market');
   const path = ownPage('blanks', 'max-age=60', '&header=Vary:Accept-Language,X-Empty');
@@ -287,7 +287,7 @@ test('a page that turns out to be personal is rendered with what makes it so', a
   for (const count of [2, 3]) {
     const answer = await pod.get(path, { headers });
     expect([statusOf(answer), renders(pod, 'personal')]).toEqual(['Corelane; fwd=miss; detail=private', count]);
-    // As without a cache: with the address of its client, whom a proxy of a private network may name.
+    // The render is the same as without a cache, with the address of the client.
     expect(seen(answer)).toMatchObject({ ...headers, 'x-forwarded-for': expect.stringMatching(/^192[.]0[.]2[.]7, /) });
   }
 });
@@ -302,7 +302,7 @@ test('pages of a route that are for nobody else are not rendered twice for long'
   expect(counts).toEqual([2, 2, 2, 1, 1, 1, 1, 1, 1, 1]);
   const why = async (path: string) => statusOf(await pod.get(path));
   expect(await why('/orders/route-0?id=again')).toBe('Corelane; fwd=miss; detail=route');
-  // Another route is none of it, and in this one what nginx has had before is looked for.
+  // Another route is not affected.
   expect(await why(`/other/1${page('other')}`)).toBe(MISS);
 });
 
@@ -317,7 +317,7 @@ test.each([
 ])("%s is nobody else's, whatever has been chosen for its path", async (what, control, status) => {
   const id = `own-${what.replaceAll(/[^a-z]/g, '')}`;
   const path = `/chosen${ownPage(id, control, `&status=${status}&header=Location:/login`)}`;
-  // A host of its own: what is learned of one case counts for no other.
+  // Each case has a host of its own, because routes remember what cannot be cached.
   for (const _ of [1, 2]) expect((await pod.get(path, { headers: { host: id } })).status).toBe(status);
   expect(renders(pod, id)).toBe(3);
 });

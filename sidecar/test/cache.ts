@@ -8,7 +8,7 @@ export function page(id: string, control = 'max-age=60', more = ''): string {
   return `/?id=${id}&header=${encodeURIComponent(`Cache-Control:${control}`)}${more}`;
 }
 
-/** The same for a page that is not for others, in a route of its own: what is learned of it counts for no other. */
+/** The same in a route of its own, so that what a pod learns of the page affects no other test. */
 export function ownPage(id: string, control: string, more = ''): string {
   return `/${id}/x${page(id, control, more)}`;
 }

@@ -1,4 +1,4 @@
-/** What the cache knows of frameworks: cookies of their draft or preview mode, and headers that make another page. */
+/** Framework presets of the cache: cookies of draft and preview mode, and headers of the cache key. */
 import type { RenderServiceSpec } from './spec.ts';
 
 type Framework = NonNullable<RenderServiceSpec['framework']>;
@@ -13,7 +13,7 @@ const COOKIES: Partial<Record<Framework, string[]>> = {
   Astro: [PRERENDER_BYPASS],
 };
 
-/** One URL of Next is a document and what its router in the browser asks for, of the tree that is there already. */
+/** Next answers one URL with a document, or with data for its router in the browser, depending on these. */
 const HEADERS: Partial<Record<Framework, string[]>> = {
   Next: ['RSC', 'Next-Router-State-Tree', 'Next-Router-Prefetch', 'Next-Router-Segment-Prefetch'],
 };
@@ -23,7 +23,7 @@ export function bypassCookiesOf({ cache, framework }: RenderServiceSpec): string
   return [...new Set([...cache.bypass.cookies, ...((framework && COOKIES[framework]) ?? [])])];
 }
 
-/** Names of headers that make another page, each once: those of the spec, and those of its framework. */
+/** Names of the headers in the cache key, each once: those of the spec, and those of its framework. */
 export function keyHeadersOf({ cache, framework }: RenderServiceSpec): string[] {
   const names = [...cache.key.headers, ...((framework && HEADERS[framework]) ?? [])];
   return names.filter((name, index) => names.findIndex((one) => one.toLowerCase() === name.toLowerCase()) === index);

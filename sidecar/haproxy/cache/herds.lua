@@ -27,7 +27,7 @@ local function new(settings, is_idle)
     at = {}, -- by place
     fillers = {}, -- by token: the herd of a request that goes on for all
     kept = {}, -- herds without a place in which somebody may still be
-    passes = {}, -- by key: until when its responses are for nobody else, and why
+    passes = {}, -- by key: until when its responses cannot be cached, and why
     passes_count = 0,
     last_id = 0,
     last_place = 0,
@@ -95,7 +95,7 @@ function herds:note_pass(key, why, now, keep_ms)
   self.passes[key] = { until_ms = now + (keep_ms or self.settings['pass-ms']), why = why }
 end
 
--- Why its responses are for nobody else; nil if they may be.
+-- Why pages of a key cannot be cached; nil if that is not known.
 function herds:why_pass(key, now)
   local pass = self.passes[key]
   return pass and now < pass.until_ms and pass.why or nil
@@ -132,9 +132,9 @@ function herds:has(key, told, now)
   return found(self, key, nil, false, told, now) ~= nil
 end
 
--- The herd of a request: one that is there, or a new one. The second value says why its page is known to be for nobody
--- else. Neither: there is no place. `rounds`: a digit for each time that it has looked for its page before in vain, 1
--- where a herd had it (the last one `told`), 0 where its render had to be done in another way.
+-- The herd of a request: one that is there, or a new one. The second value is the reason if its page is known not to
+-- be cacheable. Neither: there is no place. `rounds` has a digit for each time that the request did not find its page:
+-- 1 if a herd had rendered it (the last one is `told`), 0 if the page had to be rendered in another way.
 function herds:join(key, token, is_again, rounds, told, now)
   local why = self:why_pass(key, now)
   if why then return nil, why end
@@ -198,7 +198,7 @@ function herds:pass(herd, why, now)
   settle(self, herd, 'pass', now)
 end
 
--- What came of its render is for it alone, or it was not shown what the page depends on: the others go on.
+-- The render of a request was for its own client, or did not get a header that the page varies by. The others go on.
 function herds:again(herd, token, now)
   self:answered(herd, token)
   herd.changed_ms = now

@@ -1,22 +1,22 @@
--- Routes: URLs that differ in their last segment, or in ids, are pages of one kind, and behave alike. Remembered of a
--- route is which headers its pages depend on (Vary), and whether it is worth a look: a page that turns out not to be
--- for others was rendered in vain. Computes only.
+-- The memory of routes. URLs that differ only in their last segment or in ids are one route: the application renders
+-- them by the same code. A route remembers which headers its pages vary by, and whether its pages can be cached: a try
+-- of one that cannot is a wasted render. Computes only.
 local routes = {}
 routes.__index = routes
 
 local ROUTES_MAX = 4096
--- Headers that pages of one route depend on. Each makes more variants, and nginx has no room for more bytes.
+-- Headers that pages of one route vary by. Each makes more variants, and nginx has no room for more bytes.
 local NAMES_MAX = 8
 local NAMES_BYTES_MAX = 100
 local SEGMENTS_MAX = 8
 local BYTES_MAX = 256
--- Looks in vain that a route may cost before one look in `pass-ms` is left. Each page that is kept gives one back.
+-- A route may waste so many renders; then it has one try each `pass-ms`. Each page that is cached gives one back.
 local CREDIT = 3
 local CREDIT_MAX = 10
--- Looks in vain of all routes together: whoever asks for URLs of his choice costs no more than that.
+-- All routes together may waste so many, which bounds a client that invents URLs.
 local VAIN_MAX = 200
 local VAIN_PER_S = 1
--- A page that is wanted so often in so short a time is looked at, whatever is known of its route.
+-- Requests for one page within so many milliseconds that cause a try, whatever the route remembers.
 local CROWD = 3
 local CROWD_MS = 2000
 local CROWDS_MAX = 1024
@@ -35,7 +35,7 @@ local function is_id(segment)
   return segment:match('^%d+$') or #segment >= 16 and segment:match('^[%x-]+$')
 end
 
--- The route of a URL, and the section of the site that it is in: what is known of a route that nobody has seen yet.
+-- The route of a URL, and its section of the site, whose credit counts while the route is unknown.
 function routes.of(host, path)
   local segments = {}
   for segment in path:sub(1, BYTES_MAX):match('^[^?]*'):gmatch('[^/]+') do
@@ -83,12 +83,12 @@ local function is_worth_it(self, route, section, now)
   return true
 end
 
--- Whether the page `key`, of which nobody knows whether it is for others, is rendered for all to see that.
+-- Whether to try the page `key`, of which it is not known whether it can be cached.
 function routes:may_look(key, route, section, now)
   return is_worth_it(self, route, section, now) or is_crowd(self, key, now)
 end
 
--- A page of it was for one alone. An error says nothing of its route: it may be the URL that is none.
+-- A page of the route could not be cached. An error (`is_error`) costs the route no credit: its URL may not exist.
 function routes:passed(route, section, is_error, now)
   refill(self, now)
   self.vain = self.vain - 1
@@ -100,7 +100,7 @@ function routes:passed(route, section, is_error, now)
   end
 end
 
--- A page of it is for others.
+-- A page of the route was cached.
 function routes:kept(route, section)
   for _, name in ipairs({ route, section }) do
     local known = entry(self, name)
@@ -108,13 +108,13 @@ function routes:kept(route, section)
   end
 end
 
--- Headers, in lower case, that its pages depend on, as far as they have said.
+-- The headers, in lower case, that responses of the route have named in Vary.
 function routes:names(route)
   local known = self.all[route]
   return known and known.names or {}
 end
 
--- Remembers these, too. False if they are too many: then its pages are not for others.
+-- Adds such headers. False if they are too many: then the page cannot be cached.
 function routes:learn(route, names)
   local known = entry(self, route)
   local has = {}

@@ -1,12 +1,12 @@
--- What a response says that it depends on (Vary, RFC 9110, 12.5.5), held against what its render was shown. Computes
+-- Compares the Vary header of a response (RFC 9110, 12.5.5) with the request headers that its render got. Computes
 -- only.
 
 -- nginx has no room for more names.
 local BYTES_MAX = 128
--- A part of the key, in one form of a few; or no request that may be given a kept page has it.
+-- Headers in the cache key, or that no request for a cached page has.
 local KEYED = {}
 for _, name in ipairs({ 'accept-encoding', 'authorization', 'host', 'x-forwarded-host', 'x-forwarded-proto' }) do KEYED[name] = true end
--- About one request, or about the way of it: no page for others can depend on them.
+-- Headers about one request or one connection: no cached page can vary by them.
 local OWN = {}
 for _, name in ipairs({
   'connection', 'content-length', 'content-type', 'expect', 'forwarded', 'if-match', 'if-modified-since', 'if-none-match',
@@ -16,11 +16,11 @@ for _, name in ipairs({
 -- By which nginx tells variants of a page that depends on cookies.
 local PERSONAL = 'X-Corelane-Personal'
 
--- `words`: the names, in lower case. `asked`: of the request `shown`, a list of names that the render was shown beside
--- those of the key, `withheld[name]`, those that the request had and the render was not shown, and `is_personal`,
--- whether there were cookies among these. `keyed[name]`: whether it is in cache.key. Gives nil and a reason if the page
--- is for nobody else. Else `names` that its variants are told by, `missing`, those of them that the request had and its
--- render was not shown, and `has_cookies`, whether it depends on cookies.
+-- `words`: the names in Vary, in lower case. `asked` describes the request: `shown`, the list of headers that the
+-- render got beside those in the key; `withheld[name]`, whether the request had a header that the render did not get;
+-- `is_personal`, whether it had cookies that the render did not get. `keyed[name]`: whether a header is in cache.key.
+-- Returns nil and a reason if the page cannot be cached. Else a table: `names`, the headers that its variants are told
+-- by; `missing`, those of them that were withheld; `has_cookies`, whether Vary names Cookie.
 return function(words, asked, keyed)
   local found = { names = {}, missing = {}, has_cookies = false }
   local has, bytes = {}, #PERSONAL
@@ -30,7 +30,7 @@ return function(words, asked, keyed)
     found.names[#found.names + 1] = name
     bytes = bytes + #name + 2
   end
-  -- What it has seen it may depend on, whatever it says. First, so that pages of one route name them in one order.
+  -- A render may depend on every header that it got. These come first, so that pages of a route have one order.
   for _, name in ipairs(asked.shown) do add(name) end
   for _, word in ipairs(words) do
     local is_own = OWN[word] or word:match('^x%-corelane%-') or not word:match('^[a-z][a-z0-9_-]*$')

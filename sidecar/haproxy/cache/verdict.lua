@@ -4,6 +4,8 @@ local fields = require('cache.fields')
 
 -- Further ahead nobody looks, whatever max-age says.
 local LIFETIME_S_MAX = 366 * 86400
+-- Its reason goes to clients.
+local WHY_MAX = 16
 
 -- `headers(name)` gives the lines of a header. Nil: there is no page, and nobody is to blame. 'nonsense': no home says
 -- that. 'alone', and why: it is for one client only. Else: until when it is fresh, how long after that it may be given
@@ -15,7 +17,7 @@ return function(status, headers, now_s)
     return #lines == 1 and lines[1] or nil
   end
   local why = one('x-corelane-alone')
-  if why then return 'alone', why:match('^[a-z-]+$') or 'home' end
+  if why then return 'alone', #why <= WHY_MAX and why:match('^[a-z-]+$') or 'home' end
   local expires = one('x-corelane-expires')
   if expires == '0' then return 'alone', 'home' end
   -- Its nginx has refused the request: it is full, or judges by what this pod has taken away.

@@ -31,6 +31,8 @@ end)
 
 test('for one client only', function()
   equal(of({ ['x-corelane-alone'] = '1' }, 404), 'alone')
+  equal(select(2, of({ ['x-corelane-alone'] = 'private' }, 404)), 'private')
+  for _, why in ipairs({ '1', 'a"', ('x'):rep(17) }) do equal(select(2, of({ ['x-corelane-alone'] = why }, 404)), 'home') end
   equal(of({ ['x-corelane-expires'] = '0' }), 'alone')
   equal(select(2, of({ ['x-corelane-expires'] = '0' })), 'home')
 end)

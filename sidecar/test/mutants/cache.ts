@@ -219,7 +219,7 @@ const module: Breakage[] = [
   },
 ];
 
-/** Of what pages depend on, and of routes, by the file. */
+/** Mutants of Vary and of the memory of routes, by file. */
 const depends: [Mutant['file'], Breakage[]][] = [
   [
     'cache/vary.lua',

@@ -71,7 +71,7 @@ const key = z
       .max(NAMES_MAX)
       .default([])
       .describe(
-        'Headers whose values make another page, beside those that the application names in Vary. The worker sees these. RSC and Next-Router-* are among them with framework: Next.',
+        'Headers in the cache key, beside those that the application names in Vary. The worker gets them. With framework: Next, RSC and Next-Router-* are among them.',
       ),
     cookies: z
       .array(cookie())
@@ -82,7 +82,7 @@ const key = z
   })
   .prefault({})
   .describe(
-    'What makes another page beside host, scheme and path. Of a client, a shared render sees what is in the key and what the application names in Vary, and nothing else, so nobody can put into a page what others get (docs/cache.md).',
+    'The cache key, beside host, scheme and path. A shared render gets the headers and cookies in the key and the headers that the application names in Vary, and no others of its client, so one visitor cannot change the page of another (docs/cache.md).',
   );
 
 const bypass = z

@@ -29,7 +29,7 @@ const TOLD = [
 ];
 /** Where pods share their pages: that it is for a peer, and when what is at the path was changed. */
 const TOLD_OF_PEERS = ['for-peer', 'changed'];
-/** What nginx sets of a page for all, and what is about the connection. A render for all is shown these. */
+/** Request headers that every shared render gets: nginx sets them, or they are about the connection. */
 const OWN = [
   ...['accept-encoding', 'connection', 'content-length', 'cookie', 'host', 'traceparent', 'x-forwarded-for'],
   ...['x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'x-request-id', 'x-request-start'],
@@ -75,10 +75,10 @@ const failed = (status: number) =>
     `if { var(txn.outcome) -m str failed } { var(txn.failed_status) -m int ${status} }`,
   );
 
-/** nginx looks for the page again, and notes the digit among its rounds: 1 if a herd has had the page. */
+/** Lets nginx look for the page again, and note the digit in X-Corelane-Round: 1 if a herd has rendered the page. */
 const LOOKS_AGAIN = (round: 0 | 1) => `hdr X-Accel-Redirect ${FILLED} hdr X-Corelane-Step ${round}`;
 
-/** Its page is for nobody else, and why. */
+/** Lets nginx render the page for this client alone, and tell it why. */
 const RENDERED_ALONE = `hdr X-Accel-Redirect ${ALONE} hdr X-Corelane-Why %[var(txn.why)]`;
 
 /** What has become of the herd, for those that need not go on. */
@@ -156,7 +156,7 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
       '# Those before it have met workers that died.',
       'http-request lua.wait_until_calm if { var(txn.after_death) -m bool }',
       asksHome(cache),
-      '# Nobody puts into a page what others get.',
+      '# Lua removes the request headers that a shared render must not see. If it fails, the request is rendered alone.',
       words('http-request lua.show_all_alike', cache.isShared && 'unless { var(txn.home) -m found }'),
       words(
         `http-request return status 200 hdr X-Accel-Redirect ${ALONE} hdr X-Corelane-Why error`,
@@ -164,7 +164,7 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
         cache.isShared && 'or { var(txn.home) -m found }',
       ),
       words('http-response lua.judge_page', cache.isShared && 'unless { var(txn.home) -m found }'),
-      '# It depends on what its render was not shown: the next one is.',
+      '# Vary names a header that the render did not get. The request comes back, and gets it then.',
       `http-response return status 200 ${LOOKS_AGAIN(0)} if { var(txn.again) -m bool }`,
       `http-response return status 200 ${RENDERED_ALONE} if { var(txn.again_alone) -m bool }`,
       'http-after-response lua.herd_unanswered if { res.hdr(X-Corelane-No-Answer) -m found }',

@@ -12,30 +12,26 @@ const HERDS_MAX = 32;
 const TABLE_BYTES = 4 * 1024 ** 2;
 /** A page that nobody has asked for so long goes. Longer than any page may be given out after its end. */
 const IDLE_SECONDS = 2 * 3_600;
-/** How long it is remembered of a URL, and of a route, that its responses are not for others. */
+/** How long a pod does not try again to cache a URL, or the pages of a route, that could not be cached. */
 const PASS_MS = 60_000;
 /** Patterns of cookies that only scripts in browsers read: of Google, Meta, Hotjar, Microsoft, TikTok and Matomo. */
 const TRACKING_COOKIES = [
-  ...[
-    '_ga(?:_[A-Z0-9]+)?',
-    '_gac_[^=;]*',
-    '_gid',
-    '_gat(?:_[^=;]*)?',
-    '_gcl_(?:au|aw|dc|gb|gs|ha)',
-    '_dc_gtm_UA-[0-9-]+',
-  ],
-  ...[
-    '__utm[a-z]',
-    '__gads',
-    '__gpi',
-    '_fbp',
-    '_fbc',
-    '_hj(?:id|[A-Z][^=;]*)',
-    '_clck',
-    '_clsk',
-    '_uet(?:s|v)id',
-    '_ttp',
-  ],
+  '_ga(?:_[A-Z0-9]+)?',
+  '_gac_[^=;]*',
+  '_gid',
+  '_gat(?:_[^=;]*)?',
+  '_gcl_(?:au|aw|dc|gb|gs|ha)',
+  '_dc_gtm_UA-[0-9-]+',
+  '__utm[a-z]',
+  '__gads',
+  '__gpi',
+  '_fbp',
+  '_fbc',
+  '_hj(?:id|[A-Z][^=;]*)',
+  '_clck',
+  '_clsk',
+  '_uet(?:s|v)id',
+  '_ttp',
   '_pk_(?:id|ses|ref|cvar|hsr)[^=;]*',
 ];
 /** Renders that may fail, one after the other, before all who wait for the page are told so. */

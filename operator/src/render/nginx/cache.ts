@@ -180,12 +180,12 @@ function cookies({ key, trackingCookies }: Cache): Lines {
       `map "${key.cookies.map((_name, index) => `$corelane_send_cookie_${index}`).join('')}" $corelane_cache_cookie`,
       '"~^(?<corelane_cookies>.*); $" $corelane_cookies;',
     ),
-    '# Whether there are cookies that are neither in the key nor of those that only browsers read.',
+    '# 1 if there is a cookie that is neither in the key nor a tracking cookie.',
     block(
       'map $http_cookie $corelane_personal',
       'default 1;',
       '"" "";',
-      // Atomic: a name that two of them match would be tried again and again.
+      // Atomic: without it a name that two patterns match costs exponential time.
       `"~^(?> *(?:${impersonal.join('|')})=[^;]*(?:;|$))*$" "";`,
     ),
   ];
@@ -213,7 +213,7 @@ export const CACHE_PAGE: Lines = [
   `error_page 421 = ${CACHED};`,
 ];
 
-/** In a location whose request is rendered for itself: why, for clients. */
+/** In a location that renders a page for one client: tells the client why. */
 export const TELLS_REASON: Lines = 'add_header Cache-Status $corelane_cache_reason always;';
 
 /** In a location, before all that sends a request to a worker. */
@@ -360,10 +360,10 @@ function looksForPage(cache: Cache, model: DataPlaneModel, asker: Asker): Lines 
     'proxy_pass_header Date;',
     asker.hides,
     'proxy_hide_header Age;',
-    '# Of what a client says HAProxy takes away what is not in the key.',
+    '# HAProxy removes the request headers that are not in the cache key.',
     'proxy_set_header Connection "";',
     `proxy_set_header Host ${asker.host};`,
-    '# No name of a client gets into a page for all.',
+    '# A request ID that a client chose must not get into a shared page.',
     'proxy_set_header X-Request-ID $request_id;',
     TELLS_TRACE,
     HIDES_STATE,
