@@ -1,4 +1,5 @@
 /** http-cache-tests: what RFC 9111 asks of a cache. */
+import { TRIES_EACH_PAGE } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { heldAgainstList } from '../../sidecar/test/http-cache-tests/required.ts';
 import { client, ORIGIN, outcomes, theSuite } from '../../sidecar/test/http-cache-tests/suite.ts';
 import { Corelane } from '../systems/corelane.ts';
@@ -34,7 +35,9 @@ async function run(): Promise<Result> {
   const nginx = startCachingNginxBefore(ORIGIN, mount, 'proxy_cache_revalidate on;');
   // What counts is what they do, not how long it takes.
   const rows = await atOnce(
-    turn(Corelane.start(spec, 'corelane', worker), (system) => measure('Corelane', system, mount)),
+    turn(Corelane.start(spec, 'corelane', { ...worker, ...TRIES_EACH_PAGE }), (system) =>
+      measure('Corelane', system, mount),
+    ),
     turn(nginx, (system) => measure("nginx' own cache", system, mount)),
     turn(startVarnish(ORIGIN, mount, VARNISH), (system) => measure('Varnish', system, mount)),
   );

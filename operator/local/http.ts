@@ -2,7 +2,7 @@
 import http from 'node:http';
 
 /** Generous: other work may keep the machine busy. */
-const WAIT_MS = 30_000;
+const WAIT_MS = 120_000;
 /** No request takes as long, so that what hangs fails instead. */
 const ANSWER_MS = 60_000;
 /** More than any page of the proxies and supervisors has; a program may send without end. */

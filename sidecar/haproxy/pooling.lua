@@ -9,7 +9,8 @@ local settings = require('settings')(
   'pooling.lua',
   { ... },
   { 'any-revision', 'body-max', 'canary', 'deployment', 'hand-over', 'port', 'revision' },
-  -- Looks for files of other revisions with own-revision, for pages of the same one with pages-of.
+  -- Looks for files of other revisions with own-revision, for pages of the same one with pages-of; purges=1: there is a
+  -- cache.
   { revision = true, ['any-revision'] = true, deployment = true, ['own-revision'] = true, ['pages-of'] = true }
 )
 
@@ -43,6 +44,7 @@ local look_at_queue = require('pooling.readiness')(peers, capacity)
 require('pooling.answering')(settings, peers, capacity, lending, offering, borrowing)
 if settings['own-revision'] then require('stickiness.elsewhere')(peers, revisions) end
 if homes then homes.start(peers) end
+if settings['purges'] == 1 then require('cache.purging').start_peers(peers) end
 if handing_over then
   require('canary.actions')(handing_over, capacity)
   require('stickiness.actions')(handing_over, revisions, capacity, settings['canary'] == 1)

@@ -16,7 +16,8 @@ enum { CORELANE_STREAM_NEVER, CORELANE_STREAM_AUTO, CORELANE_STREAM_ALWAYS };
 enum { CORELANE_QUERY_ALL, CORELANE_QUERY_ONLY, CORELANE_QUERY_EXCEPT };
 
 /* Which requests of a location are in the figures, and of which their times are as well. */
-enum { CORELANE_COUNT_PAGES, CORELANE_COUNT_REQUESTS, CORELANE_COUNT_NOTHING };
+/* From NOTHING on not counted; INSIDE, of a program of the pod, has no place either. */
+enum { CORELANE_COUNT_PAGES, CORELANE_COUNT_REQUESTS, CORELANE_COUNT_NOTHING, CORELANE_COUNT_INSIDE };
 
 /* nginx has one worker process, so all that it has is here, and nothing is shared. */
 typedef struct {
@@ -213,6 +214,9 @@ u_char *corelane_write_spans(u_char *to, u_char *end);
 
 /* corelane_cache_query only|except NAME...; */
 ngx_int_t corelane_add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variable_pt get);
+/* What a variable is, or that it is nothing. Both return NGX_OK. */
+ngx_int_t corelane_set_value(ngx_http_variable_value_t *value, u_char *data, size_t length);
+ngx_int_t corelane_set_no_value(ngx_http_variable_value_t *value);
 char *corelane_set_cache_query(ngx_conf_t *cf, ngx_command_t *command, void *data);
 ngx_int_t corelane_cache_uri(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
 ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf);
@@ -220,8 +224,9 @@ ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf);
  * The head of a response is here: how long it may be given out after its end. NGX_DECLINED: a kept one goes before it.
  */
 ngx_int_t corelane_judge_stale(ngx_http_request_t *r);
-/* The head of a response to a request that may have changed something is here: pages of it are there no more. */
-void corelane_note_change(ngx_http_request_t *r);
+/* The head of a response is here: notes which tags its page has (Cache-Tag), if it is to be kept. */
+void corelane_note_tags(ngx_http_request_t *r);
+ngx_int_t corelane_add_purge_variables(ngx_conf_t *cf);
 ngx_int_t corelane_order_conditions(ngx_http_request_t *r);
 ngx_int_t corelane_note_personal(ngx_http_request_t *r);
 /* Lets a request that has waited for a page look for it when that is there (NGX_DONE: it goes on later). */

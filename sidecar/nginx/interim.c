@@ -57,7 +57,7 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
       corelane_count_fill(r);
       corelane_tell_fill(r);
       corelane_mind_no_transform(r);
-      corelane_note_change(r);
+      corelane_note_tags(r);
       if (corelane_judge_stale(r) != NGX_OK) {
         return NGX_HTTP_UPSTREAM_INVALID_HEADER;
       }

@@ -236,7 +236,7 @@ ngx_int_t corelane_count_request(ngx_http_request_t *r) {
   corelane_ctx_t *ctx = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
   ngx_uint_t status = status_of(r);
 
-  if (conf->counts == CORELANE_COUNT_NOTHING || r != r->main || r->background) {
+  if (conf->counts >= CORELANE_COUNT_NOTHING || r != r->main || r->background) {
     return NGX_OK;
   }
   requests[code_of(status)][reason_of(r)]++;

@@ -52,7 +52,8 @@ ngx_int_t corelane_add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variabl
 
 static ngx_int_t add_variables(ngx_conf_t *cf) {
   if (corelane_add_variable(cf, "corelane_no_place", corelane_no_place) != NGX_OK
-      || corelane_add_cache_variables(cf) != NGX_OK || corelane_add_drain_variables(cf) != NGX_OK
+      || corelane_add_cache_variables(cf) != NGX_OK || corelane_add_purge_variables(cf) != NGX_OK
+      || corelane_add_drain_variables(cf) != NGX_OK
       || corelane_add_metrics_variables(cf) != NGX_OK
       || corelane_add_trace_variables(cf) != NGX_OK) return NGX_ERROR;
   return corelane_add_variable(cf, "corelane_first_byte_ms", corelane_first_byte_ms);
@@ -156,6 +157,7 @@ static ngx_conf_enum_t counts[] = {
     {ngx_string("pages"), CORELANE_COUNT_PAGES},
     {ngx_string("requests"), CORELANE_COUNT_REQUESTS},
     {ngx_string("nothing"), CORELANE_COUNT_NOTHING},
+    {ngx_string("inside"), CORELANE_COUNT_INSIDE},
     {ngx_null_string, 0},
 };
 

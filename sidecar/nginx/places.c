@@ -379,9 +379,10 @@ static place_t *add_place(ngx_http_request_t *r) {
 
 ngx_int_t corelane_take_place(ngx_http_request_t *r) {
   corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
+  corelane_loc_conf_t *location = ngx_http_get_module_loc_conf(r, ngx_http_corelane_module);
   place_t *place;
 
-  if (r != r->main || place_of(r) != NULL) {
+  if (location->counts == CORELANE_COUNT_INSIDE || r != r->main || place_of(r) != NULL) {
     return NGX_DECLINED;
   }
   place = add_place(r);

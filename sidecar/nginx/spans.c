@@ -161,7 +161,7 @@ static void tell_of(ngx_http_request_t *r, ngx_msec_int_t total_ms, ngx_msec_int
 static ngx_uint_t is_on(ngx_http_request_t *r) {
   corelane_loc_conf_t *conf = ngx_http_get_module_loc_conf(r, ngx_http_corelane_module);
 
-  return out != (ngx_socket_t) -1 && conf->counts != CORELANE_COUNT_NOTHING;
+  return out != (ngx_socket_t) -1 && conf->counts < CORELANE_COUNT_NOTHING;
 }
 
 ngx_int_t corelane_tell_request(ngx_http_request_t *r) {

@@ -4,6 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { TRIES_EACH_PAGE } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { Pod } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { heldAgainstList } from './http-cache-tests/required.ts';
@@ -14,7 +15,7 @@ beforeAll(async () => {
   const { mount, program } = await theSuite();
   // A hundred tests run at a time, and none of their requests may be refused.
   const spec = { workersPerPod: 1, concurrency: 100, cache: { enabled: true } };
-  const pod = await Pod.start(spec, { command: ORIGIN, options: mount });
+  const pod = await Pod.start(spec, { command: ORIGIN, options: mount, ...TRIES_EACH_PAGE });
   try {
     const args = client(`http://127.0.0.1:${pod.port(PORTS.http)}`, 'required', program);
     tests = outcomes((await promisify(execFile)(process.execPath, args)).stdout);

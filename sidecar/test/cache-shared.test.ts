@@ -7,7 +7,7 @@ import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { FLEET_KEY, type Pod } from '../../e2e/harness/engine/pod.ts';
 import { tokens } from './apps/peer-tokens.mjs';
-import { ownPage, page, renders, statusOf } from './cache.ts';
+import { ask as askNginx, ownPage, page, renders, statusOf } from './cache.ts';
 import { expectOwnPages, expectRenderedHere, get, HOST, NAMES, pageOf, SPEC, total } from './cache-shared.ts';
 import { AS_NGINX, ask, handOver, headerOf, identityOf, ME, message } from './peer.ts';
 
@@ -45,6 +45,20 @@ test('a page that was changed here does not come back from its home', async () =
   // Now it is the new one there, too.
   expect(JSON.parse((await get(home, path)).body)).toEqual(JSON.parse(after.body));
   expect(total(fleet, id)).toBe(before + 2);
+});
+
+test('a page whose tag was purged here does not come back from its home', async () => {
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const { id, path } = await pageOf(fleet, home, other, 'max-age=600', '&header=Cache-Tag:tagged');
+  await get(home, path);
+  const before = total(fleet, id);
+  // This pod has not had the page, and its home has not heard of the purge.
+  expect(await askNginx(other, 'POST', '/purge-pod', 'X-Corelane-Purge: tag:tagged')).toContain(' 200 OK');
+  const after = await get(other, path);
+  expect(statusOf(after)).toBe('Corelane; fwd=uri-miss');
+  expect(total(fleet, id)).toBe(before + 1);
+  expect(JSON.parse((await get(home, path)).body)).toEqual(JSON.parse(after.body));
+  expect(total(fleet, id)).toBe(before + 1);
 });
 
 test('a home knows by what its pages differ', async () => {

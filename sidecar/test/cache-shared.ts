@@ -55,7 +55,7 @@ export async function pageOf(
     await holdAgain(fleet, id);
     if (!isThere) continue;
     // The home last: it drops what is older than a change that it hears of.
-    for (const pod of [asker, home]) await ask(pod, 'POST', '/purge', 'X-Corelane-Purge: 1');
+    for (const pod of [asker, home]) await ask(pod, 'POST', '/purge-pod', 'X-Corelane-Purge: *');
     return { id, path };
   }
   throw new Error('no page has its home there');

@@ -1,6 +1,7 @@
 /** Pages that are kept: who gets which, and what is in them. */
 import http from 'node:http';
 import { docker } from '../../e2e/harness/engine/docker.ts';
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { CACHE_MOUNT_PATH, PORTS } from '../../operator/src/api/names.ts';
 import { ask, ownPage, page, renders, seconds, statusOf } from './cache.ts';
@@ -19,7 +20,7 @@ beforeAll(async () => {
     { pathPrefix: '/chosen/not', value: '0s' },
   ];
   [pod, streams] = await Promise.all([
-    Pod.start({ workersPerPod: 2, cache: { enabled: true, key, bypass, ttl } }),
+    Pod.start({ workersPerPod: 2, cache: { enabled: true, key, bypass, ttl } }, PATIENT_PEERS),
     Pod.start({ workersPerPod: 2, cache: { enabled: true, maxSize: '8Mi' } }, STREAMS),
   ]);
 });
@@ -402,18 +403,26 @@ test('purge: a path, or all', async () => {
   const there = async (path: string) => statusOf(await pod.get(path));
   const [a, b] = [`/purge-a${page('purge-a')}`, `/purge-b${page('purge-b')}`];
   for (const path of [a, b]) await pod.get(path);
-  expect(await ask(pod, 'POST', '/purge/purge-a/', 'X-Corelane-Purge: 1')).toContain('200 OK');
-  expect([await there(a), await there(b)]).toEqual([MISS, HIT]);
-  expect(await ask(pod, 'POST', '/purge', 'X-Corelane-Purge: 1')).toContain('200 OK');
-  expect([await there(a), await there(b)]).toEqual([MISS, MISS]);
+  const [one, all] = ['//purge-%61/x/..//?x=1, tag:other', '*'].map((items) => `X-Corelane-Purge: ${items}`);
+  for (const where of ['/purge', '/purge-pod']) {
+    expect(await ask(pod, 'POST', where, one)).toMatch(/ 200 OK.*done$/s);
+    expect([await there(a), await there(b)]).toEqual([MISS, HIT]);
+    expect(await ask(pod, 'POST', where, all)).toMatch(/ 200 OK.*done$/s);
+    expect([await there(a), await there(b)]).toEqual([MISS, MISS]);
+  }
 });
 
 test('nobody purges by a URL alone, nor from outside', async () => {
   await pod.get(page('kept'));
-  expect(await ask(pod, 'POST', '/purge')).toContain(' 403 ');
-  expect(await ask(pod, 'GET', '/purge', 'X-Corelane-Purge: 1')).toContain(' 405 ');
-  for (const path of ['/purge', '/cache/purge']) {
-    const call = { method: 'POST', headers: { 'x-corelane-purge': '1' } };
+  for (const where of ['/purge', '/purge-pod']) {
+    expect(await ask(pod, 'POST', where)).toContain(' 403 ');
+    expect(await ask(pod, 'GET', where, 'X-Corelane-Purge: *')).toContain(' 405 ');
+  }
+  expect(await ask(pod, 'POST', '/purge', 'X-Corelane-Purge: /a, kept')).toMatch(
+    / 400 .*"kept" is neither a path, nor tag:NAME, nor \*$/s,
+  );
+  for (const path of ['/purge', '/purge-pod', '/cache/purge']) {
+    const call = { method: 'POST', headers: { 'x-corelane-purge': '*' } };
     expect((await pod.get(path, { ...call, port: PORTS.stats })).status).toBeGreaterThanOrEqual(404);
     expect((await pod.get(`${path}?id=not-the-cache`, call)).status).toBe(200);
   }

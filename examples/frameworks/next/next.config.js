@@ -3,10 +3,15 @@ module.exports = {
   outputFileTracingRoot: __dirname,
   // nginx compresses (`compression` in renderservice.yaml): not in the place that renders.
   compress: false,
+  // revalidateTag and revalidatePath purge pages in all pods.
+  cacheHandler: require.resolve('./cache-handler.js'),
+  cacheMaxMemorySize: 0,
+  // The tags by which pages are purged.
+  headers: async () => [{ source: '/prices', headers: [{ key: 'Cache-Tag', value: 'prices' }] }],
   experimental: {
     // With maps the stack of a stuck render names your sources. The build copies them along.
     serverSourceMaps: true,
-    // The file system is read-only: pages that are kept for a while (ISR) stay in the memory of their worker.
+    // The file system is read-only.
     isrFlushToDisk: false,
   },
 };

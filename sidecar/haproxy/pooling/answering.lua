@@ -1,5 +1,5 @@
 -- Answers questions of peers: for a slot, to an offer, for a file, for a page, for the revision of this pod, whether
--- there is room.
+-- there is room; and what they tell of changes.
 local askers = require('pooling.askers')
 local canary = require('canary.state')
 local drain = require('drain')
@@ -16,6 +16,8 @@ local function plain_address(address)
 end
 
 return function(settings, peers, capacity, lending, offering, borrowing)
+  local purging = settings['purges'] == 1 and require('cache.purging')
+
   local function peer_of(fetches)
     peers.known()
     return peers.at(plain_address(fetches:src()))
@@ -46,6 +48,10 @@ return function(settings, peers, capacity, lending, offering, borrowing)
       return borrowing.take_offer(peer_of(fetches), header('x-corelane-reservation'), asker)
     end
     if what == 'revision' then return 'revision' end
+    if what == 'changed' then
+      if purging then purging.hear_once(header('x-corelane-change'), header('x-corelane-changed'), header('x-corelane-purge')) end
+      return 'heard'
+    end
     if what == 'side' and settings['hand-over'] == 1 then return answer_to_side(asker, fetches, header) end
     -- A file needs no worker. Whether it is there nginx says: to `answer_file`.
     if what == 'file' and settings['own-revision'] and not drain.is_draining() then

@@ -33,6 +33,7 @@ end
 return function(settings)
   local by_address = {} -- what new_peer makes
   local candidates, candidates_at = {}, -math.huge
+  local is_crowded = false -- there may be more pods than this one knows
   local learned = 0 -- how often a peer has told of what revision it is
   -- HAProxy makes a new object for each server whenever one walks through them.
   local servers = {}
@@ -44,10 +45,11 @@ return function(settings)
     -- Without a key nobody would answer.
     if #keys.all() == 0 then return {} end
     candidates, candidates_at = {}, now
-    local seen = {}
+    local seen, count = {}, 0
     for _, server in ipairs(servers) do
       local address = server:get_addr():match('^(.*):%d+$')
       if address and address ~= '0.0.0.0' and address ~= '::' then
+        count = count + 1
         local peer = by_address[address] or new_peer(address)
         seen[address] = peer
         if not peer.is_self and not ejection.is_on(peer.ejection, now) then candidates[#candidates + 1] = peer end
@@ -56,7 +58,7 @@ return function(settings)
     for address, peer in pairs(by_address) do
       if not seen[address] then questions.forget(peer) end
     end
-    by_address = seen
+    by_address, is_crowded = seen, count == #servers
     return candidates
   end
 
@@ -168,6 +170,19 @@ return function(settings)
     if hand_over then return 'yes', hand_over end
   end
 
+  -- Tells a peer of a change that purges its pages { id, ms, items }: whether it has heard.
+  local function tell_change(peer, change)
+    local function headers()
+      return {
+        ['X-Corelane-Ask'] = 'changed',
+        ['X-Corelane-Change'] = change.id,
+        ['X-Corelane-Changed'] = change.ms,
+        ['X-Corelane-Purge'] = change.items,
+      }
+    end
+    return put(peer, headers) ~= nil
+  end
+
   -- Everybody is asked anew who it is.
   keys.on_change(function()
     for _, peer in pairs(by_address) do
@@ -187,8 +202,10 @@ return function(settings)
     ask_revision = ask_revision,
     ask_side = ask_side,
     eject = eject,
+    is_crowded = function() return is_crowded end,
     known = known,
     learned = function() return learned end,
+    tell_change = tell_change,
     ticket_and_proof = ticket_and_proof,
     at = function(address) return by_address[address] end,
     close_unused = function()

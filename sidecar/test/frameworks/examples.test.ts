@@ -122,7 +122,22 @@ function testNext(thePod: () => Pod): void {
     expect(await thePod().runtimeMetric(0, 'corelane_worker_own_requests_total')).toBeGreaterThan(before);
   });
 
-  test('ISR: a page is kept by its worker, and rendered anew when its time is over', async () => {
+  test('revalidateTag purges the pages that have this tag', async () => {
+    const get = async () => {
+      const { headers, body } = await thePod().get('/prices');
+      return [headers['cache-status'], /prices of (?:<!-- -->)?[^<]+/.exec(body)?.[0]];
+    };
+    const [, first] = await get();
+    expect(await get()).toEqual(['Corelane; hit', first]);
+    expect((await thePod().get('/api/prices/changed', { method: 'POST' })).status).toBe(200);
+    const [, next] = await until('it is rendered again', async () => {
+      const seen = await get();
+      return seen[0] === 'Corelane; fwd=uri-miss' ? seen : undefined;
+    });
+    expect(next).not.toBe(first);
+  });
+
+  test('ISR: a page is kept, and rendered anew when its time is over', async () => {
     const first = await thePod().get('/revalidated');
     expect(first.headers['cache-control']).toContain('s-maxage=1');
     await until('another one', async () => (await thePod().get('/revalidated')).body !== first.body);

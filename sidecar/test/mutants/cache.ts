@@ -1,12 +1,7 @@
 /** Breakages of pages that are kept, and of who waits for whom. */
-import { type Mutant, REMOVED } from './mutant.ts';
+import { exactly, type Mutant, REMOVED } from './mutant.ts';
 
 type Breakage = Omit<Mutant, 'file' | 'breaks'> & { breaks?: Mutant['breaks'] };
-
-/** Each place that has this text. */
-function exactly(text: string): RegExp {
-  return new RegExp(text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'g');
-}
 
 const nginx: Breakage[] = [
   {
@@ -58,11 +53,6 @@ const nginx: Breakage[] = [
     name: 'pages for who is logged in',
     edits: [[/(\$http_upgrade)\$http_authorization/g, '$1']],
     caughtBy: 'cache: Authorization',
-  },
-  {
-    name: 'anybody purges by a URL',
-    edits: [[exactly('if ($http_x_corelane_purge = "")'), 'if ($http_x_corelane_purge = "x")']],
-    caughtBy: 'cache: nobody purges',
   },
 ];
 
@@ -206,11 +196,6 @@ const module: Breakage[] = [
     name: 'an error in place of a page of before',
     edits: [[exactly('return NGX_DECLINED;\n  }\n  header'), 'return NGX_OK;\n  }\n  header']],
     caughtBy: 'cache: where a render fails',
-  },
-  {
-    name: 'what was changed stays as it was',
-    edits: [[exactly('  change_path(r->uri.data, r->uri.len);\n'), REMOVED]],
-    caughtBy: 'cache: a page that was changed',
   },
   {
     name: 'a page is as old as it was',
@@ -382,33 +367,6 @@ const shared: [Mutant['file'], Breakage[]][] = [
         name: 'any program in the pod gets pages',
         edits: [[exactly('if ($http_x_corelane_page = "")'), 'if ($http_x_corelane_page = "x")']],
         caughtBy: 'cache-shared: a program in the pod',
-      },
-    ],
-  ],
-  [
-    'cache.c',
-    [
-      {
-        name: 'a URL within a URL is where it leads',
-        edits: [[exactly("*to != ':' && *to != '/' && *to != '?' && *to != '#'"), "*to != ':'"]],
-        caughtBy: 'cache: what Location names',
-      },
-      {
-        name: 'a stranger takes away the page of any path',
-        edits: [[exactly('if (is_within(r, path, host - path)) {'), 'if (is_within(r, path, host - path) || path) {']],
-        caughtBy: 'cache: a stranger takes no page away',
-      },
-      {
-        name: 'every redirect of a POST has changed something',
-        edits: [
-          [exactly('status / 100 != 2 && status != NGX_HTTP_SEE_OTHER'), 'status / 100 != 2 && status / 100 != 3'],
-        ],
-        caughtBy: 'cache: a stranger takes no page away with a POST that leads this method elsewhere',
-      },
-      {
-        name: 'what was changed comes back from its home',
-        edits: [[exactly('(uint64_t) ms > changed_ms(i)'), '0']],
-        caughtBy: 'cache-shared: a page that was changed here',
       },
     ],
   ],

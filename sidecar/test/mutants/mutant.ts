@@ -7,8 +7,9 @@ export type MutantFile =
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'ejection' | 'group' | 'handing-over' | 'heartbeats' | 'lending' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'revision-index' | 'revisions' | 'some' | 'tickets'}.lua`
   | 'cache.lua'
+  | 'purge.lua'
   | `canary/${'actions' | 'counts' | 'decision' | 'judged' | 'state'}.lua`
-  | `cache/${'herds' | 'homes' | 'judge' | 'rendezvous' | 'routes' | 'vary' | 'verdict'}.lua`
+  | `cache/${'changes' | 'herds' | 'homes' | 'judge' | 'purge-list' | 'purging' | 'rendezvous' | 'routes' | 'vary' | 'verdict'}.lua`
   | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
   | 'live/document.lua'
   | `metrics/${'exposition' | 'nginx' | 'workers'}.lua`
@@ -16,7 +17,7 @@ export type MutantFile =
   | `stickiness/${'actions' | 'budget' | 'decision' | 'elsewhere' | 'ids' | 'navigation' | 'recent' | 'search'}.lua`
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
-  | `${'answers' | 'cache' | 'heads' | 'http2' | 'kept' | 'live' | 'metrics' | 'places' | 'proxy-protocol' | 'rounds' | 'size' | 'spans' | 'streaming' | 'target' | 'trace' | 'transform' | 'whole-files'}.c`
+  | `${'answers' | 'cache' | 'heads' | 'http2' | 'kept' | 'live' | 'metrics' | 'places' | 'proxy-protocol' | 'purge' | 'rounds' | 'size' | 'spans' | 'streaming' | 'target' | 'trace' | 'transform' | 'whole-files'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */
@@ -90,6 +91,11 @@ export interface Mutant {
   edits: [find: RegExp, replace: string][];
   /** `file: part of a test's name`; only these tests are run. */
   caughtBy: string;
+}
+
+/** Each place that has this text. */
+export function exactly(text: string): RegExp {
+  return new RegExp(text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'g');
 }
 
 /** For breakages that take something away. */

@@ -23,6 +23,7 @@ import type { Mutant } from './mutant.ts';
 import { nginx } from './nginx.ts';
 import { overload } from './overload.ts';
 import { pooling } from './pooling.ts';
+import { purge } from './purge.ts';
 import { runtime } from './runtime.ts';
 import { runtimePort } from './runtime-port.ts';
 import { secondTries } from './second-tries.ts';
@@ -49,6 +50,7 @@ export const mutants: Mutant[] = [
   ...tracing,
   ...assets,
   ...cache,
+  ...purge,
   ...lua,
   ...secondTries,
   ...pooling,

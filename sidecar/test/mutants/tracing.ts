@@ -129,7 +129,7 @@ const spans: Omit<Mutant, 'file' | 'breaks'>[] = [
   },
   {
     name: 'pings are told',
-    edits: [[/ && conf->counts != CORELANE_COUNT_NOTHING/g, ' && conf != NULL']],
+    edits: [[/ && conf->counts < CORELANE_COUNT_NOTHING/g, ' && conf != NULL']],
     caughtBy: 'spans: nginx tells nothing of pings',
   },
   {

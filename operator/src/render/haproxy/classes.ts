@@ -12,6 +12,7 @@ import { HIDES_NO_CLIENT } from './cache.ts';
 import { KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { saysWhoDied } from './deaths.ts';
 import { keepsIfGuarded, NAMES_WORKER } from './dispatch.ts';
+import { strips } from './purge.ts';
 import { errorReply, tooLateReplies } from './replies.ts';
 import { serverAt } from './servers.ts';
 
@@ -83,9 +84,9 @@ function backend(one: RequestClass, model: DataPlaneModel): Lines {
     ),
     `http-error ${errorReply(503, 'class-queue-timeout', retryAfterSeconds)}`,
     `http-error ${errorReply(504, 'class-timeout')}`,
+    strips(cache),
     `http-request lua.find_idle_worker ${classBackend(one)}`,
     'use-server %[var(txn.idle_worker)] if { var(txn.idle_worker) -m found }',
-    'http-response del-header X-Corelane- -m beg if !{ srv_name waiting-room }',
     NAMES_WORKER,
     `server waiting-room unix@${WAITING_ROOM} backup maxconn ${places} ${KEPT_NEVER}`,
     '# Checks of its own, because a worker that dies must be out with the first connection that it refuses, and a queue that is',

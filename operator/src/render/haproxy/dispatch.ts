@@ -11,6 +11,7 @@ import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST,
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
 import { live } from './live.ts';
+import { strips } from './purge.ts';
 import { COUNTS_URLS } from './quarantine.ts';
 import { tooLateReplies } from './replies.ts';
 import { serverAt } from './servers.ts';
@@ -55,8 +56,7 @@ export function workers(model: DataPlaneModel): Lines {
     `http-request set-timeout server ${live('worker-ms')}`,
     when(webSockets, `http-request set-timeout tunnel ${live('worker-ms')}`),
     `http-request set-timeout server ${live('worker-after-waiting-ms')} if { nbsrv(workers-up) eq 0 }`,
-    '# Only the proxies may say who made an error, and that a request has waited.',
-    'http-response del-header X-Corelane- -m beg if !{ srv_name waiting-room }',
+    strips(cache),
     '# No worker is up: the request waits instead of failing. Stands before default-server, because its health check',
     '# would travel through the waiting room into a worker.',
     `server waiting-room unix@${RUN_MOUNT_PATH}/waiting-room.sock backup ${KEPT_NEVER}`,

@@ -11,6 +11,7 @@ import { asksWhyItDied, DIED, notesForDeath, STUCK } from './deaths.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { live } from './live.ts';
 import { NOTES_CLASS, ranks, usesRefused } from './priority.ts';
+import { notesChangeElsewhere } from './purge.ts';
 import { holdsSuspects, USES_POISON } from './quarantine.ts';
 import { errorReply, NO_REPLY, tooLateReplies } from './replies.ts';
 import { IS_RENDER, NOT_RANKED, NOTES_SERVED_AS, TELLS_CLASS } from './served-as.ts';
@@ -27,7 +28,7 @@ const FORWARDING = [
 
 /** The frontend: rules for requests in the order in which they are met, then those for responses. */
 export function entrance(model: DataPlaneModel): Lines {
-  const { assets, classes, deadlines, fallback, priority, quarantine } = model;
+  const { assets, cache, classes, deadlines, fallback, priority, quarantine } = model;
   return section(
     'frontend front',
     `# front.sock and replay.sock in ${RUN_MOUNT_PATH}, which the entry point holds open: requests wait in there while HAProxy is`,
@@ -63,6 +64,7 @@ export function entrance(model: DataPlaneModel): Lines {
     '# Nobody behind this point, neither a worker nor a peer, tells nginx what to do: without buffering a slow client would',
     '# hold a worker.',
     'http-response del-header X-Accel- -m beg',
+    notesChangeElsewhere(cache),
     when(assets !== undefined, KEEPS_NO_404),
     when(model.isSupervised, repliesOfTheDead(model)),
     '# For the access log of nginx, which takes it away again: the wait in the queue, and what came after it.',

@@ -66,6 +66,7 @@ export function global(model: DataPlaneModel): Lines {
     ]),
     lua('second-tries', [`places=${whole(model.rememberedMax, 'notes')}`]),
     given(cache, (cache) => lua('cache', cacheSettings(cache, model))),
+    given(cache, () => lua('purge', [`nginx-port=${whole(ports.figures, 'port')}`])),
     given(pooling, (pooling) => asksPeers(pooling, model)),
     lua('pod-metrics', [
       `workers=${whole(model.workers.length, 'workersPerPod')}`,
@@ -116,6 +117,7 @@ function asksPeers(pooling: Pooling, { assets, body, cache, deployment, ports }:
       // Of this pod, whatever is handed over across revisions.
       ...(looksForAssets ? [`own-revision=${revision}`] : []),
       ...(sharesPages ? [`pages-of=${revision}`] : []),
+      ...(cache ? ['purges=1'] : []),
     ]),
   ];
 }

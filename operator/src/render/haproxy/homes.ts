@@ -70,7 +70,7 @@ export function homes(cache: Cache, { ports, queue, timeouts }: DataPlaneModel):
       'http-request del-header X-Corelane- -m beg',
       'http-request set-header X-Corelane-Page 1',
       'http-request set-header X-Corelane-Personal 1 if { var(txn.personal) -m bool }',
-      'http-request set-header X-Corelane-Changed %[var(txn.changed)] if { var(txn.changed) -m reg ^[0-9]{1,15}$ }',
+      "http-request set-header X-Corelane-Changed %[var(txn.changed)] if { var(txn.changed) -m reg '^[0-9]{1,15}( [0-9]{1,15})?$' }",
       'http-response set-header X-Corelane-Expires %[res.hdr(X-Accel-Expires)] if { res.hdr(X-Accel-Expires) -m found }',
       'http-response del-header X-Accel- -m beg',
       words(

@@ -14,6 +14,7 @@ import { global } from './global.ts';
 import { health } from './health.ts';
 import { elsewhere, late, peersEntrance, peersList, RESOLVERS } from './peers.ts';
 import { refusedBackends } from './priority.ts';
+import { PURGES } from './purge.ts';
 import { quarantineBackends } from './quarantine.ts';
 import { queue } from './queue.ts';
 import { STATS_PAGE, statistics, wholePages, workerRuntimes } from './statistics.ts';
@@ -31,6 +32,7 @@ export function renderHaproxy(model: DataPlaneModel): string {
       defaults(model),
       given(deadlines, (deadlines) => timedStage(deadlines, model)),
       given(cache, (cache) => cacheStages(cache, model)),
+      given(cache, () => PURGES),
       entrance(model),
       queue(model),
       slots(model),

@@ -1,35 +1,45 @@
-/** The `server` on loopback: figures of requests, and the way to have pages rendered anew. */
+/** The `server` on loopback: figures of requests, and purges of the cache. */
+import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { block, type Lines, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
 
-const PURGES = ['= /purge', '^~ /purge/'];
+/** Where HAProxy takes purges of the whole fleet. */
+export const PURGE_SOCKET = `${RUN_MOUNT_PATH}/purge.sock`;
 
-/** The block. For HAProxy, which asks for the figures; purges are for a port-forward, and the application. */
+const TELLS_HAPROXY: Lines = [
+  'proxy_set_header Connection "";',
+  'proxy_set_header X-Corelane-Purge $http_x_corelane_purge;',
+  `proxy_pass http://unix:${PURGE_SOCKET};`,
+];
+
+/** The block. For HAProxy, which asks for the figures; purges are for the application, a port-forward, and HAProxy. */
 export function figures({ cache, ports }: DataPlaneModel): Lines {
   return block(
     'server',
     `listen 127.0.0.1:${whole(ports.figures, 'port')} reuseport;`,
     'server_name _;',
     'access_log off;',
-    'corelane_counts nothing;',
+    'corelane_counts inside;',
     'default_type text/plain;',
     block('location = /metrics', 'return 200 "$corelane_metrics";'),
-    when(cache !== undefined, purges()),
+    when(
+      cache !== undefined,
+      '# The whole fleet: HAProxy purges here, and tells the other pods.',
+      purges('= /purge', TELLS_HAPROXY),
+      '# This pod alone.',
+      purges('= /purge-pod', 'return 200 "$corelane_cache_purge";'),
+    ),
     block('location /', 'return 404;'),
   );
 }
 
-function purges(): Lines {
-  return [
+function purges(location: string, action: Lines): Lines {
+  return block(
+    `location ${location}`,
     '# A header that no URL, and no form of a web page, can have sent.',
-    PURGES.map((location) =>
-      block(
-        `location ${location}`,
-        block('if ($http_x_corelane_purge = "")', 'return 403 "X-Corelane-Purge is missing\\n";'),
-        block('if ($request_method != POST)', 'return 405;'),
-        'return 200 "$corelane_cache_purge";',
-      ),
-    ),
-  ];
+    block('if ($http_x_corelane_purge = "")', 'return 403 "X-Corelane-Purge is missing\\n";'),
+    block('if ($request_method != POST)', 'return 405;'),
+    action,
+  );
 }

@@ -38,7 +38,7 @@ async function purge(pods: Pod[], ...args: string[]) {
 
 const answer = (status: string, body: string) =>
   `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-const DONE = answer('200 OK', 'all\n');
+const DONE = answer('200 OK', 'done\n');
 const pods = (...answers: Partial<Pod>[]) => answers.map((one, index) => ({ name: `shop-${index}`, ...one }));
 
 test.each([
@@ -51,6 +51,8 @@ test.each([
   ],
   [['purge', 'shop', '--path', '/a?b'], '--path must be a path'],
   [['purge', 'shop', '--path', '/a\r\nX: y'], '--path must be a path'],
+  [['purge', 'shop', '--tag', 'a,b'], '--tag must be one tag of Cache-Tag, without blanks and commas, not "a,b"'],
+  [['purge', 'shop', '--tag', 'a', '--path', '/'], '--path and --tag do not go together'],
 ])('%j is refused with a sentence', async (args, message) => {
   const { code, stdout, stderr } = await corelane(args);
   expect({ code, stdout, stderr }).toEqual({ code: 64, stdout: '', stderr: expect.stringContaining(message) });
@@ -70,16 +72,18 @@ test('every running pod is asked, with the header that no URL can have sent', as
   });
   expect(Object.keys(asked).toSorted()).toEqual(['shop-0', 'shop-1']);
   const [request] = asked['shop-0'] ?? [];
-  expect(request).toMatch(/^POST \/purge HTTP\/1\.1\r\n/);
-  expect(request).toMatch(/^X-Corelane-Purge: true\r$/m);
+  expect(request).toMatch(/^POST \/purge-pod HTTP\/1\.1\r\n/);
+  expect(request).toMatch(/^X-Corelane-Purge: \*\r$/m);
 });
 
 test.each([
-  ['//products/1', '/purge//products/1'],
-  ['/größe', '/purge/gr%C3%B6%C3%9Fe'],
-])('the path %s', async (path, target) => {
-  const { asked } = await purge(pods({ answer: DONE }), '--path', path);
-  expect(asked['shop-0']?.[0]?.split(' ')[1]).toBe(target);
+  ['--path', '//products/1', '//products/1'],
+  ['--path', '/größe', '/gr%C3%B6%C3%9Fe'],
+  ['--path', '/a,b', '/a%2Cb'],
+  ['--tag', 'products', 'tag:products'],
+])('%s %s', async (option, value, item) => {
+  const { asked } = await purge(pods({ answer: DONE }), option, value);
+  expect(asked['shop-0']?.[0]).toContain(`\r\nX-Corelane-Purge: ${item}\r\n`);
 });
 
 test('a pod that does not do it is named, with the reason; the others have done it', async () => {

@@ -1,4 +1,4 @@
-/** ISR: rendered at most once a second by each worker, and kept in its memory. */
+/** ISR: rendered at most once a second by each pod, and kept in its cache. */
 export const revalidate = 1;
 
 export default function Revalidated() {

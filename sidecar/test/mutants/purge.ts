@@ -1,0 +1,139 @@
+/** Breakages of purges: of what is purged, in which pods, and who may have that done. */
+import { exactly, type Mutant, REMOVED } from './mutant.ts';
+
+const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
+  [
+    'haproxy.cfg',
+    [
+      {
+        name: 'nobody looks at what a response says was changed',
+        edits: [[/ +http-response lua\.note_change if .*\n/g, REMOVED]],
+        caughtBy: 'cache-purge: a successful change',
+      },
+      {
+        name: 'a change in a lent worker is not one for the pod that lends',
+        edits: [[/ +http-response lua\.note_change_elsewhere .*\n/g, REMOVED]],
+        caughtBy: 'cache-purge: a change in a worker of another pod',
+      },
+    ],
+  ],
+  [
+    'nginx.conf',
+    [
+      {
+        name: 'anybody purges by a URL',
+        edits: [[exactly('if ($http_x_corelane_purge = "")'), 'if ($http_x_corelane_purge = "x")']],
+        caughtBy: 'cache: nobody purges',
+      },
+    ],
+  ],
+  [
+    'purge.lua',
+    [
+      {
+        name: 'every redirect of a POST has changed something',
+        edits: [[exactly('or status == 303'), 'or status < 400']],
+        caughtBy: 'cache: a stranger takes no page away with a POST that leads this method elsewhere',
+      },
+    ],
+  ],
+  [
+    'cache/purge-list.lua',
+    [
+      {
+        name: 'a stranger takes away the page of any path',
+        edits: [[exactly('return clean:sub(1, #start) == start and'), 'return true or']],
+        caughtBy: 'cache: a stranger takes no page away',
+      },
+      {
+        name: 'a URL within a URL is where it leads',
+        edits: [[exactly("url:match('^%a[%w+.-]*:(//.*)$')"), "url:match('[%w+.-]*:(//.*)$')"]],
+        caughtBy: 'cache: what Location names',
+      },
+    ],
+  ],
+  [
+    'cache/purging.lua',
+    [
+      {
+        name: 'other pods do not hear of a change',
+        edits: [[exactly('and not peers.tell_change(peer, change) then'), 'and false then']],
+        caughtBy: 'cache-purge: a successful change',
+      },
+      {
+        name: 'a pod that did not answer is not told again',
+        edits: [
+          [
+            exactly('and not peers.tell_change(peer, change) then'),
+            'and peers.tell_change(peer, change) and false then',
+          ],
+        ],
+        caughtBy: 'cache-purge: a pod that hangs',
+      },
+      {
+        name: 'changes of a page that has too many are lost',
+        edits: [[exactly('for item, change in pairs(waiting) do purge('), 'for item, change in pairs({}) do purge(']],
+        caughtBy: 'lua: cache-purging.lua',
+      },
+      {
+        name: 'a flood of changes keeps a page out of the cache',
+        edits: [[exactly('if not budget:may(item, now) then'), 'if false then']],
+        caughtBy: 'lua: cache-purging.lua',
+      },
+    ],
+  ],
+  [
+    'cache/changes.lua',
+    [
+      {
+        name: 'who has missed too much is not told so',
+        edits: [[exactly('    self.lost = self.first\n'), REMOVED]],
+        caughtBy: 'lua: cache-changes.lua',
+      },
+    ],
+  ],
+  [
+    'pooling/answering.lua',
+    [
+      {
+        name: 'a pod does not hear what others tell',
+        edits: [[exactly('if purging then purging.hear_once('), 'if false then purging.hear_once(']],
+        caughtBy: 'cache-purge: a successful change',
+      },
+    ],
+  ],
+  [
+    'purge.c',
+    [
+      {
+        name: 'a tag has no pages',
+        edits: [[exactly('tags[row].buckets[bucket / 8] |= 1 << bucket % 8;'), ';']],
+        caughtBy: 'cache-purge: an application purges',
+      },
+      {
+        name: 'a render that began before its tag was purged stays',
+        edits: [[exactly('    purge_bucket(bucket, 0);\n'), REMOVED]],
+        caughtBy: 'cache-purge: a page that is being rendered',
+      },
+      {
+        name: 'a path is what a list says, letter for letter',
+        edits: [[exactly('  *path = target.uri;'), '  path->data = from;\n  path->len = end - from;']],
+        caughtBy: 'cache: purge: a path',
+      },
+      {
+        name: 'what was changed comes back from its home',
+        edits: [[exactly('path_ms > changed_ms(bucket)'), '0 * path_ms']],
+        caughtBy: 'cache-shared: a page that was changed here',
+      },
+      {
+        name: 'what a purged tag has had comes back from its home',
+        edits: [[exactly('if (tags_ms > epochs.tags_ms) {'), 'if (0) {']],
+        caughtBy: 'cache-shared: a page whose tag was purged here',
+      },
+    ],
+  ],
+];
+
+export const purge: Mutant[] = all.flatMap(([file, breakages]) =>
+  breakages.map((one): Mutant => ({ ...one, breaks: 'cache', file })),
+);
