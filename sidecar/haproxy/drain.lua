@@ -28,6 +28,16 @@ local function make(path)
   if file then file:close() end
 end
 
+-- What must be over before the pod ends, beside requests.
+local holds = {}
+
+local function is_held()
+  for _, is_needed in ipairs(holds) do
+    if is_needed() then return true end
+  end
+  return false
+end
+
 -- Requests from peers as well. Not what frontend `peers` has: those may be kept connections without a question.
 local function in_progress()
   local count = core.frontends['front']:get_stats().scur
@@ -42,7 +52,7 @@ local function drained()
   if not forgotten_since_ms then return false end
   if now_ms() - forgotten_since_ms >= live['drain-timeout-ms'] then return true end
   -- A request whose body is still arriving is in nginx only; and while nginx accepts there may be a next one.
-  if not exists(NGINX_STOPPED_MARK) or in_progress() > 0 then return false end
+  if not exists(NGINX_STOPPED_MARK) or in_progress() > 0 or is_held() then return false end
   -- The entry point need not wait for a graceful stop: one waits up to a second for the connection to DNS (HAProxy
   -- 3.0.11).
   make(DRAINED_MARK)
@@ -162,6 +172,9 @@ core.register_fetches('corelane_draining', is_draining)
 
 return {
   is_draining = is_draining,
+
+  -- The pod does not end while `is_needed()` is true, within drain.timeout.
+  hold_while = function(is_needed) holds[#holds + 1] = is_needed end,
 
   -- How long the pod has accepted nothing any more; nil if it accepts.
   ms_since_forgotten = function() return forgotten_since_ms and now_ms() - forgotten_since_ms end,

@@ -14,7 +14,7 @@ local QUOTED_MAX = 64
 local logged_ms = -math.huge
 
 -- A longer list finds no room in the head of a response; another pod hears of it all the same, a little later.
-local TOLD_BYTES_MAX = 1024
+local TOLD_BYTES_MAX = 512
 
 local function explain(wrong)
   return '"' .. wrong:sub(1, QUOTED_MAX):gsub('[^ -~]', '?') .. '" is neither a path, nor tag:NAME, nor *'
@@ -57,17 +57,14 @@ end
 core.register_action('note_change', { 'http-res' }, function(txn)
   local items = items_of(txn)
   if #items == 0 then return end
-  local batch, ms = purging.purge(items, wall_ms(txn))
+  local batch, text = purging.purge(items, wall_ms(txn))
   if batch then purging.wait_for(batch) end
-  local text = table.concat(items, ',')
-  if #text <= TOLD_BYTES_MAX then txn:set_var('txn.purged', ms .. ' ' .. text) end
+  if #text <= TOLD_BYTES_MAX then txn:set_var('txn.purged', text) end
 end)
 
 -- A worker of another pod has: its client reads from this one next.
 core.register_action('note_change_elsewhere', { 'http-res' }, function(txn)
-  local ms, text = (txn.f:res_fhdr('X-Corelane-Purged') or ''):match('^(%d+) (.+)$')
-  local batch = ms and purging.hear(ms, text)
-  if batch then purging.wait_for(batch) end
+  purging.hear(txn.f:res_fhdr('X-Corelane-Purged'))
 end)
 
 -- Sets txn.status, and txn.said.

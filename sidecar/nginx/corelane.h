@@ -97,6 +97,8 @@ typedef struct {
   corelane_turn_t turn;
   /* What it has kept on disk for others. */
   off_t kept_blocks;
+  /* corelane_purges() when it was sent. */
+  uint64_t purges;
 } corelane_ctx_t;
 
 extern ngx_module_t ngx_http_corelane_module;
@@ -226,6 +228,8 @@ ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf);
 ngx_int_t corelane_judge_stale(ngx_http_request_t *r);
 /* The head of a response is here: notes which tags its page has (Cache-Tag), if it is to be kept. */
 void corelane_note_tags(ngx_http_request_t *r);
+/* How often this nginx has purged pages. */
+uint64_t corelane_purges(void);
 ngx_int_t corelane_add_purge_variables(ngx_conf_t *cf);
 ngx_int_t corelane_order_conditions(ngx_http_request_t *r);
 ngx_int_t corelane_note_personal(ngx_http_request_t *r);

@@ -6,6 +6,8 @@
  * Times are milliseconds since 1970 of the pod that saw a change, so all pods mean the same change by them.
  */
 #include "corelane.h"
+#include <ngx_md5.h>
+#include <sys/random.h>
 
 #define BUCKETS 16384
 /* Tags share a row, like paths a bucket. */
@@ -18,6 +20,8 @@ static uint64_t purges;
 
 static struct {
   time_t begin;
+  /* Of this nginx, so that no client can choose paths, or an application tags, that share a bucket. */
+  u_char seed[16];
   /* Of all pages. */
   uint32_t all;
   uint32_t paths[BUCKETS];
@@ -34,15 +38,32 @@ static struct {
 } epochs;
 
 static struct {
-  /* The last purge of the tag, by number, and when that was by the clock of this machine. */
+  /* The last purge of the tag, by number. */
   uint64_t purge;
-  uint64_t purged_ms;
-  /* The buckets in which a page has had such a tag since then. */
+  /* The buckets in which a page has had such a tag since they were purged last. */
   u_char buckets[BUCKETS / 8];
 } tags[TAGS];
 
+static ngx_uint_t hash(u_char *data, size_t length) {
+  ngx_uint_t result;
+  u_char digest[16];
+  ngx_md5_t md5;
+
+  if (epochs.begin == 0) {
+    epochs.begin = ngx_time();
+    /* What cannot be had leaves the seed as it is: that costs nobody a page. */
+    (void) !getrandom(epochs.seed, sizeof(epochs.seed), GRND_NONBLOCK);
+  }
+  ngx_md5_init(&md5);
+  ngx_md5_update(&md5, epochs.seed, sizeof(epochs.seed));
+  ngx_md5_update(&md5, data, length);
+  ngx_md5_final(digest, &md5);
+  ngx_memcpy(&result, digest, sizeof(result));
+  return result;
+}
+
 static ngx_uint_t bucket_of(ngx_str_t *path) {
-  return ngx_murmur_hash2(path->data, path->len) % BUCKETS;
+  return hash(path->data, path->len) % BUCKETS;
 }
 
 static uint64_t now_ms(void) {
@@ -65,15 +86,17 @@ static uint64_t after(uint64_t last_ms, uint64_t ms) {
   return ms;
 }
 
-/* Does nothing if the pod has heard of the very same change before. */
-static void purge_bucket(ngx_uint_t bucket, uint64_t ms) {
+/* Does nothing if the pod has heard of the very same change before; gives whether it has done anything. */
+static ngx_uint_t purge_bucket(ngx_uint_t bucket, uint64_t ms) {
   uint64_t last_ms = changed_ms(bucket);
 
-  if (ms == 0 || ms != last_ms) {
-    epochs.paths[bucket]++;
-    epochs.paths_ms[bucket] = after(last_ms, ms);
-    epochs.paths_purge[bucket] = ++purges;
+  if (ms != 0 && ms == last_ms) {
+    return 0;
   }
+  epochs.paths[bucket]++;
+  epochs.paths_ms[bucket] = after(last_ms, ms);
+  epochs.paths_purge[bucket] = ++purges;
+  return 1;
 }
 
 static void purge_all(uint64_t ms) {
@@ -90,15 +113,13 @@ static void purge_all(uint64_t ms) {
 /* $corelane_cache_epoch. The pages of an nginx that has ended are of none. */
 static ngx_int_t cache_epoch(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
   u_char *text = ngx_pnalloc(r->pool, NGX_TIME_T_LEN + 2 * (NGX_INT32_LEN + 1));
+  ngx_uint_t bucket = bucket_of(&r->uri);
   u_char *end;
 
   if (text == NULL) {
     return NGX_ERROR;
   }
-  if (epochs.begin == 0) {
-    epochs.begin = ngx_time();
-  }
-  end = ngx_sprintf(text, "%T.%uD.%uD", epochs.begin, epochs.all, epochs.paths[bucket_of(&r->uri)]);
+  end = ngx_sprintf(text, "%T.%uD.%uD", epochs.begin, epochs.all, epochs.paths[bucket]);
   return corelane_set_value(value, text, end - text);
 }
 
@@ -187,7 +208,7 @@ static ngx_int_t path_of(ngx_http_request_t *r, u_char *from, u_char *end, ngx_s
 }
 
 static ngx_uint_t row_of(u_char *tag, u_char *end) {
-  return ngx_murmur_hash2(tag, end - tag) % TAGS;
+  return hash(tag, end - tag) % TAGS;
 }
 
 static void purge_tag(ngx_uint_t row, uint64_t ms) {
@@ -196,25 +217,41 @@ static void purge_tag(ngx_uint_t row, uint64_t ms) {
 
   /* Before those of the buckets. */
   tags[row].purge = ++purges;
-  tags[row].purged_ms = now_ms();
   for (bucket = 0; bucket < BUCKETS; bucket++) {
-    if (buckets[bucket / 8] & (1 << bucket % 8)) {
-      purge_bucket(bucket, ms);
+    if ((buckets[bucket / 8] & (1 << bucket % 8)) && purge_bucket(bucket, ms)) {
+      buckets[bucket / 8] &= ~(1 << bucket % 8);
     }
   }
-  ngx_memzero(buckets, sizeof(tags[row].buckets));
-  epochs.tags_ms = after(epochs.tags_ms, ms);
+  if (ms == 0) {
+    ms = now_ms();
+  }
+  epochs.tags_ms = ngx_max(epochs.tags_ms, ms);
+}
+
+/* The time of an item, "MS:ITEM"; 0 if it has none. Moves `*from` behind it. */
+static uint64_t time_before(u_char **from, u_char *end) {
+  u_char *to;
+  uint64_t ms;
+
+  for (to = *from; to < end && *to >= '0' && *to <= '9'; to++) /* void */;
+  if (to == *from || to == end || *to != ':') {
+    return 0;
+  }
+  ms = time_of(*from, to);
+  *from = to + 1;
+  return ms;
 }
 
 /* "/path", "tag:NAME", or "*" for all. What is none of these purges nothing: HAProxy has looked at it before. */
-static void purge_item(ngx_http_request_t *r, u_char *from, u_char *end, uint64_t ms) {
+static void purge_item(ngx_http_request_t *r, u_char *from, u_char *end) {
   static u_char tag[] = "tag:";
   size_t length = sizeof(tag) - 1;
+  uint64_t ms = time_before(&from, end);
   ngx_str_t path;
 
   if (from < end && *from == '/') {
     if (path_of(r, from, end, &path) == NGX_OK) {
-      purge_bucket(bucket_of(&path), ms);
+      (void) purge_bucket(bucket_of(&path), ms);
     }
   } else if ((size_t) (end - from) > length && ngx_memcmp(from, tag, length) == 0) {
     purge_tag(row_of(from + length, end), ms);
@@ -246,29 +283,32 @@ static ngx_int_t cache_purge(ngx_http_request_t *r, ngx_http_variable_value_t *v
   static ngx_str_t name = ngx_string("http_x_corelane_purge");
   ngx_http_variable_value_t *items = said(r, &name);
   u_char *pos, *end, *from, *to;
-  uint64_t ms, unused;
 
-  said_times(r, &ms, &unused);
   if (items != NULL) {
     pos = items->data;
     end = pos + items->len;
     while (next_item(&pos, end, &from, &to)) {
-      purge_item(r, from, to, ms);
+      purge_item(r, from, to);
     }
   }
   return corelane_set_value(value, done, sizeof(done) - 1);
 }
 
+uint64_t corelane_purges(void) {
+  return purges;
+}
+
 /*
- * Notes that a page with this tag is in the bucket of the request. Discards the page if its request came before the
- * last purge of the tag, and the bucket was not purged since: the purge could not know of it.
+ * Notes that a page with this tag is in the bucket of the request. Discards the page if the tag was purged while it was
+ * rendered, and the bucket was not purged since: the purge could not know of it.
  */
 static void note_tag(ngx_http_request_t *r, ngx_uint_t row) {
-  uint64_t came_ms = (uint64_t) r->start_sec * 1000 + r->start_msec;
+  corelane_ctx_t *ctx = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
   ngx_uint_t bucket = bucket_of(&r->uri);
+  uint64_t before = ngx_max(epochs.all_purge, epochs.paths_purge[bucket]);
 
-  if (tags[row].purged_ms >= came_ms && tags[row].purge > ngx_max(epochs.all_purge, epochs.paths_purge[bucket])) {
-    purge_bucket(bucket, 0);
+  if (tags[row].purge > ngx_max(ctx->purges, before)) {
+    (void) purge_bucket(bucket, 0);
   }
   tags[row].buckets[bucket / 8] |= 1 << bucket % 8;
 }

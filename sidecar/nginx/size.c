@@ -25,6 +25,10 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r) {
   ngx_table_elt_t *headers;
   ngx_uint_t i;
 
+  /* It was looked at before it got its place. Since then it may have a header of ours (corelane_note_personal). */
+  if (corelane_has_place(r)) {
+    return NGX_DECLINED;
+  }
   for (part = &r->headers_in.headers.part; part != NULL; part = part->next) {
     headers = part->elts;
     for (i = 0; i < part->nelts; i++) {

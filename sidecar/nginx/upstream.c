@@ -8,6 +8,7 @@ ngx_int_t corelane_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t
   if (ctx == NULL) {
     return NGX_ERROR;
   }
+  ctx->purges = corelane_purges();
   corelane_init_interim(r, ctx);
   corelane_init_streaming(r, ctx);
   ngx_http_set_ctx(r, ctx, ngx_http_corelane_module);

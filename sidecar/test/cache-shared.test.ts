@@ -47,13 +47,16 @@ test('a page that was changed here does not come back from its home', async () =
   expect(total(fleet, id)).toBe(before + 2);
 });
 
-test('a page whose tag was purged here does not come back from its home', async () => {
+test.each([
+  ['a page', '/'],
+  ['a tag', 'tag:tagged'],
+])('what was purged here does not come back from a home that has not heard of it: %s', async (_what, item) => {
   const [home, other] = fleet.pods as [Pod, Pod];
   const { id, path } = await pageOf(fleet, home, other, 'max-age=600', '&header=Cache-Tag:tagged');
   await get(home, path);
   const before = total(fleet, id);
   // This pod has not had the page, and its home has not heard of the purge.
-  expect(await askNginx(other, 'POST', '/purge-pod', 'X-Corelane-Purge: tag:tagged')).toContain(' 200 OK');
+  expect(await askNginx(other, 'POST', '/purge-pod', `X-Corelane-Purge: ${item}`)).toContain(' 200 OK');
   const after = await get(other, path);
   expect(statusOf(after)).toBe('Corelane; fwd=uri-miss');
   expect(total(fleet, id)).toBe(before + 1);

@@ -5,6 +5,7 @@ import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { CACHE_MOUNT_PATH, PORTS } from '../../operator/src/api/names.ts';
 import { ask, ownPage, page, renders, seconds, statusOf } from './cache.ts';
+import { rawConnection } from './raw.ts';
 import { inSteps, openStream, STREAMS } from './stream.ts';
 
 const MISS = 'Corelane; fwd=uri-miss';
@@ -230,6 +231,37 @@ test('a page that depends on cookies is for those who have none, or none but tho
   expect(seen(await with_('sid=1')).cookie).toBe('sid=1');
 });
 
+test('many cookies of scripts are soon looked through, and one that is none makes a page personal', async () => {
+  const path = ownPage('many-cookies', 'max-age=60', '&header=Vary:Cookie');
+  await pod.get(path);
+  const scripts = '_gat=1;'.repeat(1000);
+  expect(statusOf(await pod.get(path, { headers: { cookie: scripts } }))).toBe(HIT);
+  const member = await pod.get(path, { headers: { cookie: `${scripts}x` } });
+  expect([member.status, seen(member).cookie]).toEqual([200, `${scripts}x`]);
+});
+
+test.each([
+  ['as large as it may be', 0, 200],
+  ['too large by a byte', 1, 400],
+])('a request with cookies that is %s', async (what, more, status) => {
+  const target = ownPage(`large-${status}`, 'max-age=60', '&header=Vary:Cookie');
+  const lines = ['Host: a', 'Connection: close', 'Cookie: sid=1', `X-Half: ${'x'.repeat(7000)}`, 'X-Pad: '];
+  // As nginx counts: each header has 8 bytes beside its own, of which two are ": " here (sidecar/nginx/size.c).
+  const bytes = lines.reduce((sum, line) => sum + line.length - 2 + 8, 'GET'.length + target.length);
+  const socket = await rawConnection(pod.port(PORTS.http));
+  let answer = '';
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    answer += chunk;
+  });
+  const pad = 'x'.repeat(14 * 1024 - bytes + more);
+  socket.write([`GET ${target} HTTP/1.1`, `${lines.join('\r\n')}${pad}`, '', ''].join('\r\n'));
+  await until(`it is answered, ${what}`, () => socket.destroyed);
+  expect([answer.split(' ')[1], answer.includes('X-Corelane-Error: bad-request')]).toEqual([
+    `${status}`,
+    status === 400,
+  ]);
+});
+
 test('a member who is the first takes no page from the guests', async () => {
   const path = ownPage('member', 'max-age=60', '&header=Vary:Cookie');
   const member = () => pod.get(path, { headers: { cookie: 'sid=1' } });
@@ -410,6 +442,20 @@ test('purge: a path, or all', async () => {
     expect(await ask(pod, 'POST', where, all)).toMatch(/ 200 OK.*done$/s);
     expect([await there(a), await there(b)]).toEqual([MISS, MISS]);
   }
+});
+
+test('a change that nginx hears of twice is one, and its pages can be purged again', async () => {
+  const path = `/heard-twice${page('heard-twice', 'max-age=60', '&header=Cache-Tag:heard-twice')}`;
+  // A little later than any change before it, as far as this pod knows.
+  const changed = Date.parse((await pod.get(path)).headers.date ?? '') + 5000;
+  const purgeAt = (ms: number) => ask(pod, 'POST', '/purge-pod', `X-Corelane-Purge: ${ms}:tag:heard-twice`);
+  const there = async () => statusOf(await pod.get(path));
+  await purgeAt(changed);
+  expect([await there(), await there()]).toEqual([MISS, HIT]);
+  await purgeAt(changed);
+  expect(await there()).toBe(HIT);
+  await purgeAt(changed + 1);
+  expect(await there()).toBe(MISS);
 });
 
 test('nobody purges by a URL alone, nor from outside', async () => {

@@ -49,7 +49,7 @@ return function(settings, peers, capacity, lending, offering, borrowing)
     end
     if what == 'revision' then return 'revision' end
     if what == 'changed' then
-      if purging then purging.hear_once(header('x-corelane-change'), header('x-corelane-changed'), header('x-corelane-purge')) end
+      if purging then purging.hear(header('x-corelane-purge')) end
       return 'heard'
     end
     if what == 'side' and settings['hand-over'] == 1 then return answer_to_side(asker, fetches, header) end

@@ -170,16 +170,9 @@ return function(settings)
     if hand_over then return 'yes', hand_over end
   end
 
-  -- Tells a peer of a change that purges its pages { id, ms, items }: whether it has heard.
-  local function tell_change(peer, change)
-    local function headers()
-      return {
-        ['X-Corelane-Ask'] = 'changed',
-        ['X-Corelane-Change'] = change.id,
-        ['X-Corelane-Changed'] = change.ms,
-        ['X-Corelane-Purge'] = change.items,
-      }
-    end
+  -- Tells a peer of changes that purge its pages (cache/purge-list.lua): whether it has heard.
+  local function tell_change(peer, text)
+    local function headers() return { ['X-Corelane-Ask'] = 'changed', ['X-Corelane-Purge'] = text } end
     return put(peer, headers) ~= nil
   end
 

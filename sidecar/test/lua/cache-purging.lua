@@ -1,26 +1,26 @@
 -- cache/purging.lua, with nginx and peers that note what they are told
 local now = 0
 package.loaded['clock'] = function() return now end
+local is_held
+package.loaded['drain'] = { hold_while = function(condition) is_held = condition end }
 local works
 package.loaded['pooling.forever'] = function(work) works[#works + 1] = work end
-local pops = 0
 core.queue = function()
   local size = 0
   return {
     push = function() size = size + 1 end,
     size = function() return size end,
-    pop_wait = function()
-      pops, size = pops + 1, 0
-    end,
+    pop_wait = function() size = 0 end,
   }
 end
-core.msleep = function() end
+-- Whoever waits waits for nginx.
+core.msleep = function() works[1]() end
 core.register_task = function(task) task() end
 local told
 core.httpclient = function()
   return {
     post = function(_, request)
-      told[#told + 1] = request.headers['X-Corelane-Purge'][1] .. ' at ' .. request.headers['X-Corelane-Changed'][1]
+      told[#told + 1] = request.headers['X-Corelane-Purge'][1]
       return { status = 200 }
     end,
   }
@@ -31,23 +31,27 @@ local function pod(addresses, is_crowded)
   package.loaded['cache.purging'] = nil
   works, told, now = {}, {}, 0
   local list, heard, away = {}, {}, {}
-  for _, address in ipairs(addresses) do
-    list[#list + 1], heard[address] = { address = address }, {}
+  local all = { heard = heard, away = away, list = list }
+  function all.meet(address)
+    list[#list + 1], heard[address] = { address = address }, heard[address] or {}
+    return list[#list]
   end
-  local purging = require('cache.purging')
-  purging.start(9100)
-  purging.start_peers({
+  for _, address in ipairs(addresses) do all.meet(address) end
+  all.purging = require('cache.purging')
+  all.purging.start(9100)
+  all.purging.start_peers({
     own_addresses = {},
     known = function() return list end,
     is_crowded = function() return is_crowded end,
-    tell_change = function(peer, change)
+    close_unused = function() end,
+    tell_change = function(peer, text)
       if away[peer.address] then return false end
+      -- Without the name of this process.
       local items = heard[peer.address]
-      items[#items + 1] = change.items .. ' at ' .. change.ms
+      items[#items + 1] = text:gsub('%x+%.(%d+:)', '%1')
       return true
     end,
   })
-  local all = { purging = purging, heard = heard, away = away }
   all.own, all.late, all.peers = table.unpack(works)
   return all
 end
@@ -60,17 +64,21 @@ end
 
 test('a change goes to nginx at once, and to others with those of the same moment', function()
   local one = pod({ 'a', 'b' })
-  equal(one.purging.purge({ '/1' }, 100), 1)
+  local batch, words = one.purging.purge({ '/1' }, 100)
+  equal(batch, 1)
+  equal(words:match('^%x+%.100:/1$') ~= nil, true)
   one.own()
-  equal(text(told), '/1 at 100')
+  equal(text(told), '100:/1')
   equal(one.purging.wait_for(1), true)
   one.purging.purge({ '/2', 'tag:x' }, 100)
   one.purging.purge({ '/1' }, 90)
   one.own()
-  equal(text(told), '/2,tag:x,/1 at 102')
+  equal(text(told), '101:/2,102:tag:x,103:/1')
+  equal(is_held(), true)
   one.peers()
-  equal(text(one.heard.a), '/1,/2,tag:x at 102')
-  equal(text(one.heard.b), '/1,/2,tag:x at 102')
+  equal(text(one.heard.a), '103:/1,101:/2,102:tag:x')
+  equal(text(one.heard.b), '103:/1,101:/2,102:tag:x')
+  equal(is_held(), false)
   one.peers()
   equal(text(one.heard.a), '')
 end)
@@ -87,14 +95,19 @@ test('a page is purged five times at once, and then once a second, and the last 
   -- Another page has its own.
   equal(one.purging.purge({ '/2', '/1' }, 300) ~= nil, true)
   one.own()
+  one.peers()
+  equal(text(one.heard.a), '105:/1,300:/2')
   told = {}
   one.late()
   one.own()
   equal(text(told), '')
+  equal(is_held(), true)
   now = 1000
   one.late()
   one.own()
-  equal(text(told), '/1 at 300')
+  equal(text(told), '301:/1')
+  one.peers()
+  equal(text(one.heard.a), '301:/1')
   one.late()
   one.own()
   equal(text(told), '')
@@ -105,44 +118,50 @@ test('what another pod says is purged once, and told on only where not all are k
     local others = {}
     for n = 1, 20 do others[n] = 'p' .. n end
     local one = pod(others, is_crowded)
-    for _ = 1, 3 do one.purging.hear_once('ab-1', '7', '/1, *') end
+    for _ = 1, 3 do one.purging.hear('ab.7:/1,ab.8:*') end
     one.own()
-    equal(text(told), '/1,* at 7')
+    equal(text(told), '7:/1,8:*')
     one.peers()
     local count = 0
     for _, items in pairs(one.heard) do
       count = count + #items
-      if #items > 0 then equal(items[1], '/1, * at 7') end
+      if #items > 0 then equal(items[1], '7:/1,8:*') end
     end
     equal(count, is_crowded and 8 or 0)
   end
 end)
 
+test('who is told to purge all because he has missed something tells nobody', function()
+  local one = pod({ 'a' }, true)
+  one.purging.hear('*')
+  one.own()
+  equal(text(told), '0:*')
+  one.peers()
+  equal(text(one.heard.a), '')
+end)
+
 test('what is none changes nothing', function()
   local one = pod({ 'a' }, true)
-  for _, id in ipairs({ '', 'x-1', 'ab', ('a'):rep(64) .. '-1' }) do one.purging.hear_once(id, '7', '/1') end
-  one.purging.hear_once(nil, nil, nil)
-  one.purging.hear_once('ab-1', '7', '/1, nonsense')
-  one.purging.hear('7', 'nonsense')
+  for _, said in ipairs({ '', 'nonsense', 'x.1:/1', ('a'):rep(64) .. '.1:/1', 'ab.' .. ('9'):rep(16) .. ':/1' }) do
+    one.purging.hear(said)
+  end
+  one.purging.hear(nil)
   one.own()
   equal(text(told), '')
-  one.purging.hear_once('ab-2', ('9'):rep(16), '/1')
-  one.own()
-  equal(text(told), '/1 at 0')
 end)
 
 test('a pod that did not answer is told what it has missed; one that has missed too much, to purge all', function()
   local one = pod({ 'a' })
   one.peers()
   one.away.a = true
-  one.purging.purge({ '/1' }, 1)
-  one.peers()
-  one.purging.purge({ '/2' }, 2)
-  one.peers()
+  for n = 1, 2 do
+    one.purging.purge({ '/' .. n }, n)
+    one.peers()
+  end
   equal(text(one.heard.a), '')
   one.away.a = nil
   one.peers()
-  equal(text(one.heard.a), '/1 at 1; /2 at 2')
+  equal(text(one.heard.a), '1:/1; 2:/2')
   one.away.a = true
   for n = 1, 1100 do
     one.purging.purge({ '/many/' .. n }, n + 2)
@@ -150,28 +169,46 @@ test('a pod that did not answer is told what it has missed; one that has missed 
   end
   one.away.a = nil
   one.peers()
-  equal(one.heard.a[1], '* at 0')
-  equal(one.heard.a[2], '/many/77 at 79')
+  equal(one.heard.a[1], '*')
+  equal(one.heard.a[2], '79:/many/77')
   equal(#one.heard.a, 1025)
 end)
 
-test('a pod that was not known hears of what was changed a moment ago, and of no more', function()
+test('a pod that was away is told from where it was; one that nobody knows, what was changed a moment ago', function()
   local one = pod({ 'a' })
   one.peers()
   one.purging.purge({ '/old' }, 1)
   one.peers()
-  now = 9000
-  one.purging.purge({ '/new' }, 2)
+  equal(text(one.heard.a), '1:/old')
+  one.list[1] = nil
+  now = 20000
+  one.purging.purge({ '/missed' }, 2)
   one.peers()
-  now = 12000
-  local late = pod({})
-  late.purging.purge({ '/x' }, 1)
-  equal(text(one.heard.a), '/old at 1; /new at 2')
+  now = 29000
+  one.purging.purge({ '/new' }, 3)
+  one.peers()
+  now = 31000
+  one.meet('a')
+  one.meet('b')
+  one.peers()
+  equal(text(one.heard.a), '2:/missed; 3:/new')
+  equal(text(one.heard.b), '3:/new')
+end)
+
+test('a home is told before it is asked for a page', function()
+  local one = pod({ 'a' })
+  one.purging.purge({ '/1' }, 1)
+  equal(one.purging.catch_up(one.list[1]), true)
+  equal(text(one.heard.a), '1:/1')
+  one.away.a = true
+  equal(one.purging.catch_up(one.list[1]), true)
+  one.purging.purge({ '/2' }, 2)
+  equal(one.purging.catch_up(one.list[1]), false)
 end)
 
 test('while nginx does not answer no list grows without end', function()
   local one = pod({})
-  for n = 1, 5000 do one.purging.purge({ '/page/' .. n }, n) end
+  for n = 1, 1000 do one.purging.purge({ '/' .. n .. ('x'):rep(2000) }, n) end
   one.own()
-  equal(text(told), '* at 5000')
+  equal(text(told), '0:*')
 end)

@@ -42,7 +42,7 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
     [
       {
         name: 'a stranger takes away the page of any path',
-        edits: [[exactly('return clean:sub(1, #start) == start and'), 'return true or']],
+        edits: [[exactly('and named:sub(1, #start) == start then'), 'then']],
         caughtBy: 'cache: a stranger takes no page away',
       },
       {
@@ -57,18 +57,25 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
     [
       {
         name: 'other pods do not hear of a change',
-        edits: [[exactly('and not peers.tell_change(peer, change) then'), 'and false then']],
+        edits: [[exactly('if not peers.tell_change(peer, text) then return false end'), REMOVED]],
         caughtBy: 'cache-purge: a successful change',
       },
       {
         name: 'a pod that did not answer is not told again',
         edits: [
-          [
-            exactly('and not peers.tell_change(peer, change) then'),
-            'and peers.tell_change(peer, change) and false then',
-          ],
+          [exactly('if not peers.tell_change(peer, text) then return false end'), 'peers.tell_change(peer, text)'],
         ],
-        caughtBy: 'cache-purge: a pod that hangs',
+        caughtBy: 'lua: cache-purging.lua',
+      },
+      {
+        name: 'a pod that was away has heard of nothing',
+        edits: [[exactly('positions:get(peer.address, now_ms()) or '), REMOVED]],
+        caughtBy: 'lua: cache-purging.lua',
+      },
+      {
+        name: 'who has missed something empties every cache',
+        edits: [[exactly('      if change.id then\n'), '      if true then\n']],
+        caughtBy: 'lua: cache-purging.lua',
       },
       {
         name: 'changes of a page that has too many are lost',
@@ -77,7 +84,7 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
       },
       {
         name: 'a flood of changes keeps a page out of the cache',
-        edits: [[exactly('if not budget:may(item, now) then'), 'if false then']],
+        edits: [[exactly('if not budget:may(key, now) then'), 'if false then']],
         caughtBy: 'lua: cache-purging.lua',
       },
     ],
@@ -87,7 +94,7 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
     [
       {
         name: 'who has missed too much is not told so',
-        edits: [[exactly('    self.lost = self.first\n'), REMOVED]],
+        edits: [[exactly('if number + 1 < self.first then return'), 'if false then return']],
         caughtBy: 'lua: cache-changes.lua',
       },
     ],
@@ -97,7 +104,7 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
     [
       {
         name: 'a pod does not hear what others tell',
-        edits: [[exactly('if purging then purging.hear_once('), 'if false then purging.hear_once(']],
+        edits: [[exactly('if purging then purging.hear('), 'if false then purging.hear(']],
         caughtBy: 'cache-purge: a successful change',
       },
     ],
@@ -112,8 +119,13 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
       },
       {
         name: 'a render that began before its tag was purged stays',
-        edits: [[exactly('    purge_bucket(bucket, 0);\n'), REMOVED]],
+        edits: [[exactly('    (void) purge_bucket(bucket, 0);\n'), REMOVED]],
         caughtBy: 'cache-purge: a page that is being rendered',
+      },
+      {
+        name: 'a page that was rendered since has no tag any more',
+        edits: [[exactly(' && purge_bucket(bucket, ms)) {'), ') {\n      (void) purge_bucket(bucket, ms);']],
+        caughtBy: 'cache: a change that nginx hears of twice',
       },
       {
         name: 'a path is what a list says, letter for letter',
@@ -122,13 +134,13 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
       },
       {
         name: 'what was changed comes back from its home',
-        edits: [[exactly('path_ms > changed_ms(bucket)'), '0 * path_ms']],
-        caughtBy: 'cache-shared: a page that was changed here',
+        edits: [[exactly('if (path_ms > changed_ms(bucket)) {'), 'if (0) {']],
+        caughtBy: 'cache-shared: what was purged here does not come back from a home that has not heard of it: a page',
       },
       {
         name: 'what a purged tag has had comes back from its home',
         edits: [[exactly('if (tags_ms > epochs.tags_ms) {'), 'if (0) {']],
-        caughtBy: 'cache-shared: a page whose tag was purged here',
+        caughtBy: 'cache-shared: what was purged here does not come back from a home that has not heard of it: a tag',
       },
     ],
   ],

@@ -3,14 +3,19 @@ import { given, type Lines, section, words } from '../directives.ts';
 import type { Cache } from '../model/cache.ts';
 import { PURGE_SOCKET } from '../nginx/figures.ts';
 
+/** Of a request: what it may change. */
+const NOTES_TARGET: Lines = [
+  'http-request set-var(txn.changed_path) path unless METH_GET or METH_OPTIONS or METH_TRACE',
+  'http-request set-var(txn.host) req.hdr(Host) if { var(txn.changed_path) -m found }',
+];
+
 /** In backends of workers: what a response says was changed. Of the rest only the proxies say anything. */
 export function strips(cache: Cache | undefined): Lines {
   return [
     given(cache, () => [
       '# What was changed is purged whoever still waits for the response.',
       'acl waited srv_name waiting-room',
-      'http-request set-var(txn.changed_path) path unless METH_GET or METH_OPTIONS or METH_TRACE',
-      'http-request set-var(txn.host) req.hdr(Host) if { var(txn.changed_path) -m found }',
+      NOTES_TARGET,
       words(
         'http-response lua.note_change',
         'if !waited { var(txn.changed_path) -m found } or !waited { res.hdr(X-Corelane-Purge) -m found }',
@@ -22,15 +27,16 @@ export function strips(cache: Cache | undefined): Lines {
   ];
 }
 
-/** In frontend `front`: the same of a worker in another pod. */
+/** In frontend `front`: the same of a worker in another pod, which may have no cache. */
 export function notesChangeElsewhere(cache: Cache | undefined): Lines {
   return [
-    given(cache, () =>
-      words(
-        'http-response lua.note_change_elsewhere',
-        'if { res.hdr(X-Corelane-Purged) -m found } { res.hdr(X-Corelane-Pod) -m found }',
-      ),
-    ),
+    given(cache, () => [
+      NOTES_TARGET,
+      'acl elsewhere_answered res.hdr(X-Corelane-Pod) -m found',
+      'acl elsewhere_purged res.hdr(X-Corelane-Purged) -m found',
+      'http-response lua.note_change_elsewhere if elsewhere_answered elsewhere_purged',
+      'http-response lua.note_change if elsewhere_answered !elsewhere_purged { var(txn.changed_path) -m found }',
+    ]),
     'http-response del-header X-Corelane-Purged',
   ];
 }
