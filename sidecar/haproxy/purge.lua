@@ -64,7 +64,7 @@ end)
 
 -- A worker of another pod has: its client reads from this one next.
 core.register_action('note_change_elsewhere', { 'http-res' }, function(txn)
-  purging.hear(txn.f:res_fhdr('X-Corelane-Purged'))
+  purging.hear(txn.f:res_fhdr('X-Corelane-Purged'), purging.ANSWER_MS_MAX)
 end)
 
 -- Sets txn.status, and txn.said.

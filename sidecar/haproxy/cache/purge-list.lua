@@ -115,6 +115,8 @@ end
 function list.changed(path, host, urls)
   local own = canonical(path)
   if not own then return {} end
+  -- All is below it.
+  if own == '/' then return { own } end
   local items, start = { own }, own:gsub('/$', '') .. '/'
   for _, url in ipairs(urls) do
     local named = path_of(url, host:lower())

@@ -6,6 +6,7 @@ local new_budget = require('stickiness.budget')
 local new_changes = require('cache.changes')
 local new_recent = require('stickiness.recent')
 local now_ms = require('clock')
+local rendezvous = require('cache.rendezvous')
 local some = require('pooling.some')
 local tokens = require('peers.tokens')
 
@@ -20,23 +21,32 @@ local HEAR_MS_MAX = 100
 -- keeps it out of the cache.
 local EACH = { burst = 5, per_second = 1 }
 local UNBOUNDED = { burst = math.huge, per_second = function() return 0 end }
-local KEY_BYTES = 128
+local KEY_BYTES_MAX = 128
 local LATE_MS = 1000
+-- Beyond it all pages go.
+local LATE_MAX = 4096
+
+-- HAProxy lets others run after 10,000 instructions, wherever that is. Whoever works on many items lets them run in
+-- between, where nothing is half done.
+local ITEMS_AT_ONCE = 8
 
 -- Changes are put together for so long before others are told: a question is one for all of them.
 local TELL_MS = 100
--- What a pod is told that was not known before: its cache may be older than what this pod knows of it.
-local UNKNOWN_MS = 10000
+-- What a pod is told that was not known before: its cache may be older than what DNS, and its caches, say of it.
+local UNKNOWN_MS = 60000
+-- A home that has more to hear of is not asked for a page.
+local CATCH_UP_MAX = 4
 -- How far each pod has heard, for those that go away for a while because they are not ready.
 local PODS_MAX, POD_MS = 1024, 86400000
 -- Where a pod does not know all others, it tells so many of them what it has heard.
 local TOLD_ON_MAX = 8
+local TOLD_ON_MS = 60000
 local HEARD_MAX, HEARD_MS = 16384, 600000
 
 -- While nginx does not answer; beyond it all pages go.
 local WAITING_BYTES_MAX = 1024 * 1024
 
-local purging = {}
+local purging = { ANSWER_MS_MAX = ANSWER_MS_MAX }
 
 -- Where nginx listens; nil if there is no cache.
 local port
@@ -72,36 +82,61 @@ local marks = {}
 local last_ms = 0
 local budget = new_budget(EACH, UNBOUNDED)
 -- Items that wait for their turn: { ms, word }.
-local late = {}
+local late, late_count = {}, 0
 
--- Purges an item in this pod, and tells others its `word` if there is one: whether that is done at once.
-local function purge(item, ms, word)
-  local now, key = now_ms(), item:sub(1, KEY_BYTES)
-  if not budget:may(key, now) then
-    local before = late[item]
-    late[item] = { ms = math.max(ms, before and before.ms or 0), word = word or before and before.word }
-    return false
+local function key_of(item)
+  return #item <= KEY_BYTES_MAX and item or #item .. ' ' .. rendezvous.hash(item)
+end
+
+local function pause_at(index)
+  if index % ITEMS_AT_ONCE == 1 then core.yield() end
+end
+
+-- The word of a change that this pod has seen.
+local function stamped(item, ms)
+  local id = tokens.identity .. '.' .. ms
+  -- It may come back.
+  heard:add(id, true, now_ms())
+  return id .. ':' .. item
+end
+
+local function wait_for_turn(item, change)
+  if late_count >= LATE_MAX then
+    late, late_count, last_ms = {}, 0, last_ms + 1
+    item, change = '*', { ms = last_ms, word = stamped('*', last_ms) }
   end
+  if not late[item] then late_count = late_count + 1 end
+  late[item] = change
+end
+
+-- Purges an item in this pod, and tells others its `word` if there is one: the number of the batch that it is in, or
+-- nil if it has to wait for its turn.
+local function purge(item, ms, word)
+  local now, key, before = now_ms(), key_of(item), late[item]
+  if before then ms, word = math.max(ms, before.ms), word or before.word end
+  if not budget:may(key, now) then return wait_for_turn(item, { ms = ms, word = word }) end
   budget:spend(key, now)
+  if before then late[item], late_count = nil, late_count - 1 end
   if own.bytes > WAITING_BYTES_MAX then
     own, item, ms = new_batch(), '*', 0
   end
   if not own.words['*'] then collect(own, item, ms .. ':' .. item) end
   if word and peers then collect(news, item, word) end
   if wake:size() == 0 then wake:push(true) end
-  return true
+  return collected
 end
 
 -- Purges items that were changed at `wall_ms`. Gives what to wait for, or nil if all of them have to wait for their
 -- turn; and the words by which other pods know them.
 function purging.purge(items, wall_ms)
-  local words, is_one_now = {}, false
+  local words, batch = {}, nil
   for index, item in ipairs(items) do
+    pause_at(index)
     last_ms = math.max(wall_ms, last_ms + 1)
-    words[index] = tokens.identity .. '.' .. last_ms .. ':' .. item
-    is_one_now = purge(item, last_ms, words[index]) or is_one_now
+    words[index] = stamped(item, last_ms)
+    batch = purge(item, last_ms, words[index]) or batch
   end
-  return is_one_now and collected or nil, table.concat(words, ',')
+  return batch, table.concat(words, ',')
 end
 
 -- Waits until nginx has purged: whether it has, in time. One that is away has no pages when it comes back, or none that
@@ -115,20 +150,25 @@ function purging.wait_for(batch, ms_max)
   return done >= batch
 end
 
--- Purges what another pod says was changed, once, and waits for that.
-function purging.hear(text)
+local function hear_one(change)
+  local now = now_ms()
+  if change.id and heard:get(change.id, now) then return end
+  if change.id then heard:add(change.id, true, now) end
+  -- Old ones come from pods that were away, and all others have heard of them.
+  local is_news = change.id and math.abs(os.time() * 1000 - change.ms) < TOLD_ON_MS
+  if is_news and peers and peers.is_crowded() then collect(gossip, change.text, change.text) end
+  purge(change.item, change.ms)
+end
+
+-- Purges what another pod says was changed, once, and waits for that, be it that somebody else has said so before.
+function purging.hear(text, ms_max)
   if not port then return end
-  local now, is_one_now = now_ms(), false
-  for _, change in ipairs(list.read_stamped(text or '')) do
-    if not change.id or not heard:get(change.id, now) then
-      if change.id then
-        heard:add(change.id, true, now)
-        if peers and peers.is_crowded() then collect(gossip, change.text, change.text) end
-      end
-      is_one_now = purge(change.item, change.ms) or is_one_now
-    end
+  local said = list.read_stamped(text or '')
+  for index, change in ipairs(said) do
+    pause_at(index)
+    hear_one(change)
   end
-  if is_one_now then purging.wait_for(collected, HEAR_MS_MAX) end
+  if #said > 0 then purging.wait_for(#own.items > 0 and collected or collected - 1, ms_max or HEAR_MS_MAX) end
 end
 
 local function tell_nginx(text)
@@ -153,44 +193,55 @@ end
 
 local function purge_late()
   core.msleep(LATE_MS)
-  local waiting = late
-  late = {}
-  for item, change in pairs(waiting) do purge(item, change.ms, change.word) end
+  local waiting, index = late, 0
+  late, late_count = {}, 0
+  for item, change in pairs(waiting) do
+    index = index + 1
+    pause_at(index)
+    purge(item, change.ms, change.word)
+  end
 end
 
 -- Each list has its number from here on.
 local function add_news()
-  local now = now_ms()
-  for _, text in ipairs(lists_of(news)) do
+  local now, batch = now_ms(), news
+  news = new_batch()
+  for _, text in ipairs(lists_of(batch)) do
     changes:add(text)
     marks[#marks + 1] = { number = changes.last, at = now }
   end
-  news = new_batch()
   while marks[1] and marks[1].at + UNKNOWN_MS <= now do table.remove(marks, 1) end
 end
 
 -- How far a peer has heard.
 local function position_of(peer)
-  peer.heard = peer.heard or positions:get(peer.address, now_ms()) or marks[1] and marks[1].number - 1 or changes.last
+  local now = now_ms()
+  if not peer.heard then
+    peer.heard = positions:get(peer.address, now) or marks[1] and marks[1].number - 1 or changes.last
+  end
+  positions:add(peer.address, peer.heard, now)
   return peer.heard
 end
 
--- Tells a peer all that it has not heard yet: whether it has heard that.
-local function tell(peer)
-  while not peer.is_gone do
-    local text, number = changes:next(position_of(peer))
-    if not text then return true end
-    if not peers.tell_change(peer, text) then return false end
+-- Tells a peer what it has not heard yet, up to a number: whether it has heard that. Nobody else tells it meanwhile.
+local function tell(peer, goal)
+  peer.is_told = true
+  while not peer.is_gone and position_of(peer) < goal do
+    local text, number = changes:next(peer.heard)
+    local ok, has_heard = pcall(peers.tell_change, peer, text)
+    if not ok or not has_heard then break end
     peer.heard = math.max(peer.heard, number)
-    positions:add(peer.address, peer.heard, now_ms())
   end
-  return false
+  peer.is_told = false
+  return position_of(peer) >= goal
 end
 
 -- Whether a peer has heard of all changes of this pod, if need be because it is told now.
 function purging.catch_up(peer)
   add_news()
-  return position_of(peer) >= changes.last or tell(peer)
+  local goal = changes.last
+  local missing = goal - position_of(peer)
+  return missing <= 0 or not peer.is_told and missing <= CATCH_UP_MAX and tell(peer, goal)
 end
 
 local function is_behind(peer)
@@ -200,18 +251,15 @@ end
 -- Begins to tell a peer, unless somebody does.
 local function begin_to_tell(peer)
   core.register_task(function()
-    if peer.is_told then return end
-    peer.is_told = true
-    local ok, message = pcall(tell, peer)
-    peer.is_told = false
-    if not ok then core.log(core.warning, 'purge: ' .. tostring(message)) end
+    if not peer.is_told then tell(peer, changes.last) end
   end)
 end
 
 -- By chance: each that has not heard of it tells others in its turn.
 local function tell_on()
-  local lists, left = lists_of(gossip), TOLD_ON_MAX
+  local batch, left = gossip, TOLD_ON_MAX
   gossip = new_batch()
+  local lists = lists_of(batch)
   if #lists == 0 then return end
   for peer in some(peers.known()) do
     if left == 0 then break end
@@ -234,9 +282,12 @@ local function tell_peers()
   peers.close_unused()
 end
 
--- Whether a pod that answers has not heard of a change yet.
+-- Whether a pod that answers has not heard of a change of this one yet.
 local function has_news()
-  if #news.items > 0 or next(late) then return true end
+  if #news.items > 0 then return true end
+  for _, change in pairs(late) do
+    if change.word then return true end
+  end
   for _, peer in ipairs(peers.known()) do
     if is_behind(peer) then return true end
   end

@@ -60,6 +60,7 @@ test('a change is of its path, and of what is named below it', function()
 end)
 
 test('what is elsewhere was not changed', function()
+  equal(changed('/', '/victim'), '/')
   for _, url in ipairs({
     '/shop', '/z', '/shopping/1', '/', '1', '', 'shop/1', '//other.example/shop/1', 'https://shop.example.org/shop/1',
     'https://other.example?/shop/1', 'mailto:/shop/1', '/shop/../z', '/shop/%2e%2E/z', '/shop/x/../../z',

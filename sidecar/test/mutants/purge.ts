@@ -57,29 +57,37 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
     [
       {
         name: 'other pods do not hear of a change',
-        edits: [[exactly('if not peers.tell_change(peer, text) then return false end'), REMOVED]],
+        edits: [[exactly('pcall(peers.tell_change, peer, text)\n    if not ok'), 'true, true\n    if not ok']],
         caughtBy: 'cache-purge: a successful change',
       },
       {
         name: 'a pod that did not answer is not told again',
-        edits: [
-          [exactly('if not peers.tell_change(peer, text) then return false end'), 'peers.tell_change(peer, text)'],
-        ],
+        edits: [[exactly('if not ok or not has_heard then break end'), 'if not ok and has_heard then break end']],
         caughtBy: 'lua: cache-purging.lua',
       },
       {
         name: 'a pod that was away has heard of nothing',
-        edits: [[exactly('positions:get(peer.address, now_ms()) or '), REMOVED]],
+        edits: [[exactly('positions:get(peer.address, now) or '), REMOVED]],
         caughtBy: 'lua: cache-purging.lua',
       },
       {
-        name: 'who has missed something empties every cache',
-        edits: [[exactly('      if change.id then\n'), '      if true then\n']],
+        name: 'what is old goes round for ever',
+        edits: [
+          [
+            exactly('local is_news = change.id and math.abs(os.time() * 1000 - change.ms) < TOLD_ON_MS'),
+            'local is_news = true',
+          ],
+        ],
         caughtBy: 'lua: cache-purging.lua',
       },
       {
         name: 'changes of a page that has too many are lost',
-        edits: [[exactly('for item, change in pairs(waiting) do purge('), 'for item, change in pairs({}) do purge(']],
+        edits: [[exactly('return wait_for_turn(item, { ms = ms, word = word }) end'), 'return nil end']],
+        caughtBy: 'lua: cache-purging.lua',
+      },
+      {
+        name: 'a drain waits for what other pods have said',
+        edits: [[exactly('if change.word then return true end'), 'if change then return true end']],
         caughtBy: 'lua: cache-purging.lua',
       },
       {
