@@ -22,20 +22,19 @@ local HEAR_MS_MAX = 100
 local EACH = { burst = 5, per_second = 1 }
 local UNBOUNDED = { burst = math.huge, per_second = function() return 0 end }
 local KEY_BYTES_MAX = 128
+local PAGES_MAX = 16384
 local LATE_MS = 1000
 -- Beyond it all pages go.
 local LATE_MAX = 4096
 
 -- HAProxy lets others run after 10,000 instructions, wherever that is. Whoever works on many items lets them run in
--- between, where nothing is half done.
+-- between, where nothing is half done: the count begins anew then.
 local ITEMS_AT_ONCE = 8
 
 -- Changes are put together for so long before others are told: a question is one for all of them.
 local TELL_MS = 100
--- What a pod is told that was not known before: its cache may be older than what DNS, and its caches, say of it.
-local UNKNOWN_MS = 60000
--- A home that has more to hear of is not asked for a page.
-local CATCH_UP_MAX = 4
+-- A home that has more lists to hear of is not asked for a page.
+local CATCH_UP_MAX = 64
 -- How far each pod has heard, for those that go away for a while because they are not ready.
 local PODS_MAX, POD_MS = 1024, 86400000
 -- Where a pod does not know all others, it tells so many of them what it has heard.
@@ -77,15 +76,18 @@ local is_nginx_away = false
 local wake = core.queue()
 local changes, heard = new_changes(), new_recent(HEARD_MAX, HEARD_MS)
 local positions = new_recent(PODS_MAX, POD_MS)
--- When lists of changes were added, the latest last: { number, at }.
-local marks = {}
+-- How many are adding to the lists right now.
+local adding = 0
 local last_ms = 0
-local budget = new_budget(EACH, UNBOUNDED)
--- Items that wait for their turn: { ms, word }.
-local late, late_count = {}, 0
+local budget = new_budget(EACH, UNBOUNDED, PAGES_MAX)
+-- What waits for its turn: { ms, word, key } by item; items in the order in which they came; and how many have a word.
+local late, late_items, late_first, late_last, late_words = {}, {}, 1, 0, 0
 
 local function key_of(item)
-  return #item <= KEY_BYTES_MAX and item or #item .. ' ' .. rendezvous.hash(item)
+  if #item <= KEY_BYTES_MAX then return item end
+  local key = #item .. ' ' .. rendezvous.hash(item)
+  core.yield()
+  return key
 end
 
 local function pause_at(index)
@@ -100,23 +102,39 @@ local function stamped(item, ms)
   return id .. ':' .. item
 end
 
+-- Takes an item out of those that wait.
+local function take_late(item)
+  local change = late[item]
+  late[item] = nil
+  if change and change.word then late_words = late_words - 1 end
+  return change
+end
+
 local function wait_for_turn(item, change)
-  if late_count >= LATE_MAX then
-    late, late_count, last_ms = {}, 0, last_ms + 1
-    item, change = '*', { ms = last_ms, word = stamped('*', last_ms) }
+  if late_last - late_first + 1 >= LATE_MAX then
+    late, late_items, late_first, late_last, late_words = {}, {}, 1, 0, 0
+    last_ms = last_ms + 1
+    item, change = '*', { ms = last_ms, word = stamped('*', last_ms), key = '*' }
   end
-  if not late[item] then late_count = late_count + 1 end
-  late[item] = change
+  late_last = late_last + 1
+  late[item], late_items[late_last] = change, item
+  if change.word then late_words = late_words + 1 end
 end
 
 -- Purges an item in this pod, and tells others its `word` if there is one: the number of the batch that it is in, or
 -- nil if it has to wait for its turn.
-local function purge(item, ms, word)
-  local now, key, before = now_ms(), key_of(item), late[item]
-  if before then ms, word = math.max(ms, before.ms), word or before.word end
-  if not budget:may(key, now) then return wait_for_turn(item, { ms = ms, word = word }) end
+local function purge(item, ms, word, key)
+  key = key or key_of(item)
+  local now, before = now_ms(), late[item]
+  if not budget:may(key, now) then
+    if not before then return wait_for_turn(item, { ms = ms, word = word, key = key }) end
+    if word and not before.word then late_words = late_words + 1 end
+    before.ms, before.word = math.max(ms, before.ms), word or before.word
+    return nil
+  end
   budget:spend(key, now)
-  if before then late[item], late_count = nil, late_count - 1 end
+  take_late(item)
+  if before then ms, word = math.max(ms, before.ms), word or before.word end
   if own.bytes > WAITING_BYTES_MAX then
     own, item, ms = new_batch(), '*', 0
   end
@@ -154,7 +172,7 @@ local function hear_one(change)
   local now = now_ms()
   if change.id and heard:get(change.id, now) then return end
   if change.id then heard:add(change.id, true, now) end
-  -- Old ones come from pods that were away, and all others have heard of them.
+  -- Old ones come from pods that were away for long. Told on, they could go round for ever.
   local is_news = change.id and math.abs(os.time() * 1000 - change.ms) < TOLD_ON_MS
   if is_news and peers and peers.is_crowded() then collect(gossip, change.text, change.text) end
   purge(change.item, change.ms)
@@ -191,34 +209,34 @@ local function purge_own()
   is_nginx_away, done = false, number
 end
 
+-- Those that have waited for their turn, each once.
 local function purge_late()
   core.msleep(LATE_MS)
-  local waiting, index = late, 0
-  late, late_count = {}, 0
-  for item, change in pairs(waiting) do
-    index = index + 1
+  for index = 1, late_last - late_first + 1 do
     pause_at(index)
-    purge(item, change.ms, change.word)
+    local item = late_items[late_first]
+    if not item then return end
+    late_items[late_first], late_first = nil, late_first + 1
+    local change = take_late(item)
+    if change then purge(item, change.ms, change.word, change.key) end
   end
 end
 
 -- Each list has its number from here on.
 local function add_news()
-  local now, batch = now_ms(), news
-  news = new_batch()
-  for _, text in ipairs(lists_of(batch)) do
-    changes:add(text)
-    marks[#marks + 1] = { number = changes.last, at = now }
-  end
-  while marks[1] and marks[1].at + UNKNOWN_MS <= now do table.remove(marks, 1) end
+  if #news.items == 0 then return end
+  local batch = news
+  news, adding = new_batch(), adding + 1
+  local lists = lists_of(batch)
+  core.yield()
+  for _, text in ipairs(lists) do changes:add(text) end
+  adding = adding - 1
 end
 
--- How far a peer has heard.
+-- How far a peer has heard. Of one that was not known nobody knows how old its pages are.
 local function position_of(peer)
   local now = now_ms()
-  if not peer.heard then
-    peer.heard = positions:get(peer.address, now) or marks[1] and marks[1].number - 1 or changes.last
-  end
+  peer.heard = peer.heard or positions:get(peer.address, now) or 0
   positions:add(peer.address, peer.heard, now)
   return peer.heard
 end
@@ -241,6 +259,7 @@ function purging.catch_up(peer)
   add_news()
   local goal = changes.last
   local missing = goal - position_of(peer)
+  if adding > 0 then return false end
   return missing <= 0 or not peer.is_told and missing <= CATCH_UP_MAX and tell(peer, goal)
 end
 
@@ -284,10 +303,7 @@ end
 
 -- Whether a pod that answers has not heard of a change of this one yet.
 local function has_news()
-  if #news.items > 0 then return true end
-  for _, change in pairs(late) do
-    if change.word then return true end
-  end
+  if #news.items > 0 or late_words > 0 or adding > 0 then return true end
   for _, peer in ipairs(peers.known()) do
     if is_behind(peer) then return true end
   end

@@ -8,13 +8,14 @@ budget.__index = budget
 local CLIENTS_MAX = 2048
 local CLIENT_MS = 60000
 
--- `each` and `all`: { burst, per_second }; the latter's rate is what `per_second_of_all()` says.
-local function new(each, all)
+-- `each` and `all`: { burst, per_second }; the latter's rate is what `per_second()` says. `clients_max`: so many are
+-- remembered.
+local function new(each, all, clients_max)
   return setmetatable({
     each = each,
     all = all,
     of_all = { left = all.burst, at = -math.huge },
-    clients = new_recent(CLIENTS_MAX, CLIENT_MS),
+    clients = new_recent(clients_max or CLIENTS_MAX, CLIENT_MS),
   }, budget)
 end
 

@@ -82,12 +82,17 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
       },
       {
         name: 'changes of a page that has too many are lost',
-        edits: [[exactly('return wait_for_turn(item, { ms = ms, word = word }) end'), 'return nil end']],
+        edits: [[exactly('return wait_for_turn(item, { ms = ms, word = word, key = key }) end'), 'return nil end']],
+        caughtBy: 'lua: cache-purging.lua',
+      },
+      {
+        name: 'a drain does not wait for what waits for its turn',
+        edits: [[exactly('late_words > 0 or '), REMOVED]],
         caughtBy: 'lua: cache-purging.lua',
       },
       {
         name: 'a drain waits for what other pods have said',
-        edits: [[exactly('if change.word then return true end'), 'if change then return true end']],
+        edits: [[exactly('if change and change.word then late_words'), 'if change and false then late_words']],
         caughtBy: 'lua: cache-purging.lua',
       },
       {
