@@ -3,6 +3,7 @@
 local fields = require('cache.fields')
 local homes = require('cache.homes')
 local judge = require('cache.judge')
+local lines_of = require('header-lines')
 local live = require('live.values')
 local new_herds = require('cache.herds')
 local now_ms = require('clock')
@@ -173,20 +174,6 @@ core.register_action('find_home', { 'http-req' }, function(txn)
   txn:set_var('txn.ticket', hand_over[1])
   txn:set_var('txn.proof', hand_over[2])
 end)
-
--- Lines of a header, in their order, of all that HAProxy gives.
-local function lines_of(all)
-  return function(name)
-    local lines, values = {}, all[name]
-    if not values then return lines end
-    local index = values[0] and 0 or 1
-    while values[index] do
-      lines[#lines + 1] = values[index]
-      index = index + 1
-    end
-    return lines
-  end
-end
 
 -- The value of a header as nginx compares it, so that requests with one cached page look alike to the worker. nginx
 -- joins the lines of a header by ", " in the cache key, and by "," for a variant. For a variant by one of NORMALIZED it

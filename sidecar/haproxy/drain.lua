@@ -28,7 +28,7 @@ local function make(path)
   if file then file:close() end
 end
 
--- What must be over before the pod ends, beside requests.
+-- Conditions under which the pod must not end yet, beside requests in progress.
 local holds = {}
 
 local function is_held()

@@ -44,7 +44,7 @@ local look_at_queue = require('pooling.readiness')(peers, capacity)
 require('pooling.answering')(settings, peers, capacity, lending, offering, borrowing)
 if settings['own-revision'] then require('stickiness.elsewhere')(peers, revisions) end
 if homes then homes.start(peers) end
-if settings['purges'] == 1 then require('cache.purging').start_peers(peers) end
+if settings['purges'] == 1 then require('cache.purge-peers').start(peers) end
 if handing_over then
   require('canary.actions')(handing_over, capacity)
   require('stickiness.actions')(handing_over, revisions, capacity, settings['canary'] == 1)

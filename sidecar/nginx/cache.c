@@ -47,20 +47,6 @@ ngx_int_t corelane_judge_stale(ngx_http_request_t *r) {
   return NGX_OK;
 }
 
-ngx_int_t corelane_set_value(ngx_http_variable_value_t *value, u_char *data, size_t length) {
-  value->valid = 1;
-  value->no_cacheable = 0;
-  value->not_found = 0;
-  value->data = data;
-  value->len = length;
-  return NGX_OK;
-}
-
-ngx_int_t corelane_set_no_value(ngx_http_variable_value_t *value) {
-  value->not_found = 1;
-  return NGX_OK;
-}
-
 /* $corelane_cache_age: of a page, since it was rendered; of any other response what it says. */
 static ngx_int_t cache_age(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
   ngx_table_elt_t *said = r->upstream == NULL ? NULL : corelane_find_header(r->upstream, &age);

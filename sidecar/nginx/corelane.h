@@ -16,7 +16,7 @@ enum { CORELANE_STREAM_NEVER, CORELANE_STREAM_AUTO, CORELANE_STREAM_ALWAYS };
 enum { CORELANE_QUERY_ALL, CORELANE_QUERY_ONLY, CORELANE_QUERY_EXCEPT };
 
 /* Which requests of a location are in the figures, and of which their times are as well. */
-/* From NOTHING on not counted; INSIDE, of a program of the pod, has no place either. */
+/* NOTHING and INSIDE are not in the figures. INSIDE is for programs of the pod, whose requests take no place either. */
 enum { CORELANE_COUNT_PAGES, CORELANE_COUNT_REQUESTS, CORELANE_COUNT_NOTHING, CORELANE_COUNT_INSIDE };
 
 /* nginx has one worker process, so all that it has is here, and nothing is shared. */
@@ -97,7 +97,7 @@ typedef struct {
   corelane_turn_t turn;
   /* What it has kept on disk for others. */
   off_t kept_blocks;
-  /* corelane_purges() when it was sent. */
+  /* corelane_purges() when nginx sent the request. */
   uint64_t purges;
 } corelane_ctx_t;
 
@@ -216,7 +216,7 @@ u_char *corelane_write_spans(u_char *to, u_char *end);
 
 /* corelane_cache_query only|except NAME...; */
 ngx_int_t corelane_add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variable_pt get);
-/* What a variable is, or that it is nothing. Both return NGX_OK. */
+/* Sets the value of a variable, or no value. Both return NGX_OK. */
 ngx_int_t corelane_set_value(ngx_http_variable_value_t *value, u_char *data, size_t length);
 ngx_int_t corelane_set_no_value(ngx_http_variable_value_t *value);
 char *corelane_set_cache_query(ngx_conf_t *cf, ngx_command_t *command, void *data);
@@ -226,9 +226,9 @@ ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf);
  * The head of a response is here: how long it may be given out after its end. NGX_DECLINED: a kept one goes before it.
  */
 ngx_int_t corelane_judge_stale(ngx_http_request_t *r);
-/* The head of a response is here: notes which tags its page has (Cache-Tag), if it is to be kept. */
+/* Stores the tags (Cache-Tag) of a response that nginx may cache. */
 void corelane_note_tags(ngx_http_request_t *r);
-/* How often this nginx has purged pages. */
+/* The number of purges of this nginx. */
 uint64_t corelane_purges(void);
 ngx_int_t corelane_add_purge_variables(ngx_conf_t *cf);
 ngx_int_t corelane_order_conditions(ngx_http_request_t *r);

@@ -306,22 +306,12 @@ static ngx_int_t metrics(ngx_http_request_t *r, ngx_http_variable_value_t *value
   if (conf->kept_max > 0) to = corelane_write_cache_results(to, end);
   if (conf->spans_port != NGX_CONF_UNSET) to = corelane_write_spans(to, end);
   to = ngx_slprintf(to, end, "corelane_requests_handed_over_total{direction=\"out\"} %uL\n", handed_over);
-  value->valid = 1;
-  value->no_cacheable = 0;
-  value->not_found = 0;
-  value->data = text;
-  value->len = to - text;
-  return NGX_OK;
+  return corelane_set_value(value, text, to - text);
 }
 
 /* $corelane_served_as where nginx.conf has no classes. */
 static ngx_int_t no_class(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
-  value->valid = 1;
-  value->no_cacheable = 0;
-  value->not_found = 0;
-  value->data = (u_char *) "";
-  value->len = 0;
-  return NGX_OK;
+  return corelane_set_value(value, (u_char *) "", 0);
 }
 
 static ngx_int_t add_served_as(ngx_conf_t *cf) {

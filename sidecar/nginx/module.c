@@ -50,6 +50,20 @@ ngx_int_t corelane_add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variabl
   return NGX_OK;
 }
 
+ngx_int_t corelane_set_value(ngx_http_variable_value_t *value, u_char *data, size_t length) {
+  value->valid = 1;
+  value->no_cacheable = 0;
+  value->not_found = 0;
+  value->data = data;
+  value->len = length;
+  return NGX_OK;
+}
+
+ngx_int_t corelane_set_no_value(ngx_http_variable_value_t *value) {
+  value->not_found = 1;
+  return NGX_OK;
+}
+
 static ngx_int_t add_variables(ngx_conf_t *cf) {
   if (corelane_add_variable(cf, "corelane_no_place", corelane_no_place) != NGX_OK
       || corelane_add_cache_variables(cf) != NGX_OK || corelane_add_purge_variables(cf) != NGX_OK

@@ -409,10 +409,5 @@ ngx_int_t corelane_no_place(ngx_http_request_t *r, ngx_http_variable_value_t *va
   place_t *place = place_of(r);
   const char *reason = place != NULL && place->refused != NULL ? place->refused : "";
 
-  value->data = (u_char *) reason;
-  value->len = ngx_strlen(reason);
-  value->valid = 1;
-  value->no_cacheable = 0;
-  value->not_found = 0;
-  return NGX_OK;
+  return corelane_set_value(value, (u_char *) reason, ngx_strlen(reason));
 }

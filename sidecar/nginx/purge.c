@@ -1,46 +1,45 @@
 /*
- * Purges cached pages by their path, by a tag, or all (docs/cache.md). Nothing is searched or deleted: each path has a
- * number, its epoch, which is part of the cache key. A purge increments it, so a render that is in progress is
- * discarded, too. Several paths share an epoch (a bucket).
+ * Purges cached pages by path, by tag, or all (docs/cache.md). The cache key has a number for the path, its epoch. A
+ * purge increments the epoch, which also discards renders in progress. Paths share 16,384 epochs (buckets).
  *
- * Times are milliseconds since 1970 of the pod that saw a change, so all pods mean the same change by them.
+ * Times are milliseconds since 1970, by the clock of the pod that saw the change: all pods use the same time for it.
  */
 #include "corelane.h"
 #include <ngx_md5.h>
 #include <sys/random.h>
 
 #define BUCKETS 16384
-/* Tags share a row, like paths a bucket. */
+/* Tags share rows, as paths share buckets. */
 #define TAGS 1024
-/* A time that is further ahead is of no clock that is right. */
+/* Ignores times that are further in the future: the clock of their pod is wrong. */
 #define AHEAD_MS_MAX 60000
 
-/* Purges of this nginx so far, by which it knows their order: a clock may be put back. */
+/* Counts purges. It gives their order, which clocks cannot: somebody may set a clock back. */
 static uint64_t purges;
 
 static struct {
   time_t begin;
-  /* Of this nginx, so that no client can choose paths, or an application tags, that share a bucket. */
+  /* Random, so that a client cannot find a path that shares the bucket of another page. */
   u_char seed[16];
   /* Of all pages. */
   uint32_t all;
   uint32_t paths[BUCKETS];
-  /* When that was last; 0: never. */
+  /* Time of the last purge; 0: never. */
   uint64_t all_ms;
   uint64_t paths_ms[BUCKETS];
-  /* The last purge of a bucket, by number. */
+  /* Number of the last purge. */
   uint64_t all_purge;
   uint64_t paths_purge[BUCKETS];
-  /* The latest time of a change. */
+  /* The latest of all times. */
   uint64_t latest_ms;
-  /* Of the last purge of a tag. */
+  /* Time of the last purge of a tag. */
   uint64_t tags_ms;
 } epochs;
 
 static struct {
-  /* The last purge of the tag, by number. */
+  /* Number of the last purge of the tag. */
   uint64_t purge;
-  /* The buckets in which a page has had such a tag since they were purged last. */
+  /* One bit for each bucket: set if a page in it has the tag. */
   u_char buckets[BUCKETS / 8];
 } tags[TAGS];
 
@@ -51,7 +50,7 @@ static ngx_uint_t hash(u_char *data, size_t length) {
 
   if (epochs.begin == 0) {
     epochs.begin = ngx_time();
-    /* What cannot be had leaves the seed as it is: that costs nobody a page. */
+    /* Without randomness the seed is 0, and purges work all the same. */
     (void) !getrandom(epochs.seed, sizeof(epochs.seed), GRND_NONBLOCK);
   }
   ngx_md5_init(&md5);
@@ -76,7 +75,7 @@ static uint64_t changed_ms(ngx_uint_t bucket) {
   return ngx_max(epochs.all_ms, epochs.paths_ms[bucket]);
 }
 
-/* The time of a change: later than the one before, be that of a pod whose clock is ahead. 0: nobody says it. */
+/* Returns the time of a change, or now if `ms` is 0; but later than `last_ms`, whose clock may be ahead. */
 static uint64_t after(uint64_t last_ms, uint64_t ms) {
   if (ms == 0) {
     ms = now_ms();
@@ -86,7 +85,7 @@ static uint64_t after(uint64_t last_ms, uint64_t ms) {
   return ms;
 }
 
-/* Does nothing if the pod has heard of the very same change before; gives whether it has done anything. */
+/* Purges a bucket, unless its last change has the same time: it is the same change. Returns whether it has purged. */
 static ngx_uint_t purge_bucket(ngx_uint_t bucket, uint64_t ms) {
   uint64_t last_ms = changed_ms(bucket);
 
@@ -110,7 +109,7 @@ static void purge_all(uint64_t ms) {
   epochs.all_purge = ++purges;
 }
 
-/* $corelane_cache_epoch. The pages of an nginx that has ended are of none. */
+/* $corelane_cache_epoch. It begins with the start of nginx, so pages of an earlier nginx are never found. */
 static ngx_int_t cache_epoch(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
   u_char *text = ngx_pnalloc(r->pool, NGX_TIME_T_LEN + 2 * (NGX_INT32_LEN + 1));
   ngx_uint_t bucket = bucket_of(&r->uri);
@@ -123,7 +122,7 @@ static ngx_int_t cache_epoch(ngx_http_request_t *r, ngx_http_variable_value_t *v
   return corelane_set_value(value, text, end - text);
 }
 
-/* $corelane_cache_changed, for a home: when what is at this path was changed last, and when a tag was purged last. */
+/* $corelane_cache_changed, for a home: the time of the last change of this path, and of the last purge of any tag. */
 static ngx_int_t cache_changed(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
   uint64_t ms = changed_ms(bucket_of(&r->uri));
   u_char *text;
@@ -148,7 +147,7 @@ static uint64_t time_of(u_char *from, u_char *end) {
   return ms == NGX_ERROR || (uint64_t) ms > now_ms() + AHEAD_MS_MAX ? 0 : ms;
 }
 
-/* X-Corelane-Changed: one time, or two; 0 for what it does not say. */
+/* Reads X-Corelane-Changed: one time, or two. A missing time is 0. */
 static void said_times(ngx_http_request_t *r, uint64_t *first, uint64_t *second) {
   static ngx_str_t name = ngx_string("http_x_corelane_changed");
   ngx_http_variable_value_t *value = said(r, &name);
@@ -167,9 +166,9 @@ static void said_times(ngx_http_request_t *r, uint64_t *first, uint64_t *second)
 }
 
 /*
- * $corelane_cache_peer_epoch, for a peer: what was changed there, and not yet here, is no more what it was here. A peer
- * that has heard of a purge of a tag does not know which paths that is about. nginx gives a background request no page
- * that is over while another one is made: the peer would keep it. Nor is it counted among those of clients.
+ * $corelane_cache_peer_epoch, for a request of a peer. Purges the path if the peer knows a later change of the path, or
+ * a later purge of a tag: this pod has not received that purge yet. Marks the request as background: nginx then does
+ * not serve an expired page while it updates it, which the peer would cache. It does not count the request either.
  */
 static ngx_int_t cache_peer_epoch(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
   ngx_uint_t bucket = bucket_of(&r->uri);
@@ -186,13 +185,13 @@ static ngx_int_t cache_peer_epoch(ngx_http_request_t *r, ngx_http_variable_value
   return cache_epoch(r, value, data);
 }
 
-/* The path of a target as nginx has it in a request: decoded, without a query, dot segments and double slashes. */
+/* Parses a path as nginx parses a request target: decodes it, removes query, dot segments and double slashes. */
 static ngx_int_t path_of(ngx_http_request_t *r, u_char *from, u_char *end, ngx_str_t *path) {
   ngx_http_core_srv_conf_t *conf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
   ngx_http_request_t target = *r;
 
   target.uri.data = ngx_pnalloc(r->pool, end - from + 1);
-  /* nginx reads the byte behind the target. */
+  /* ngx_http_parse_complex_uri reads one byte behind the target. */
   target.uri_start = ngx_pnalloc(r->pool, end - from + 1);
   if (target.uri.data == NULL || target.uri_start == NULL) {
     return NGX_ERROR;
@@ -215,7 +214,7 @@ static void purge_tag(ngx_uint_t row, uint64_t ms) {
   u_char *buckets = tags[row].buckets;
   ngx_uint_t bucket;
 
-  /* Before those of the buckets. */
+  /* Lower than the numbers of its buckets, see note_tag. */
   tags[row].purge = ++purges;
   for (bucket = 0; bucket < BUCKETS; bucket++) {
     if ((buckets[bucket / 8] & (1 << bucket % 8)) && purge_bucket(bucket, ms)) {
@@ -228,7 +227,7 @@ static void purge_tag(ngx_uint_t row, uint64_t ms) {
   epochs.tags_ms = ngx_max(epochs.tags_ms, ms);
 }
 
-/* The time of an item, "MS:ITEM"; 0 if it has none. Moves `*from` behind it. */
+/* Reads the time of an item, "MS:ITEM"; 0 if it has none. Moves `*from` behind the colon. */
 static uint64_t time_before(u_char **from, u_char *end) {
   u_char *to;
   uint64_t ms;
@@ -242,7 +241,7 @@ static uint64_t time_before(u_char **from, u_char *end) {
   return ms;
 }
 
-/* "/path", "tag:NAME", or "*" for all. What is none of these purges nothing: HAProxy has looked at it before. */
+/* Purges "/path", "tag:NAME", or "*" (all). Ignores other items: HAProxy has validated the list. */
 static void purge_item(ngx_http_request_t *r, u_char *from, u_char *end) {
   static u_char tag[] = "tag:";
   size_t length = sizeof(tag) - 1;
@@ -260,7 +259,7 @@ static void purge_item(ngx_http_request_t *r, u_char *from, u_char *end) {
   }
 }
 
-/* The next item of a list with commas, without the blanks around it; false at its end. Moves `*pos` behind it. */
+/* Finds the next item of a comma-separated list and trims it. Moves `*pos` behind it. Returns 0 at the end. */
 static ngx_uint_t next_item(u_char **pos, u_char *end, u_char **from, u_char **to) {
   u_char *comma;
 
@@ -277,7 +276,7 @@ static ngx_uint_t next_item(u_char **pos, u_char *end, u_char **from, u_char **t
   return 1;
 }
 
-/* $corelane_cache_purge: reading it purges what the header X-Corelane-Purge lists. */
+/* $corelane_cache_purge. Reading it purges the items in X-Corelane-Purge. */
 static ngx_int_t cache_purge(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
   static u_char done[] = "done\n";
   static ngx_str_t name = ngx_string("http_x_corelane_purge");
@@ -299,8 +298,8 @@ uint64_t corelane_purges(void) {
 }
 
 /*
- * Notes that a page with this tag is in the bucket of the request. Discards the page if the tag was purged while it was
- * rendered, and the bucket was not purged since: the purge could not know of it.
+ * Stores that the bucket of the request has a page with this tag. If the tag was purged during the render, that purge
+ * did not know the page: purges the bucket, unless it was purged after the tag.
  */
 static void note_tag(ngx_http_request_t *r, ngx_uint_t row) {
   corelane_ctx_t *ctx = ngx_http_get_module_ctx(r, ngx_http_corelane_module);

@@ -25,7 +25,7 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r) {
   ngx_table_elt_t *headers;
   ngx_uint_t i;
 
-  /* It was looked at before it got its place. Since then it may have a header of ours (corelane_note_personal). */
+  /* The size was checked before the request got its place. corelane_note_personal may have added a header since. */
   if (corelane_has_place(r)) {
     return NGX_DECLINED;
   }

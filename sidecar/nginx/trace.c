@@ -24,11 +24,7 @@ static ngx_int_t new_span(ngx_http_request_t *r, ngx_http_variable_value_t *valu
   if (value->data == NULL) {
     return NGX_ERROR;
   }
-  value->len = ngx_hex_dump(value->data, bytes, SPAN_BYTES) - value->data;
-  value->valid = 1;
-  value->no_cacheable = 0;
-  value->not_found = 0;
-  return NGX_OK;
+  return corelane_set_value(value, value->data, ngx_hex_dump(value->data, bytes, SPAN_BYTES) - value->data);
 }
 
 /* $corelane_new_trace: an id of a trace and one of a span, TRACE-SPAN. */
@@ -48,11 +44,7 @@ static ngx_int_t new_trace(ngx_http_request_t *r, ngx_http_variable_value_t *val
   }
   to = ngx_hex_dump(value->data, bytes, TRACE_BYTES);
   *to++ = '-';
-  value->len = ngx_hex_dump(to, bytes + TRACE_BYTES, SPAN_BYTES) - value->data;
-  value->valid = 1;
-  value->no_cacheable = 0;
-  value->not_found = 0;
-  return NGX_OK;
+  return corelane_set_value(value, value->data, ngx_hex_dump(to, bytes + TRACE_BYTES, SPAN_BYTES) - value->data);
 }
 
 /* $corelane_began: when the first byte of the request was here, in seconds since 1970 with three decimals. */
@@ -61,11 +53,8 @@ static ngx_int_t began(ngx_http_request_t *r, ngx_http_variable_value_t *value, 
   if (value->data == NULL) {
     return NGX_ERROR;
   }
-  value->len = ngx_sprintf(value->data, "%T.%03M", r->start_sec, r->start_msec) - value->data;
-  value->valid = 1;
-  value->no_cacheable = 0;
-  value->not_found = 0;
-  return NGX_OK;
+  return corelane_set_value(value, value->data,
+                            ngx_sprintf(value->data, "%T.%03M", r->start_sec, r->start_msec) - value->data);
 }
 
 ngx_int_t corelane_add_trace_variables(ngx_conf_t *cf) {

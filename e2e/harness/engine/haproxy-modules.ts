@@ -44,7 +44,7 @@ export const TRIES_EACH_PAGE = withModules({ 'cache/routes.lua': constants({ VAI
  */
 export const PATIENT_PEERS = withModules({
   'cache/homes.lua': constants({ ANSWER_MS_MAX: 3000 }),
-  'cache/purging.lua': constants({ ANSWER_MS_MAX: 30_000, HEAR_MS_MAX: 2500 }),
+  'cache/purging.lua': constants({ ANSWER_MS_MAX: 30_000, RECEIVE_MS_MAX: 2500 }),
   'pooling/handing-over.lua': constants({ LOOK_MS_MAX: 6000 }),
   'pooling/heartbeats.lua': constants({ ANSWER_MS_MAX: 3000 }),
   'pooling/peers.lua': constants({ ANSWER_MS_MAX: 3000, FILE_MS_MAX: 3000 }),

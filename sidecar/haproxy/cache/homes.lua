@@ -5,7 +5,7 @@
 -- nobody waits for himself, whoever takes whom for a home.
 local drain = require('drain')
 local now_ms = require('clock')
-local purging = require('cache.purging')
+local purge_peers = require('cache.purge-peers')
 local rendezvous = require('cache.rendezvous')
 
 -- A pod that is only short of CPU must not lose its pages; a frozen one costs this once, and is shunned then.
@@ -75,8 +75,8 @@ function homes.find(url)
   for _ = 1, ASKS_MAX do
     local owner = rendezvous.owner(hash, candidates(), 'name')
     if owner == nil or owner == own then return nil end
-    -- Else it might have the page of before.
-    if not purging.catch_up(owner) then return nil end
+    -- A home that lacks a purge of this pod could return the old page.
+    if not purge_peers.catch_up(owner) then return nil end
     local answer, hand_over = peers.ask(owner, 'page', ANSWER_MS_MAX)
     if answer == 'yes' then return owner, hand_over end
     if answer == 'other' then

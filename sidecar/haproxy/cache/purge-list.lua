@@ -1,14 +1,14 @@
--- Lists of what is to be purged: "/path, tag:NAME, *" (docs/cache.md). Between pods each item has a stamp, which tells
--- changes apart: the process that has seen the change, and when ("PROCESS.MS:ITEM"). Computes only.
+-- Parses and writes lists of items to purge: "/path, tag:NAME, *" (docs/cache.md). Between pods each item has a stamp,
+-- "PROCESS.MS:ITEM": the process that saw the change, and the time. A stamp identifies a change. Computes only.
 local list = {}
 
--- nginx takes 8 KiB for a line, and no longer path.
+-- nginx accepts header lines and request lines of 8 KiB.
 local BYTES_MAX = 8000
 local STAMP = '^(%x+%.(%d+)):(.+)$'
 local STAMP_BYTES_MAX = 64
 local MS_DIGITS_MAX = 15
 
--- Without the blanks around it. Not by a pattern that tries each of many blanks.
+-- Removes blanks at both ends. A pattern such as '^%s*(.-)%s*$' takes quadratic time on many blanks.
 local function trimmed(text)
   local start = text:find('[^ \t]')
   return start and text:match('^.*[^ \t]', start) or ''
@@ -20,7 +20,7 @@ end
 
 local function encode(char) return ('%%%02X'):format(char:byte()) end
 
--- Without empty and dot segments; nil if these lead out of the root.
+-- Removes empty and dot segments from a path. Returns nil if ".." leads above the root.
 local function resolved(path)
   local segments, last = {}, nil
   for segment in path:gmatch('[^/]+') do
@@ -36,8 +36,8 @@ local function resolved(path)
   return '/' .. table.concat(segments, '/') .. (is_folder and #segments > 0 and '/' or '')
 end
 
--- The one way in which a path is written here, whatever a client has made of it, without a query; nil if nginx would
--- not take it. A comma ends an item, and what is not ASCII stands encoded in a header.
+-- Normalizes the path of a request target as nginx does, so that all spellings of a path are one item, and encodes it
+-- for a header. Returns nil if nginx would refuse the target, or if the path is too long.
 local function canonical(target)
   local path = resolved(decoded(target:match('^[^?#]*')))
   if not path or path:find('\0', 1, true) then return nil end
@@ -45,13 +45,13 @@ local function canonical(target)
   return #path <= BYTES_MAX and path or nil
 end
 
--- A path, a tag, or "*" for all pages; nil if it is none.
+-- Parses one item. Returns nil if it is neither a path, nor a tag, nor "*".
 local function item_of(text)
   if text:sub(1, 1) == '/' then return canonical(text) end
   return (text == '*' or #text <= BYTES_MAX and text:match('^tag:[!-~]+$')) and text or nil
 end
 
--- The items of lines of a header, each once, and the first word that is none.
+-- Parses the lines of a header. Returns the items, each once, and the first word that is no item.
 function list.read(lines)
   local items, has, wrong = {}, {}, nil
   for _, line in ipairs(lines) do
@@ -68,36 +68,36 @@ function list.read(lines)
   return items, wrong
 end
 
--- What another pod says: a list of { id, ms, item, text }. An item without a stamp has no id, and 0 for the time. Words
--- that are none are left out.
+-- Parses a list of another pod: { stamp, ms, item, entry } for each entry. `stamp` is nil, and `ms` 0, if the entry has
+-- no stamp. Skips invalid entries.
 function list.read_stamped(text)
   local changes = {}
   for word in text:gmatch('[^,]+') do
-    local id, ms, rest = word:match(STAMP)
+    local stamp, ms, rest = word:match(STAMP)
     local item = item_of(rest or word)
-    if item and (not id or #id <= STAMP_BYTES_MAX and #ms <= MS_DIGITS_MAX) then
-      changes[#changes + 1] = { id = id, ms = tonumber(ms) or 0, item = item, text = word }
+    if item and (not stamp or #stamp <= STAMP_BYTES_MAX and #ms <= MS_DIGITS_MAX) then
+      changes[#changes + 1] = { stamp = stamp, ms = tonumber(ms) or 0, item = item, entry = word }
     end
   end
   return changes
 end
 
--- Lists of these words, each of a length that fits into a header.
-function list.write(words)
+-- Joins entries into lists that fit into a header each.
+function list.write(entries)
   local lists, parts, bytes = {}, {}, 0
-  for _, word in ipairs(words) do
-    if #parts > 0 and bytes + #word > BYTES_MAX then
+  for _, entry in ipairs(entries) do
+    if #parts > 0 and bytes + #entry > BYTES_MAX then
       lists[#lists + 1] = table.concat(parts, ',')
       parts, bytes = {}, 0
     end
-    parts[#parts + 1] = word
-    bytes = bytes + #word + 1
+    parts[#parts + 1] = entry
+    bytes = bytes + #entry + 1
   end
   if #parts > 0 then lists[#lists + 1] = table.concat(parts, ',') end
   return lists
 end
 
--- The path that a URL of this host names, as an item; nil for one of another host, or for a relative one.
+-- Returns the path of a URL as an item; nil if the URL is relative, or of another host.
 local function path_of(url, host)
   local rest = url:match('^%a[%w+.-]*:(//.*)$') or url
   local named, path = rest:match('^//([^/?#]*)([^?#]*)')
@@ -109,13 +109,13 @@ local function path_of(url, host)
   return path:sub(1, 1) == '/' and canonical(path) or nil
 end
 
--- What a successful request has changed: its own path, and what the response names in Location and Content-Location, if
--- that is below it. Another path would be a stranger's choice, where an application leads him to whatever he has named
--- (RFC 9111, 4.4, allows to look at the host alone).
+-- Returns the paths that a successful request changed: its own path, and the paths below it that Location and
+-- Content-Location (`urls`) name. RFC 9111, 4.4, allows every path of the host. But an application may redirect to a
+-- URL that its client chose, and then any client could purge any page.
 function list.changed(path, host, urls)
   local own = canonical(path)
   if not own then return {} end
-  -- All is below it.
+  -- Every path is below "/".
   if own == '/' then return { own } end
   local items, start = { own }, own:gsub('/$', '') .. '/'
   for _, url in ipairs(urls) do

@@ -1,87 +1,56 @@
--- Purges cached pages in all pods (docs/cache.md): in this one at once, and in those that it knows as soon as they
--- answer. What another pod says was changed is purged in the same way.
+-- Purges cached pages (docs/cache.md): nginx of this pod first, then the other pods (purge-peers.lua). Purges of other
+-- pods go to nginx in the same way.
+--
+-- HAProxy interrupts a coroutine after 10,000 instructions of Lua, and runs others meanwhile. So a loop over items
+-- yields by itself every few items, where all tables are consistent; HAProxy then counts from 0 again.
 local drain = require('drain')
 local list = require('cache.purge-list')
-local new_budget = require('stickiness.budget')
-local new_changes = require('cache.changes')
-local new_recent = require('stickiness.recent')
+local new_batch = require('cache.purge-batch')
+local new_budget = require('budget')
+local new_recent = require('recent')
 local now_ms = require('clock')
+local purge_peers = require('cache.purge-peers')
 local rendezvous = require('cache.rendezvous')
-local some = require('pooling.some')
 local tokens = require('peers.tokens')
 
--- nginx answers within a millisecond, but on a machine that stalls it may get no CPU for long.
+-- nginx answers within a millisecond. On a machine that stalls it may get no CPU for longer.
 local ANSWER_MS_MAX = 1000
 local RETRY_MS = 250
 local POLL_MS_MAX = 20
--- A peer has an answer within 200 ms, or takes this pod for dead.
-local HEAR_MS_MAX = 100
+-- A peer ejects this pod if it does not answer within 200 ms.
+local RECEIVE_MS_MAX = 100
 
--- Each page is purged at once so many times, and then once in a second, whoever has it purged: no flood of changes
--- keeps it out of the cache.
+-- An item is purged five times at once, then once a second. Further purges of the item are deferred. So a flood of
+-- changes does not keep a page out of the cache.
 local EACH = { burst = 5, per_second = 1 }
-local UNBOUNDED = { burst = math.huge, per_second = function() return 0 end }
+local ITEMS_MAX = 16384
 local KEY_BYTES_MAX = 128
-local PAGES_MAX = 16384
-local LATE_MS = 1000
--- Beyond it all pages go.
-local LATE_MAX = 4096
+local DEFERRED_MS = 1000
+-- If more items are deferred, one purge of all pages replaces them.
+local DEFERRED_MAX = 4096
+-- If more bytes wait for an nginx that does not answer, one purge of all pages replaces them.
+local PENDING_BYTES_MAX = 1024 * 1024
 
--- HAProxy lets others run after 10,000 instructions, wherever that is. Whoever works on many items lets them run in
--- between, where nothing is half done: the count begins anew then.
-local ITEMS_AT_ONCE = 8
+local ITEMS_PER_YIELD = 8
 
--- Changes are put together for so long before others are told: a question is one for all of them.
-local TELL_MS = 100
--- A home that has more lists to hear of is not asked for a page.
-local CATCH_UP_MAX = 64
--- How far each pod has heard, for those that go away for a while because they are not ready.
-local PODS_MAX, POD_MS = 1024, 86400000
--- Where a pod does not know all others, it tells so many of them what it has heard.
-local TOLD_ON_MAX = 8
-local TOLD_ON_MS = 60000
-local HEARD_MAX, HEARD_MS = 16384, 600000
-
--- While nginx does not answer; beyond it all pages go.
-local WAITING_BYTES_MAX = 1024 * 1024
+-- Stamps that this pod has seen. A purge can arrive by several ways, and counts once.
+local STAMPS_MAX, STAMP_MS = 16384, 600000
 
 local purging = { ANSWER_MS_MAX = ANSWER_MS_MAX }
 
--- Where nginx listens; nil if there is no cache.
+-- Port of nginx; nil if there is no cache.
 local port
--- What pooling.lua has: nothing where pods do not know each other.
-local peers
 
--- Words by their items.
-local function new_batch() return { items = {}, words = {}, bytes = 0 } end
-
-local function collect(batch, item, word)
-  if not batch.words[item] then
-    batch.items[#batch.items + 1], batch.bytes = item, batch.bytes + #word
-  end
-  batch.words[item] = word
-end
-
-local function lists_of(batch)
-  local words = {}
-  for index, item in ipairs(batch.items) do words[index] = batch.words[item] end
-  return list.write(words)
-end
-
--- For nginx of this pod; of this pod, for others; of others, for others.
-local own, news, gossip = new_batch(), new_batch(), new_batch()
--- Number of the batch that is collected for nginx, and of the last one that it has purged.
-local collected, done = 1, 0
-local is_nginx_away = false
+-- The batch for nginx that is being collected, its number, and the number of the last batch that nginx has purged.
+local pending, pending_number, purged_number = new_batch(), 1, 0
+local is_nginx_down = false
 local wake = core.queue()
-local changes, heard = new_changes(), new_recent(HEARD_MAX, HEARD_MS)
-local positions = new_recent(PODS_MAX, POD_MS)
--- How many are adding to the lists right now.
-local adding = 0
+local stamps = new_recent(STAMPS_MAX, STAMP_MS)
 local last_ms = 0
-local budget = new_budget(EACH, UNBOUNDED, PAGES_MAX)
--- What waits for its turn: { ms, word, key } by item; items in the order in which they came; and how many have a word.
-local late, late_items, late_first, late_last, late_words = {}, {}, 1, 0, 0
+local budget = new_budget(EACH, nil, ITEMS_MAX)
+-- Deferred purges: { ms, entry, key } by item. `order` has the items from `first` to `last`. `entries` counts the
+-- purges that peers must still get.
+local deferred, order, first, last, entries = {}, {}, 1, 0, 0
 
 local function key_of(item)
   if #item <= KEY_BYTES_MAX then return item end
@@ -90,239 +59,146 @@ local function key_of(item)
   return key
 end
 
-local function pause_at(index)
-  if index % ITEMS_AT_ONCE == 1 then core.yield() end
+local function yield_at(index)
+  if index % ITEMS_PER_YIELD == 1 then core.yield() end
 end
 
--- The word of a change that this pod has seen.
+-- The entry of an item for other pods. No other change of this process has the same stamp.
 local function stamped(item, ms)
-  local id = tokens.identity .. '.' .. ms
-  -- It may come back.
-  heard:add(id, true, now_ms())
-  return id .. ':' .. item
+  local stamp = tokens.identity .. '.' .. ms
+  -- A relay may bring it back.
+  stamps:add(stamp, true, now_ms())
+  return stamp .. ':' .. item
 end
 
--- Takes an item out of those that wait.
-local function take_late(item)
-  local change = late[item]
-  late[item] = nil
-  if change and change.word then late_words = late_words - 1 end
-  return change
+local function take_deferred(item)
+  local purge = deferred[item]
+  deferred[item] = nil
+  if purge and purge.entry then entries = entries - 1 end
+  return purge
 end
 
-local function wait_for_turn(item, change)
-  if late_last - late_first + 1 >= LATE_MAX then
-    late, late_items, late_first, late_last, late_words = {}, {}, 1, 0, 0
+local function defer(item, purge)
+  if last - first + 1 >= DEFERRED_MAX then
+    deferred, order, first, last, entries = {}, {}, 1, 0, 0
     last_ms = last_ms + 1
-    item, change = '*', { ms = last_ms, word = stamped('*', last_ms), key = '*' }
+    item, purge = '*', { ms = last_ms, entry = stamped('*', last_ms), key = '*' }
   end
-  late_last = late_last + 1
-  late[item], late_items[late_last] = change, item
-  if change.word then late_words = late_words + 1 end
+  last = last + 1
+  deferred[item], order[last] = purge, item
+  if purge.entry then entries = entries + 1 end
 end
 
--- Purges an item in this pod, and tells others its `word` if there is one: the number of the batch that it is in, or
--- nil if it has to wait for its turn.
-local function purge(item, ms, word, key)
+-- Purges an item. `entry` is what peers get; nil if the purge is of another pod. Returns the number of the batch that
+-- nginx gets, or nil if the purge is deferred.
+local function purge(item, ms, entry, key)
   key = key or key_of(item)
-  local now, before = now_ms(), late[item]
+  local now, before = now_ms(), deferred[item]
   if not budget:may(key, now) then
-    if not before then return wait_for_turn(item, { ms = ms, word = word, key = key }) end
-    if word and not before.word then late_words = late_words + 1 end
-    before.ms, before.word = math.max(ms, before.ms), word or before.word
+    if not before then return defer(item, { ms = ms, entry = entry, key = key }) end
+    if entry and not before.entry then entries = entries + 1 end
+    before.ms, before.entry = math.max(ms, before.ms), entry or before.entry
     return nil
   end
   budget:spend(key, now)
-  take_late(item)
-  if before then ms, word = math.max(ms, before.ms), word or before.word end
-  if own.bytes > WAITING_BYTES_MAX then
-    own, item, ms = new_batch(), '*', 0
+  take_deferred(item)
+  if before then ms, entry = math.max(ms, before.ms), entry or before.entry end
+  if pending.bytes > PENDING_BYTES_MAX then
+    pending, item, ms = new_batch(), '*', 0
   end
-  if not own.words['*'] then collect(own, item, ms .. ':' .. item) end
-  if word and peers then collect(news, item, word) end
+  if not pending.entries['*'] then pending:add(item, ms .. ':' .. item) end
+  if entry then purge_peers.add(item, entry) end
   if wake:size() == 0 then wake:push(true) end
-  return collected
+  return pending_number
 end
 
--- Purges items that were changed at `wall_ms`. Gives what to wait for, or nil if all of them have to wait for their
--- turn; and the words by which other pods know them.
+-- Purges items that were changed at `wall_ms`. Returns the number of the batch that nginx gets, or nil if all items are
+-- deferred; and the entries for other pods.
 function purging.purge(items, wall_ms)
-  local words, batch = {}, nil
+  local sent, number = {}, nil
   for index, item in ipairs(items) do
-    pause_at(index)
+    yield_at(index)
     last_ms = math.max(wall_ms, last_ms + 1)
-    words[index] = stamped(item, last_ms)
-    batch = purge(item, last_ms, words[index]) or batch
+    sent[index] = stamped(item, last_ms)
+    number = purge(item, last_ms, sent[index]) or number
   end
-  return batch, table.concat(words, ',')
+  return number, table.concat(sent, ',')
 end
 
--- Waits until nginx has purged: whether it has, in time. One that is away has no pages when it comes back, or none that
--- anybody gets before it is told.
-function purging.wait_for(batch, ms_max)
+-- Waits until nginx has purged a batch. Returns whether it has, within `ms_max`. Stops waiting if nginx does not
+-- answer: an nginx that hangs serves no page, and one that starts has an empty cache.
+function purging.wait_for(number, ms_max)
   local limit, pause = now_ms() + (ms_max or ANSWER_MS_MAX), 1
-  while done < batch and not is_nginx_away and now_ms() < limit do
+  while purged_number < number and not is_nginx_down and now_ms() < limit do
     core.msleep(pause)
     pause = math.min(2 * pause, POLL_MS_MAX)
   end
-  return done >= batch
+  return purged_number >= number
 end
 
-local function hear_one(change)
+local function receive_one(change)
   local now = now_ms()
-  if change.id and heard:get(change.id, now) then return end
-  if change.id then heard:add(change.id, true, now) end
-  -- Old ones come from pods that were away for long. Told on, they could go round for ever.
-  local is_news = change.id and math.abs(os.time() * 1000 - change.ms) < TOLD_ON_MS
-  if is_news and peers and peers.is_crowded() then collect(gossip, change.text, change.text) end
+  if change.stamp then
+    if stamps:get(change.stamp, now) then return end
+    stamps:add(change.stamp, true, now)
+    purge_peers.relay(change.entry, change.ms)
+  end
   purge(change.item, change.ms)
 end
 
--- Purges what another pod says was changed, once, and waits for that, be it that somebody else has said so before.
-function purging.hear(text, ms_max)
+-- Purges what another pod sends, and waits for nginx. It also waits if the purge came before by another way, and nginx
+-- is still at it.
+function purging.receive(text, ms_max)
   if not port then return end
-  local said = list.read_stamped(text or '')
-  for index, change in ipairs(said) do
-    pause_at(index)
-    hear_one(change)
+  local received = list.read_stamped(text or '')
+  for index, change in ipairs(received) do
+    yield_at(index)
+    receive_one(change)
   end
-  if #said > 0 then purging.wait_for(#own.items > 0 and collected or collected - 1, ms_max or HEAR_MS_MAX) end
+  local number = pending:is_empty() and pending_number - 1 or pending_number
+  if #received > 0 then purging.wait_for(number, ms_max or RECEIVE_MS_MAX) end
 end
 
-local function tell_nginx(text)
+local function post_to_nginx(text)
   local headers = { ['X-Corelane-Purge'] = { text } }
   local request = { url = 'http://127.0.0.1:' .. port .. '/purge-pod', headers = headers, timeout = ANSWER_MS_MAX }
   local ok, reply = pcall(function() return core.httpclient():post(request) end)
   return ok and reply and reply.status and reply.status >= 200 and reply.status < 500
 end
 
-local function purge_own()
-  if #own.items == 0 then return wake:pop_wait() end
-  local batch, number = own, collected
-  own, collected = new_batch(), collected + 1
-  for _, text in ipairs(lists_of(batch)) do
-    while not tell_nginx(text) do
-      is_nginx_away = true
+local function purge_pending()
+  if pending:is_empty() then return wake:pop_wait() end
+  local batch, number = pending, pending_number
+  pending, pending_number = new_batch(), pending_number + 1
+  for _, text in ipairs(batch:lists()) do
+    while not post_to_nginx(text) do
+      is_nginx_down = true
       core.msleep(RETRY_MS)
     end
   end
-  is_nginx_away, done = false, number
+  is_nginx_down, purged_number = false, number
 end
 
--- Those that have waited for their turn, each once.
-local function purge_late()
-  core.msleep(LATE_MS)
-  for index = 1, late_last - late_first + 1 do
-    pause_at(index)
-    local item = late_items[late_first]
+-- Tries each deferred purge once. `purge` defers it again if the item has no budget yet.
+local function purge_deferred()
+  core.msleep(DEFERRED_MS)
+  for index = 1, last - first + 1 do
+    yield_at(index)
+    local item = order[first]
     if not item then return end
-    late_items[late_first], late_first = nil, late_first + 1
-    local change = take_late(item)
-    if change then purge(item, change.ms, change.word, change.key) end
+    order[first], first = nil, first + 1
+    local change = take_deferred(item)
+    if change then purge(item, change.ms, change.entry, change.key) end
   end
 end
 
--- Each list has its number from here on.
-local function add_news()
-  if #news.items == 0 then return end
-  local batch = news
-  news, adding = new_batch(), adding + 1
-  local lists = lists_of(batch)
-  core.yield()
-  for _, text in ipairs(lists) do changes:add(text) end
-  adding = adding - 1
-end
-
--- How far a peer has heard. Of one that was not known nobody knows how old its pages are.
-local function position_of(peer)
-  local now = now_ms()
-  peer.heard = peer.heard or positions:get(peer.address, now) or 0
-  positions:add(peer.address, peer.heard, now)
-  return peer.heard
-end
-
--- Tells a peer what it has not heard yet, up to a number: whether it has heard that. Nobody else tells it meanwhile.
-local function tell(peer, goal)
-  peer.is_told = true
-  while not peer.is_gone and position_of(peer) < goal do
-    local text, number = changes:next(peer.heard)
-    local ok, has_heard = pcall(peers.tell_change, peer, text)
-    if not ok or not has_heard then break end
-    peer.heard = math.max(peer.heard, number)
-  end
-  peer.is_told = false
-  return position_of(peer) >= goal
-end
-
--- Whether a peer has heard of all changes of this pod, if need be because it is told now.
-function purging.catch_up(peer)
-  add_news()
-  local goal = changes.last
-  local missing = goal - position_of(peer)
-  if adding > 0 then return false end
-  return missing <= 0 or not peer.is_told and missing <= CATCH_UP_MAX and tell(peer, goal)
-end
-
-local function is_behind(peer)
-  return not peers.own_addresses[peer.address] and position_of(peer) < changes.last
-end
-
--- Begins to tell a peer, unless somebody does.
-local function begin_to_tell(peer)
-  core.register_task(function()
-    if not peer.is_told then tell(peer, changes.last) end
-  end)
-end
-
--- By chance: each that has not heard of it tells others in its turn.
-local function tell_on()
-  local batch, left = gossip, TOLD_ON_MAX
-  gossip = new_batch()
-  local lists = lists_of(batch)
-  if #lists == 0 then return end
-  for peer in some(peers.known()) do
-    if left == 0 then break end
-    if not peers.own_addresses[peer.address] then
-      left = left - 1
-      core.register_task(function()
-        for _, text in ipairs(lists) do pcall(peers.tell_change, peer, text) end
-      end)
-    end
-  end
-end
-
-local function tell_peers()
-  core.msleep(TELL_MS)
-  add_news()
-  tell_on()
-  for _, peer in ipairs(peers.known()) do
-    if is_behind(peer) and not peer.is_told then begin_to_tell(peer) end
-  end
-  peers.close_unused()
-end
-
--- Whether a pod that answers has not heard of a change of this one yet.
-local function has_news()
-  if #news.items > 0 or late_words > 0 or adding > 0 then return true end
-  for _, peer in ipairs(peers.known()) do
-    if is_behind(peer) then return true end
-  end
-  return false
-end
-
--- `nginx_port`: where it takes purges of this pod.
+-- `nginx_port`: port of nginx for purges of this pod.
 function purging.start(nginx_port)
   local forever = require('pooling.forever')
   port = nginx_port
-  forever(purge_own)
-  forever(purge_late)
-end
-
--- `all`: the other pods, as pooling.lua has them.
-function purging.start_peers(all)
-  peers = all
-  require('pooling.forever')(tell_peers)
-  drain.hold_while(has_news)
+  forever(purge_pending)
+  forever(purge_deferred)
+  drain.hold_while(function() return entries > 0 and purge_peers.has_peers() end)
 end
 
 return purging

@@ -2,7 +2,7 @@
 -- took. Counted in the pod that has decided, once for each request, when it is answered or lost. docs/canary.md tells
 -- what counts.
 local live = require('live.values')
-local new_recent = require('stickiness.recent')
+local new_recent = require('recent')
 
 local judged = {}
 

@@ -1,5 +1,5 @@
 -- Answers questions of peers: for a slot, to an offer, for a file, for a page, for the revision of this pod, whether
--- there is room; and what they tell of changes.
+-- there is room. Also receives purges.
 local askers = require('pooling.askers')
 local canary = require('canary.state')
 local drain = require('drain')
@@ -49,8 +49,8 @@ return function(settings, peers, capacity, lending, offering, borrowing)
     end
     if what == 'revision' then return 'revision' end
     if what == 'changed' then
-      if purging then purging.hear(header('x-corelane-purge')) end
-      return 'heard'
+      if purging then purging.receive(header('x-corelane-purge')) end
+      return 'received'
     end
     if what == 'side' and settings['hand-over'] == 1 then return answer_to_side(asker, fetches, header) end
     -- A file needs no worker. Whether it is there nginx says: to `answer_file`.

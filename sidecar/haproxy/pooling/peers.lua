@@ -33,7 +33,7 @@ end
 return function(settings)
   local by_address = {} -- what new_peer makes
   local candidates, candidates_at = {}, -math.huge
-  local is_crowded = false -- there may be more pods than this one knows
+  local is_crowded = false -- all places for peers are taken: there may be more pods
   local learned = 0 -- how often a peer has told of what revision it is
   -- HAProxy makes a new object for each server whenever one walks through them.
   local servers = {}
@@ -170,8 +170,8 @@ return function(settings)
     if hand_over then return 'yes', hand_over end
   end
 
-  -- Tells a peer of changes that purge its pages (cache/purge-list.lua): whether it has heard.
-  local function tell_change(peer, text)
+  -- Sends a list of stamped purges (cache/purge-list.lua) to a peer. Returns whether the peer has received it.
+  local function send_purges(peer, text)
     local function headers() return { ['X-Corelane-Ask'] = 'changed', ['X-Corelane-Purge'] = text } end
     return put(peer, headers) ~= nil
   end
@@ -198,7 +198,7 @@ return function(settings)
     is_crowded = function() return is_crowded end,
     known = known,
     learned = function() return learned end,
-    tell_change = tell_change,
+    send_purges = send_purges,
     ticket_and_proof = ticket_and_proof,
     at = function(address) return by_address[address] end,
     close_unused = function()

@@ -2,8 +2,8 @@
 -- and what they need may be asked of any. Names of files are without end, and anybody may ask for one: what is in vain
 -- is bounded and remembered, and what is found costs nobody's budget.
 local counts = require('stickiness.counts')
-local new_budget = require('stickiness.budget')
-local new_recent = require('stickiness.recent')
+local new_budget = require('budget')
+local new_recent = require('recent')
 local new_reservations = require('pooling.reservations')
 local now_ms = require('clock')
 local search = require('stickiness.search')

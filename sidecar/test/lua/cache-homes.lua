@@ -3,7 +3,7 @@ local now, draining = 0, false
 package.loaded['drain'] = { is_draining = function() return draining end }
 package.loaded['clock'] = function() return now end
 local is_deaf = false
-package.loaded['cache.purging'] = { catch_up = function() return not is_deaf end }
+package.loaded['cache.purge-peers'] = { catch_up = function() return not is_deaf end }
 
 local OWN = '10.0.0.1'
 local asked

@@ -41,7 +41,7 @@ end)
 test('what another pod says', function()
   local said = {}
   for _, change in ipairs(list.read_stamped('ab.7:/a,*,tag:x,ab.8:tag:y:z,nonsense,ab.9:nonsense,x.1:/b,ab.' .. ('9'):rep(16) .. ':/c')) do
-    said[#said + 1] = (change.id or '-') .. ' ' .. change.ms .. ' ' .. change.item
+    said[#said + 1] = (change.stamp or '-') .. ' ' .. change.ms .. ' ' .. change.item
   end
   equal(table.concat(said, '; '), 'ab.7 7 /a; - 0 *; - 0 tag:x; ab.8 8 tag:y:z')
 end)

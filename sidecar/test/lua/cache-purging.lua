@@ -1,8 +1,14 @@
--- cache/purging.lua, with nginx and peers that note what they are told
+-- cache/purging.lua and cache/purge-peers.lua, with an nginx and peers that note what they get
 local now = 0
 package.loaded['clock'] = function() return now end
-local is_held
-package.loaded['drain'] = { hold_while = function(condition) is_held = condition end }
+local holds
+package.loaded['drain'] = { hold_while = function(condition) holds[#holds + 1] = condition end }
+local function is_held()
+  for _, condition in ipairs(holds) do
+    if condition() then return true end
+  end
+  return false
+end
 local works
 package.loaded['pooling.forever'] = function(work) works[#works + 1] = work end
 core.queue = function()
@@ -31,8 +37,8 @@ end
 
 -- A pod with these peers, by address: those that are `away` do not answer.
 local function pod(addresses, is_crowded)
-  package.loaded['cache.purging'] = nil
-  works, told, now = {}, {}, 0
+  package.loaded['cache.purging'], package.loaded['cache.purge-peers'] = nil, nil
+  works, holds, told, now = {}, {}, {}, 0
   local list, heard, away = {}, {}, {}
   local all = { heard = heard, away = away, list = list }
   function all.meet(address)
@@ -42,12 +48,13 @@ local function pod(addresses, is_crowded)
   for _, address in ipairs(addresses) do all.meet(address) end
   all.purging = require('cache.purging')
   all.purging.start(9100)
-  all.purging.start_peers({
+  all.catch_up = require('cache.purge-peers').catch_up
+  require('cache.purge-peers').start({
     own_addresses = {},
     known = function() return list end,
     is_crowded = function() return is_crowded end,
     close_unused = function() end,
-    tell_change = function(peer, text)
+    send_purges = function(peer, text)
       if away[peer.address] then return false end
       -- Without the name of this process.
       local items = heard[peer.address]
@@ -122,7 +129,7 @@ test('what another pod says is purged once, and told on only where not all are k
     for n = 1, 20 do others[n] = 'p' .. n end
     local one = pod(others, is_crowded)
     local ms = os.time() * 1000
-    for _ = 1, 3 do one.purging.hear(('ab.%d:/1,ab.%d:*,ab.7:/old'):format(ms, ms + 1)) end
+    for _ = 1, 3 do one.purging.receive(('ab.%d:/1,ab.%d:*,ab.7:/old'):format(ms, ms + 1)) end
     one.own()
     equal(text(told), ('%d:/1,%d:*'):format(ms, ms + 1))
     one.peers()
@@ -137,7 +144,7 @@ end)
 
 test('who is told to purge all because he has missed something tells nobody', function()
   local one = pod({ 'a' }, true)
-  one.purging.hear('*')
+  one.purging.receive('*')
   one.own()
   equal(text(told), '0:*')
   one.peers()
@@ -147,9 +154,9 @@ end)
 test('what is none changes nothing', function()
   local one = pod({ 'a' }, true)
   for _, said in ipairs({ '', 'nonsense', 'x.1:/1', ('a'):rep(64) .. '.1:/1', 'ab.' .. ('9'):rep(16) .. ':/1' }) do
-    one.purging.hear(said)
+    one.purging.receive(said)
   end
-  one.purging.hear(nil)
+  one.purging.receive(nil)
   one.own()
   equal(text(told), '')
 end)
@@ -216,9 +223,9 @@ test('whoever runs in between, no change is lost, and a drain waits for all', fu
   end
   now = 5000
   one.late()
-  meanwhile = function() end
   one.own()
   one.peers()
+  meanwhile = function() end
   equal(free_drains, 0)
   equal(is_held(), false)
   for _, lists in ipairs({ told, one.heard.a }) do
@@ -234,27 +241,27 @@ end)
 test('a home is told before it is asked for a page', function()
   local one = pod({ 'a' })
   one.purging.purge({ '/1' }, 1)
-  equal(one.purging.catch_up(one.list[1]), true)
+  equal(one.catch_up(one.list[1]), true)
   equal(text(one.heard.a), '1:/1')
   one.away.a = true
-  equal(one.purging.catch_up(one.list[1]), true)
+  equal(one.catch_up(one.list[1]), true)
   one.purging.purge({ '/2' }, 2)
-  equal(one.purging.catch_up(one.list[1]), false)
+  equal(one.catch_up(one.list[1]), false)
   one.away.a = nil
-  equal(one.purging.catch_up(one.list[1]), true)
+  equal(one.catch_up(one.list[1]), true)
   equal(text(one.heard.a), '2:/2')
   -- Not if that takes long, or while somebody else tells it.
-  one.list[1].is_told = true
+  one.list[1].is_sending_purges = true
   one.purging.purge({ '/3' }, 3)
-  equal(one.purging.catch_up(one.list[1]), false)
-  one.list[1].is_told = false
+  equal(one.catch_up(one.list[1]), false)
+  one.list[1].is_sending_purges = false
   for n = 4, 68 do
     one.away.a = true
     one.purging.purge({ '/' .. n }, n)
     one.peers()
   end
   one.away.a = nil
-  equal(one.purging.catch_up(one.list[1]), false)
+  equal(one.catch_up(one.list[1]), false)
   equal(text(one.heard.a), '')
 end)
 
@@ -262,14 +269,14 @@ test('a drain waits for what others have to hear of, and not for what others hav
   local one = pod({ 'a' })
   local said = {}
   for n = 1, 10 do said[n] = 'ab.' .. n .. ':/1' end
-  one.purging.hear(table.concat(said, ','))
+  one.purging.receive(table.concat(said, ','))
   equal(is_held(), false)
   for n = 1, 6 do one.purging.purge({ '/2' }, n) end
   one.peers()
   equal(is_held(), true)
   now = 5000
   -- A purge that need not wait takes along what waits.
-  one.purging.hear('ab.99:/2')
+  one.purging.receive('ab.99:/2')
   one.peers()
   equal(is_held(), false)
   equal(one.heard.a[#one.heard.a], '6:/2')

@@ -7,14 +7,15 @@ export type MutantFile =
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'ejection' | 'group' | 'handing-over' | 'heartbeats' | 'lending' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'revision-index' | 'revisions' | 'some' | 'tickets'}.lua`
   | 'cache.lua'
+  | 'budget.lua'
   | 'purge.lua'
   | `canary/${'actions' | 'counts' | 'decision' | 'judged' | 'state'}.lua`
-  | `cache/${'changes' | 'herds' | 'homes' | 'judge' | 'purge-list' | 'purging' | 'rendezvous' | 'routes' | 'vary' | 'verdict'}.lua`
+  | `cache/${'herds' | 'homes' | 'judge' | 'purge-list' | 'purge-log' | 'purge-peers' | 'purging' | 'rendezvous' | 'routes' | 'vary' | 'verdict'}.lua`
   | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
   | 'live/document.lua'
   | `metrics/${'exposition' | 'nginx' | 'workers'}.lua`
   | 'second-tries/requests.lua'
-  | `stickiness/${'actions' | 'budget' | 'decision' | 'elsewhere' | 'ids' | 'navigation' | 'recent' | 'search'}.lua`
+  | `stickiness/${'actions' | 'decision' | 'elsewhere' | 'ids' | 'navigation' | 'search'}.lua`
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
   | `${'answers' | 'cache' | 'heads' | 'http2' | 'kept' | 'live' | 'metrics' | 'places' | 'proxy-protocol' | 'purge' | 'rounds' | 'size' | 'spans' | 'streaming' | 'target' | 'trace' | 'transform' | 'whole-files'}.c`

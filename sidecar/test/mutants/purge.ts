@@ -1,18 +1,19 @@
-/** Breakages of purges: of what is purged, in which pods, and who may have that done. */
+/** Breakages of cache purges: what is purged, in which pods, and who may purge it. */
 import { exactly, type Mutant, REMOVED } from './mutant.ts';
 
+/** By file. */
 const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
   [
     'haproxy.cfg',
     [
       {
-        name: 'nobody looks at what a response says was changed',
-        edits: [[/ +http-response lua\.note_change if .*\n/g, REMOVED]],
+        name: 'responses of workers purge nothing',
+        edits: [[/ +http-response lua\.purge_changed if .*\n/g, REMOVED]],
         caughtBy: 'cache-purge: a successful change',
       },
       {
-        name: 'a change in a lent worker is not one for the pod that lends',
-        edits: [[/ +http-response lua\.note_change_elsewhere .*\n/g, REMOVED]],
+        name: "the response of a peer's worker purges nothing in the pod of the client",
+        edits: [[/ +http-response lua\.purge_changed_by_peer .*\n/g, REMOVED]],
         caughtBy: 'cache-purge: a change in a worker of another pod',
       },
     ],
@@ -21,7 +22,7 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
     'nginx.conf',
     [
       {
-        name: 'anybody purges by a URL',
+        name: 'a URL is enough for a purge',
         edits: [[exactly('if ($http_x_corelane_purge = "")'), 'if ($http_x_corelane_purge = "x")']],
         caughtBy: 'cache: nobody purges',
       },
@@ -31,7 +32,7 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
     'purge.lua',
     [
       {
-        name: 'every redirect of a POST has changed something',
+        name: 'each redirect of a POST purges its path',
         edits: [[exactly('or status == 303'), 'or status < 400']],
         caughtBy: 'cache: a stranger takes no page away with a POST that leads this method elsewhere',
       },
@@ -41,14 +42,44 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
     'cache/purge-list.lua',
     [
       {
-        name: 'a stranger takes away the page of any path',
+        name: 'Location purges any path',
         edits: [[exactly('and named:sub(1, #start) == start then'), 'then']],
         caughtBy: 'cache: a stranger takes no page away',
       },
       {
-        name: 'a URL within a URL is where it leads',
+        name: 'a URL in the query of Location counts as Location',
         edits: [[exactly("url:match('^%a[%w+.-]*:(//.*)$')"), "url:match('[%w+.-]*:(//.*)$')"]],
         caughtBy: 'cache: what Location names',
+      },
+    ],
+  ],
+  [
+    'cache/purge-peers.lua',
+    [
+      {
+        name: 'peers do not get the purges',
+        edits: [[exactly('pcall(peers.send_purges, peer, text)\n    if not ok'), 'true, true\n    if not ok']],
+        caughtBy: 'cache-purge: a successful change',
+      },
+      {
+        name: 'a peer that did not answer does not get the purge later',
+        edits: [[exactly('if not ok or not is_received then break end'), 'if not ok and is_received then break end']],
+        caughtBy: 'lua: cache-purging.lua',
+      },
+      {
+        name: 'a pod forgets the offset of a peer that leaves DNS',
+        edits: [[exactly('offsets:get(peer.address, now) or '), REMOVED]],
+        caughtBy: 'lua: cache-purging.lua',
+      },
+      {
+        name: 'pods relay old purges',
+        edits: [[exactly('if peers and is_recent and'), 'if peers and']],
+        caughtBy: 'lua: cache-purging.lua',
+      },
+      {
+        name: 'a drain does not wait while purges are appended to the log',
+        edits: [[exactly('if appending > 0 or not outgoing'), 'if not outgoing']],
+        caughtBy: 'lua: cache-purging.lua',
       },
     ],
   ],
@@ -56,43 +87,18 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
     'cache/purging.lua',
     [
       {
-        name: 'other pods do not hear of a change',
-        edits: [[exactly('pcall(peers.tell_change, peer, text)\n    if not ok'), 'true, true\n    if not ok']],
-        caughtBy: 'cache-purge: a successful change',
-      },
-      {
-        name: 'a pod that did not answer is not told again',
-        edits: [[exactly('if not ok or not has_heard then break end'), 'if not ok and has_heard then break end']],
+        name: 'deferred purges are lost',
+        edits: [[exactly('return defer(item, { ms = ms, entry = entry, key = key }) end'), 'return nil end']],
         caughtBy: 'lua: cache-purging.lua',
       },
       {
-        name: 'a pod that was away has heard of nothing',
-        edits: [[exactly('positions:get(peer.address, now) or '), REMOVED]],
+        name: 'a drain does not wait for deferred purges',
+        edits: [[exactly('return entries > 0 and'), 'return false and']],
         caughtBy: 'lua: cache-purging.lua',
       },
       {
-        name: 'what is old goes round for ever',
-        edits: [
-          [
-            exactly('local is_news = change.id and math.abs(os.time() * 1000 - change.ms) < TOLD_ON_MS'),
-            'local is_news = true',
-          ],
-        ],
-        caughtBy: 'lua: cache-purging.lua',
-      },
-      {
-        name: 'changes of a page that has too many are lost',
-        edits: [[exactly('return wait_for_turn(item, { ms = ms, word = word, key = key }) end'), 'return nil end']],
-        caughtBy: 'lua: cache-purging.lua',
-      },
-      {
-        name: 'a drain does not wait for what waits for its turn',
-        edits: [[exactly('late_words > 0 or '), REMOVED]],
-        caughtBy: 'lua: cache-purging.lua',
-      },
-      {
-        name: 'a drain waits for what other pods have said',
-        edits: [[exactly('if change and change.word then late_words'), 'if change and false then late_words']],
+        name: 'a drain waits for deferred purges of other pods',
+        edits: [[exactly('if purge.entry then entries = entries + 1 end'), 'entries = entries + 1']],
         caughtBy: 'lua: cache-purging.lua',
       },
       {
@@ -100,15 +106,20 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
         edits: [[exactly('if not budget:may(key, now) then'), 'if false then']],
         caughtBy: 'lua: cache-purging.lua',
       },
+      {
+        name: 'a purge that arrives twice purges twice',
+        edits: [[exactly('if stamps:get(change.stamp, now) then return end'), REMOVED]],
+        caughtBy: 'lua: cache-purging.lua',
+      },
     ],
   ],
   [
-    'cache/changes.lua',
+    'cache/purge-log.lua',
     [
       {
-        name: 'who has missed too much is not told so',
+        name: 'a peer that missed dropped lists does not purge all',
         edits: [[exactly('if number + 1 < self.first then return'), 'if false then return']],
-        caughtBy: 'lua: cache-changes.lua',
+        caughtBy: 'lua: cache-purge-log.lua',
       },
     ],
   ],
@@ -116,8 +127,8 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
     'pooling/answering.lua',
     [
       {
-        name: 'a pod does not hear what others tell',
-        edits: [[exactly('if purging then purging.hear('), 'if false then purging.hear(']],
+        name: 'a pod ignores the purges of its peers',
+        edits: [[exactly('if purging then purging.receive('), 'if false then purging.receive(']],
         caughtBy: 'cache-purge: a successful change',
       },
     ],
@@ -131,27 +142,27 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
         caughtBy: 'cache-purge: an application purges',
       },
       {
-        name: 'a render that began before its tag was purged stays',
+        name: 'nginx caches a page whose tag was purged during the render',
         edits: [[exactly('    (void) purge_bucket(bucket, 0);\n'), REMOVED]],
         caughtBy: 'cache-purge: a page that is being rendered',
       },
       {
-        name: 'a page that was rendered since has no tag any more',
+        name: 'a repeated purge of a tag forgets the tag of a newer page',
         edits: [[exactly(' && purge_bucket(bucket, ms)) {'), ') {\n      (void) purge_bucket(bucket, ms);']],
         caughtBy: 'cache: a change that nginx hears of twice',
       },
       {
-        name: 'a path is what a list says, letter for letter',
+        name: 'nginx does not normalize the path of an item',
         edits: [[exactly('  *path = target.uri;'), '  path->data = from;\n  path->len = end - from;']],
         caughtBy: 'cache: purge: a path',
       },
       {
-        name: 'what was changed comes back from its home',
+        name: 'a home ignores the time of the last change of a path',
         edits: [[exactly('if (path_ms > changed_ms(bucket)) {'), 'if (0) {']],
         caughtBy: 'cache-shared: what was purged here does not come back from a home that has not heard of it: a page',
       },
       {
-        name: 'what a purged tag has had comes back from its home',
+        name: 'a home ignores the time of the last purge of a tag',
         edits: [[exactly('if (tags_ms > epochs.tags_ms) {'), 'if (0) {']],
         caughtBy: 'cache-shared: what was purged here does not come back from a home that has not heard of it: a tag',
       },

@@ -19,16 +19,16 @@ export const stickiness: Mutant[] = [
   {
     name: 'a client has the budget of all',
     breaks: 'stickiness',
-    file: 'stickiness/budget.lua',
-    edits: [[/return left\(self:of_client\(client\).*/g, 'return true']],
-    caughtBy: 'lua: stickiness-budget.lua',
+    file: 'budget.lua',
+    edits: [[/return left\(self:bucket_of\(key\).*/g, 'return true']],
+    caughtBy: 'lua: budget.lua',
   },
   {
     name: 'all together have no budget',
     breaks: 'I3',
-    file: 'stickiness/budget.lua',
+    file: 'budget.lua',
     edits: [[/ {2}if left\(self\.of_all.*\n/g, REMOVED]],
-    caughtBy: 'lua: stickiness-budget.lua',
+    caughtBy: 'lua: budget.lua',
   },
   {
     name: 'what nobody has is asked for again each time',

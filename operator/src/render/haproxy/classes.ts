@@ -12,7 +12,7 @@ import { HIDES_NO_CLIENT } from './cache.ts';
 import { KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { saysWhoDied } from './deaths.ts';
 import { keepsIfGuarded, NAMES_WORKER } from './dispatch.ts';
-import { strips } from './purge.ts';
+import { purgesAndStrips } from './purge.ts';
 import { errorReply, tooLateReplies } from './replies.ts';
 import { serverAt } from './servers.ts';
 
@@ -84,7 +84,7 @@ function backend(one: RequestClass, model: DataPlaneModel): Lines {
     ),
     `http-error ${errorReply(503, 'class-queue-timeout', retryAfterSeconds)}`,
     `http-error ${errorReply(504, 'class-timeout')}`,
-    strips(cache),
+    purgesAndStrips(cache),
     `http-request lua.find_idle_worker ${classBackend(one)}`,
     'use-server %[var(txn.idle_worker)] if { var(txn.idle_worker) -m found }',
     NAMES_WORKER,

@@ -11,7 +11,7 @@ import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST,
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
 import { live } from './live.ts';
-import { strips } from './purge.ts';
+import { purgesAndStrips } from './purge.ts';
 import { COUNTS_URLS } from './quarantine.ts';
 import { tooLateReplies } from './replies.ts';
 import { serverAt } from './servers.ts';
@@ -56,7 +56,7 @@ export function workers(model: DataPlaneModel): Lines {
     `http-request set-timeout server ${live('worker-ms')}`,
     when(webSockets, `http-request set-timeout tunnel ${live('worker-ms')}`),
     `http-request set-timeout server ${live('worker-after-waiting-ms')} if { nbsrv(workers-up) eq 0 }`,
-    strips(cache),
+    purgesAndStrips(cache),
     '# No worker is up: the request waits instead of failing. Stands before default-server, because its health check',
     '# would travel through the waiting room into a worker.',
     `server waiting-room unix@${RUN_MOUNT_PATH}/waiting-room.sock backup ${KEPT_NEVER}`,

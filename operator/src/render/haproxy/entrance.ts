@@ -11,7 +11,7 @@ import { asksWhyItDied, DIED, notesForDeath, STUCK } from './deaths.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { live } from './live.ts';
 import { NOTES_CLASS, ranks, usesRefused } from './priority.ts';
-import { notesChangeElsewhere } from './purge.ts';
+import { purgesChangesOfPeers } from './purge.ts';
 import { holdsSuspects, USES_POISON } from './quarantine.ts';
 import { errorReply, NO_REPLY, tooLateReplies } from './replies.ts';
 import { IS_RENDER, NOT_RANKED, NOTES_SERVED_AS, TELLS_CLASS } from './served-as.ts';
@@ -64,7 +64,7 @@ export function entrance(model: DataPlaneModel): Lines {
     '# Nobody behind this point, neither a worker nor a peer, tells nginx what to do: without buffering a slow client would',
     '# hold a worker.',
     'http-response del-header X-Accel- -m beg',
-    notesChangeElsewhere(cache),
+    purgesChangesOfPeers(cache),
     when(assets !== undefined, KEEPS_NO_404),
     when(model.isSupervised, repliesOfTheDead(model)),
     '# For the access log of nginx, which takes it away again: the wait in the queue, and what came after it.',

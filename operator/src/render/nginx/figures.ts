@@ -4,16 +4,16 @@ import { block, type Lines, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
 
-/** Where HAProxy takes purges of the whole fleet. */
+/** Socket of HAProxy for purges in all pods. */
 export const PURGE_SOCKET = `${RUN_MOUNT_PATH}/purge.sock`;
 
-const TELLS_HAPROXY: Lines = [
+const FORWARDS_PURGE: Lines = [
   'proxy_set_header Connection "";',
   'proxy_set_header X-Corelane-Purge $http_x_corelane_purge;',
   `proxy_pass http://unix:${PURGE_SOCKET};`,
 ];
 
-/** The block. For HAProxy, which asks for the figures; purges are for the application, a port-forward, and HAProxy. */
+/** The block. HAProxy reads the figures and purges; so do the application, and a port-forward. */
 export function figures({ cache, ports }: DataPlaneModel): Lines {
   return block(
     'server',
@@ -25,9 +25,9 @@ export function figures({ cache, ports }: DataPlaneModel): Lines {
     block('location = /metrics', 'return 200 "$corelane_metrics";'),
     when(
       cache !== undefined,
-      '# The whole fleet: HAProxy purges here, and tells the other pods.',
-      purges('= /purge', TELLS_HAPROXY),
-      '# This pod alone.',
+      '# All pods: HAProxy purges the pages of this pod, and sends the purge to the others.',
+      purges('= /purge', FORWARDS_PURGE),
+      '# This pod only.',
       purges('= /purge-pod', 'return 200 "$corelane_cache_purge";'),
     ),
     block('location /', 'return 404;'),
@@ -37,7 +37,7 @@ export function figures({ cache, ports }: DataPlaneModel): Lines {
 function purges(location: string, action: Lines): Lines {
   return block(
     `location ${location}`,
-    '# A header that no URL, and no form of a web page, can have sent.',
+    '# A URL or an HTML form cannot send this header.',
     block('if ($http_x_corelane_purge = "")', 'return 403 "X-Corelane-Purge is missing\\n";'),
     block('if ($request_method != POST)', 'return 405;'),
     action,

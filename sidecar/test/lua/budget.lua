@@ -1,5 +1,5 @@
-local new_budget = require('stickiness.budget')
-local new_recent = require('stickiness.recent')
+local new_budget = require('budget')
+local new_recent = require('recent')
 
 local function budget(each, all)
   return new_budget({ burst = each, per_second = 10 }, { burst = all, per_second = function() return 50 end })
