@@ -39,6 +39,7 @@ const ADDITIONS: Record<string, Node> = {
   'spec.containers[].volumeMounts': { maxItems: 128 },
   'spec.initContainers': { maxItems: 64 },
   'spec.initContainers[].name': { maxLength: 63 },
+  'spec.initContainers[].volumeMounts': { maxItems: 128 },
   'spec.volumes': { maxItems: 256 },
   'spec.volumes[].name': { maxLength: 63 },
   'spec.restartPolicy': { maxLength: 16 },

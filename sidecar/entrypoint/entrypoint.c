@@ -45,6 +45,8 @@ static const int IGNORED[] = {SIGHUP, SIGQUIT};
 #define FORGOTTEN_MARK RUN_FOLDER "/forgotten"
 #define DRAINED_MARK RUN_FOLDER "/drained"
 #define NGINX_PID_FILE "/tmp/nginx.pid"
+/* Sockets of nginx for HAProxy, which has another way as long as they are not there. */
+static const char *const NGINX_SOCKETS[] = {RUN_FOLDER "/pages.sock", RUN_FOLDER "/assets.sock"};
 
 /* One of the two proxies. */
 struct proxy {
@@ -142,6 +144,8 @@ static void start(const struct proxy *proxy, char *const *more) {
   arguments[count] = NULL;
 
   unlink(proxy->stopped_mark);
+  /* nginx cannot listen at a socket that is there, and one that was killed has left its own. */
+  for (size_t i = 0; proxy == &NGINX && i < sizeof NGINX_SOCKETS / sizeof *NGINX_SOCKETS; i++) unlink(NGINX_SOCKETS[i]);
   told = 0;
   child = fork_patiently();
   if (child > 0) return;
@@ -271,7 +275,8 @@ static void prepare_haproxy(void) {
 static void prepare_nginx(void) {
   /* The hook calculates with it. */
   number_setting("CORELANE_DRAIN_ACCEPT_MS_MAX", 0, DRAIN_MS_MAX);
-  hold_nginx_port(number_setting("CORELANE_HTTP_PORT", 1, PORT_MAX));
+  hold_nginx_ports(number_setting("CORELANE_HTTP_PORT", 1, PORT_MAX),
+                   number_setting("CORELANE_FIGURES_PORT", 1, PORT_MAX));
   /* `listen [::]` is fatal where the kernel has no IPv6. nginx.conf includes this file if it is there. */
   unlink("/tmp/listen-ipv6.conf");
   if (has_ipv6() && symlink(CONFIG_FOLDER "/listen-ipv6.conf", "/tmp/listen-ipv6.conf") < 0)

@@ -9,7 +9,7 @@
 /* Sockets and marks that both proxies see. */
 #define RUN_FOLDER "/run/corelane"
 /* Version of docs/protocol.md that this image speaks; PROTOCOL_VERSION of the operator. */
-#define PROTOCOL_VERSION 6
+#define PROTOCOL_VERSION 7
 
 /* Says why, to the log and to kubelet, and ends the container. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -23,7 +23,7 @@ void set_variable(const char *name, const char *format, ...) __attribute__((form
 bool has_ipv6(void);
 void hold_socket(const char *name, const char *variable);
 void hold_port(long port, const char *variable);
-void hold_nginx_port(long port);
+void hold_nginx_ports(long http_port, long figures_port);
 void give_up_ports(void);
 
 /* surroundings.c */

@@ -66,9 +66,10 @@ static int listen_ipv6(long port, bool ipv6_only) {
   return ports[ports_count++] = file;
 }
 
-static int listen_ipv4(long port) {
+static int listen_ipv4(in_addr_t host, long port) {
   char what[32];
-  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = {.s_addr = htonl(host)}};
   snprintf(what, sizeof what, "port %ld", port);
   int file = new_socket(AF_INET, what);
   set_option(file, SOL_SOCKET, SO_REUSEADDR, 1, what);
@@ -78,14 +79,17 @@ static int listen_ipv4(long port) {
 
 /* A port of HAProxy, which finds it by `variable`. */
 void hold_port(long port, const char *variable) {
-  set_variable(variable, "fd@%d", has_ipv6() ? listen_ipv6(port, false) : listen_ipv4(port));
+  set_variable(variable, "fd@%d", has_ipv6() ? listen_ipv6(port, false) : listen_ipv4(INADDR_ANY, port));
 }
 
-/* A port of nginx, which takes it for that of its predecessor: so it hands its sockets on when it is upgraded. */
-void hold_nginx_port(long port) {
-  int ipv4 = listen_ipv4(port);
-  if (has_ipv6()) set_variable("NGINX", "%d;%d;", ipv4, listen_ipv6(port, true));
-  else set_variable("NGINX", "%d;", ipv4);
+/*
+ * Ports of nginx, the second one on loopback. nginx takes them for those of its predecessor: so it hands its sockets on
+ * when it is upgraded.
+ */
+void hold_nginx_ports(long http_port, long figures_port) {
+  int http = listen_ipv4(INADDR_ANY, http_port), figures = listen_ipv4(INADDR_LOOPBACK, figures_port);
+  if (has_ipv6()) set_variable("NGINX", "%d;%d;%d;", http, figures, listen_ipv6(http_port, true));
+  else set_variable("NGINX", "%d;%d;", http, figures);
 }
 
 /* From here on whoever comes is refused as soon as the proxy has closed its own copies. */

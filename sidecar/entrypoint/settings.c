@@ -82,8 +82,8 @@ static void take_line(char *line, size_t length, unsigned line_number) {
 
 /* Puts them into the environment. What the pod or the image has of these names counts for nothing. */
 void read_settings(void) {
-  static const char *const names[] = {"CORELANE_PROTOCOL_VERSION", "CORELANE_HTTP_PORT", "CORELANE_HEALTH_PORT",
-                                      "CORELANE_DRAIN_ACCEPT_MS_MAX"};
+  static const char *const names[] = {"CORELANE_PROTOCOL_VERSION", "CORELANE_HTTP_PORT", "CORELANE_FIGURES_PORT",
+                                      "CORELANE_HEALTH_PORT", "CORELANE_DRAIN_ACCEPT_MS_MAX"};
   char *line = NULL;
   size_t size = 0;
   ssize_t length;

@@ -4,7 +4,7 @@ local new_recent = require('recent')
 local budget = {}
 budget.__index = budget
 
--- So many keys have a bucket, for so long after their last use. A key without one starts with a full bucket.
+-- So many keys have a bucket: the oldest key makes room for a new one. A key without a bucket starts with a full one.
 local KEYS_MAX = 2048
 local KEEP_MS = 60000
 local UNLIMITED = { burst = math.huge, per_second = function() return 0 end }

@@ -343,8 +343,11 @@ core.register_action('judge_page', { 'http-res' }, function(txn)
   txn.http:res_set_header('X-Accel-Expires', '0')
   if status >= 500 then
     tell_vary(txn, headers('vary'))
-    if herd then
-      local reason = txn.f:res_hdr('X-Corelane-Error')
+    local reason = txn.f:res_hdr('X-Corelane-Error')
+    -- The quarantine may have refused this client alone, and nothing was rendered: another one of the herd goes on.
+    if herd and reason == 'poison' then
+      herds:refused(herd, txn:get_var('txn.token'), now)
+    elseif herd then
       local is_gateways = status >= 502 and status <= 504
       herds:failed(herd, is_gateways and status or 503, reason ~= '' and reason or 'render-failed', false, now)
     end

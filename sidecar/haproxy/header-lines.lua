@@ -4,6 +4,7 @@ return function(headers)
   return function(name)
     local lines, values = {}, headers[name]
     if not values then return lines end
+    -- HAProxy counts them from 0, its HTTP client from 1.
     local index = values[0] and 0 or 1
     while values[index] do
       lines[#lines + 1] = values[index]

@@ -9,7 +9,7 @@ local wall_ms = require('wall-clock')
 local settings = require('settings')('purge.lua', { ... }, { 'nginx-port' })
 purging.start(settings['nginx-port'])
 
--- The log has one warning about X-Corelane-Purge in so long.
+-- At most one warning about X-Corelane-Purge in this time.
 local LOG_MS = 60000
 local QUOTED_MAX = 64
 local logged_ms = -math.huge

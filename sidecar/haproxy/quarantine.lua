@@ -1,23 +1,28 @@
--- URLs whose requests get workers stuck. `kills` workers (2) is all that a URL may cost within `window`, unless it is
--- answered more often than that: so many of its requests are let through at once, less one for each that has been
--- killed, and none for `duration` when nothing is left. Stick tables (haproxy.cfg) count requests and answers;
--- quarantine/ counts kills, of which there are few. docs/adr/0023 has the reasons. Arguments (haproxy.cfg, lua-load):
--- key=number.
+-- Quarantine: refuses URLs whose requests get workers stuck. A URL may cost this pod `kills` workers (2) within
+-- `window`. Then the pod refuses it for `duration`, unless the URL is answered more often than it gets workers stuck.
+-- While a URL has no answer, at most so many of its requests are in workers, less one for each kill; the others are
+-- held here. Stick tables (haproxy.cfg) count requests and answers, quarantine/suspects.lua counts kills.
+-- docs/adr/0023 has the reasons. Arguments (haproxy.cfg, lua-load): key=number.
 local kills = require('kills')
 local live = require('live.values')
-local new_places = require('quarantine.places')
 local new_suspects = require('quarantine.suspects')
 local now_ms = require('clock')
 local silence = require('quarantine.silence')
 local supervisors = require('supervisors')
 
--- ACLs of haproxy.cfg: URLs that have got a worker stuck lately, and what is refused: a URL, or a URL and a client.
+-- ACLs of haproxy.cfg: URLs that got a worker stuck lately, and what is refused: a URL, or a URL and a client.
 local ACLS = { suspect = 'virt@suspects', refused = 'virt@refused' }
 local SWEEP_MS = 1000
--- A request that may be one too many waits so long, and longer as long as a worker is silent.
+-- A request is held for so long, and then as long as a worker is silent.
 local UNKNOWN_MS = 1000
 local LOOK_MS = 50
+-- Between a first try and its second one a request is counted nowhere for a moment.
 local LOOKS = 2
+-- So many may be held, a quarter of them by one client. HAProxy ends the coroutine of a held request with its stream,
+-- without a word: a request that has not looked for so long is gone. Few enough to be counted in one go.
+local HELD_MAX = 400
+local CLIENT_SHARE = 4
+local GONE_MS = 1000
 
 local settings = require('settings')('quarantine.lua', { ... }, {
   'kills', 'window-ms', 'duration-ms', 'held-ms-max',
@@ -37,7 +42,6 @@ local function change_acl(what, key, is_in)
 end
 
 local suspects = new_suspects(settings, answered, change_acl)
-local places = new_places(function() return live['queue-length-max'] end)
 
 local function note_kill(url, client, worker, requests, at)
   suspects:note_kill(url, client, worker .. ' ' .. at, requests, now_ms())
@@ -60,54 +64,70 @@ local function at_large(url)
   return math.max(counted('urls-asked', url).conn_cur or 0, counted('urls', url).conn_cur or 0)
 end
 
-local function is_one_too_many(url, client)
-  return suspects:is_one_too_many(url, client, at_large, now_ms())
+local function must_wait(url, client)
+  return not suspects:is_refused(url, client) and suspects:is_one_too_many(url, client, at_large, now_ms())
 end
 
--- Whether all workers have been seen to be well since the request came, and since another one was let go for that.
--- Where a worker has been killed that does not count any more.
+-- Whether all workers have been heard since the request came, and since another request was let go for that reason.
+-- After a kill that does not count any more.
 local let_go_at_ms = -math.huge
 
 local function is_quiet(url, begin_ms)
   if #suspects:recent(url, now_ms()) > 0 then return false end
-  return silence.quiet_at_ms() - math.max(begin_ms + UNKNOWN_MS, let_go_at_ms) >= 0
+  return silence.quiet_at_ms() >= math.max(begin_ms + UNKNOWN_MS, let_go_at_ms)
 end
 
--- Holds a request as long as it might get one worker too many stuck. Sets txn.held if that has not come to an end.
+-- Held requests: { client, looked_ms } by transaction.
+local held = {}
+
+-- Whether there is a place for one more request of this client.
+local function has_place(client, now)
+  local all, own = 0, 0
+  for txn, request in pairs(held) do
+    if now - request.looked_ms >= GONE_MS then
+      held[txn] = nil
+    else
+      all = all + 1
+      if request.client == client then own = own + 1 end
+    end
+  end
+  local count_max = math.min(live['queue-length-max'], HELD_MAX)
+  return all < count_max and own < math.ceil(count_max / CLIENT_SHARE)
+end
+
+-- Holds a request until it cannot get one worker too many stuck, or until its URL is refused. Sets txn.held to the
+-- reason if neither happens in time.
 core.register_action('hold_if_suspect', { 'http-req' }, function(txn)
   local url, client = txn:get_var('txn.url'), tostring(txn:get_var('txn.client'))
-  if not is_one_too_many(url, client) then return end
-  if not places:take(txn, client, now_ms()) then
+  if not must_wait(url, client) then return end
+  local begin_ms = now_ms()
+  if not has_place(client, begin_ms) then
     txn:set_var('txn.held', 'queue-full')
     return
   end
-  local begin_ms = now_ms()
-  local looks = 0
-  local is_settled, is_over, may_be_fine, is_out
+  local own, looks = { client = client, looked_ms = begin_ms }, 0
+  held[txn] = own
   repeat
     core.msleep(LOOK_MS)
-    local waited_ms = now_ms() - begin_ms
-    -- Between a first try and a second one it seems for a moment that there is none.
-    looks = is_one_too_many(url, client) and 0 or looks + 1
-    is_settled = suspects:is_refused(url, client) or looks >= LOOKS
-    is_over = not is_settled and waited_ms >= settings['held-ms-max']
+    own.looked_ms = now_ms()
+    looks = must_wait(url, client) and 0 or looks + 1
+    local waited_ms = own.looked_ms - begin_ms
     if waited_ms >= UNKNOWN_MS then silence.survey() end
-    may_be_fine = not is_settled and is_quiet(url, begin_ms)
-    if may_be_fine then let_go_at_ms = now_ms() end
-    is_out = places:is_out(txn, now_ms())
-  until is_settled or is_over or may_be_fine or is_out
-  if is_over then
-    txn:set_var('txn.held', 'too-long')
-  elseif is_out and not is_settled and not may_be_fine then
-    txn:set_var('txn.held', 'queue-full')
-  end
-  places:give_back(txn)
+    if looks == 0 and is_quiet(url, begin_ms) then
+      let_go_at_ms = own.looked_ms
+      break
+    end
+    if looks < LOOKS and waited_ms >= settings['held-ms-max'] then
+      txn:set_var('txn.held', 'queue-timeout')
+      break
+    end
+  until looks >= LOOKS
+  held[txn] = nil
 end)
 
 core.register_task(function()
   while true do
     core.msleep(SWEEP_MS)
     suspects:sweep(now_ms())
-    places:sweep(now_ms(), SWEEP_MS)
   end
 end)

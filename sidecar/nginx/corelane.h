@@ -214,11 +214,13 @@ ngx_int_t corelane_init_spans(ngx_cycle_t *cycle);
 /* Their part of the figures. */
 u_char *corelane_write_spans(u_char *to, u_char *end);
 
-/* corelane_cache_query only|except NAME...; */
+/* Adds a variable to nginx. */
 ngx_int_t corelane_add_variable(ngx_conf_t *cf, char *text, ngx_http_get_variable_pt get);
 /* Sets the value of a variable, or no value. Both return NGX_OK. */
 ngx_int_t corelane_set_value(ngx_http_variable_value_t *value, u_char *data, size_t length);
 ngx_int_t corelane_set_no_value(ngx_http_variable_value_t *value);
+
+/* corelane_cache_query only|except NAME...; */
 char *corelane_set_cache_query(ngx_conf_t *cf, ngx_command_t *command, void *data);
 ngx_int_t corelane_cache_uri(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
 ngx_int_t corelane_add_cache_variables(ngx_conf_t *cf);

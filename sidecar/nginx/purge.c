@@ -30,7 +30,7 @@ static struct {
   /* Number of the last purge. */
   uint64_t all_purge;
   uint64_t paths_purge[BUCKETS];
-  /* The latest of all times. */
+  /* The latest of all these times. */
   uint64_t latest_ms;
   /* Time of the last purge of a tag. */
   uint64_t tags_ms;
@@ -39,7 +39,7 @@ static struct {
 static struct {
   /* Number of the last purge of the tag. */
   uint64_t purge;
-  /* One bit for each bucket: set if a page in it has the tag. */
+  /* One bit for each bucket: set if it may have a page with the tag. */
   u_char buckets[BUCKETS / 8];
 } tags[TAGS];
 

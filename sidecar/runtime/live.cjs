@@ -11,14 +11,25 @@ const { state } = require('./state.cjs');
 const LOOK_MS = 250;
 const BYTES_MAX = 16_384;
 const LIMIT_MAX = 1_000;
+/** As HAProxy has it (sidecar/haproxy/live/document.lua). */
+const RENDER_MS_MIN = 100;
+const RENDER_MS_MAX = 86_400_000;
 
 /** The numbers in the text by name; undefined if it is not whole. */
 function parseLive(text) {
   if (text.length >= BYTES_MAX || !text.endsWith('\n')) return undefined;
-  const values = Object.fromEntries([...text.matchAll(/^([a-z0-9-]+)=([0-9]+)$/gm)].map(([, name, n]) => [name, +n]));
+  const lines = [...text.matchAll(/^([a-z0-9-]+)=([0-9]+)$/gm)];
+  const values = Object.fromEntries(lines.map(([, name, number]) => [name, +number]));
   const { concurrency, 'concurrency-min': min, 'concurrency-max': max, 'render-ms': renderMs } = values;
   const start = values['concurrency-start'];
-  const isWhole = concurrency >= 0 && min >= 1 && min <= max && max <= LIMIT_MAX && renderMs >= 1;
+  const isWhole =
+    Object.keys(values).length === lines.length &&
+    concurrency >= 0 &&
+    min >= 1 &&
+    min <= max &&
+    max <= LIMIT_MAX &&
+    renderMs >= RENDER_MS_MIN &&
+    renderMs <= Math.min(values['worker-ms'], RENDER_MS_MAX);
   return isWhole ? { concurrency, min, max, renderMs, ...(start >= 1 && { start }) } : undefined;
 }
 

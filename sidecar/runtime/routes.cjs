@@ -21,10 +21,10 @@ const HEAP_MS = 300_000;
 const DRAIN_MS = 120_000;
 const PROFILE_ANSWER_MS = 30_000;
 /**
- * They cost the worker time and memory, and tell what it has in memory, or cost a promise, or its process; or tell URLs
- * of strangers. The others change nothing, and tell less than a log.
+ * Pages without the header. They change nothing, and say nothing about a visitor's request but its place in the code.
+ * All others cost the worker time, memory, a promise or its process, or have stacks, paths and ids of requests.
  */
-const NEEDS_HEADER = ['profile', 'heap', 'begun', 'recycle', 'now'];
+const OPEN_PAGES = ['/metrics', '/healthz', '/stalls/summary'];
 
 /** What has become of a request that never got its response: the answer that HAProxy gives to its client instead. */
 function why(requestId) {
@@ -57,7 +57,7 @@ function routesOf(worker) {
   async function page({ target, isMeant }, socket) {
     const { pathname, searchParams } = new URL(target, 'http://worker');
     const [, name, rest = ''] = /^\/([a-z]+)(?:\/(.*))?$/.exec(pathname) ?? [];
-    if (NEEDS_HEADER.includes(name) && !isMeant)
+    if (!isMeant && !OPEN_PAGES.includes(pathname))
       return { status: 403, body: howToAsk(pathname, worker.supervisor.port) };
     switch (name) {
       case 'metrics':
@@ -92,7 +92,7 @@ function routesOf(worker) {
     return { status: 200, body: `${answer}\n` };
   }
 
-  /** What the worker does at the moment: its state, silence and requests, the oldest first. */
+  /** What the worker does at the moment: its state, how long it has been silent, and its requests, the oldest first. */
   async function now() {
     const server = worker.renderer();
     const { requests = [] } = (server && (await ask(server.pid, 'now', { limitMs: METRICS_MS }))) ?? {};

@@ -116,8 +116,14 @@ describe('what a peer may do', () => {
 
   test('a program in the pod gets no page at the door for peers', async () => {
     const [pod] = fleet.pods as [Pod, Pod];
-    const look = "fetch('http://127.0.0.1:9099/?id=inside').then(({ status }) => console.log(status))";
-    expect((await pod.inWorker(0, look)).trim()).toBe('404');
+    const look = "console.log(require('node:fs').existsSync('/run/corelane'))";
+    expect((await pod.inWorker(0, look)).trim()).toBe('false');
+    // Nor does the socket answer without the header of HAProxy.
+    const talk = `
+      my $socket = IO::Socket::UNIX->new("/run/corelane/pages.sock") or die "$!";
+      print $socket "GET /?id=inside HTTP/1.0\\r\\nHost: a\\r\\n\\r\\n";
+      print scalar <$socket>;`;
+    expect(await docker('exec', pod.haproxy, 'perl', '-MIO::Socket::UNIX', '-e', talk)).toMatch(/^HTTP\/1\.1 404 /);
     expect(renders(pod, 'inside')).toBe(0);
   });
 });

@@ -29,6 +29,17 @@ test('what is not there is 404, and costs no page', async () => {
   expect((await pod.get('/nothing', { port: PORTS.health })).status).toBe(404);
 });
 
+test('no program of the pod can listen beside a proxy, not even one of the same user', async () => {
+  const listen = `
+    for my $where (@ARGV) {
+      print "$where\n" if IO::Socket::INET->new(LocalAddr => $where, Listen => 1, ReuseAddr => 1, ReusePort => 1);
+    }`;
+  const { http, peers, health, stats, figures } = PORTS;
+  const taken = [http, peers, health, stats, figures].flatMap((port) => [`0.0.0.0:${port}`, `127.0.0.1:${port}`]);
+  const free = '127.0.0.1:9099';
+  expect(await docker('exec', pod.haproxy, 'perl', '-MIO::Socket::INET', '-e', listen, ...taken, free)).toBe(free);
+});
+
 test('preparations for a stop by neighbours wait in few places of their own', async () => {
   const told = `for (let n = 0; n < 15; n += 1)
     require('node:http').get({ host: '${await pod.address()}', port: ${PORTS.health}, path: '/wait-for-drain', agent: false },

@@ -39,8 +39,8 @@ test.each(['haproxy', 'nginx'] as const)(
 );
 
 test.each([
-  ['a command for the shell of the hook', 'CORELANE_X=$(reboot)', /line 6: not CORELANE_NAME=VALUE/],
-  ['a name that is not ours', 'LD_PRELOAD=/tmp/x.so', /line 6: not CORELANE_NAME=VALUE/],
+  ['a command for the shell of the hook', 'CORELANE_X=$(reboot)', /line 7: not CORELANE_NAME=VALUE/],
+  ['a name that is not ours', 'LD_PRELOAD=/tmp/x.so', /line 7: not CORELANE_NAME=VALUE/],
   ['a line without an end', `CORELANE_X=${'1'.repeat(1_000_000)}`, /CORELANE_X is too long/],
 ])('a pod.env with %s is refused', async (_what, line, expected) => {
   expect(await complaint(`${POD_ENV}${line}\n`, 'nginx')).toMatch(expected);
@@ -70,7 +70,7 @@ test('whatever another version writes, its number is told', async () => {
 });
 
 test('a line that NUL hides from us is no way around', async () => {
-  expect(await complaint(Buffer.from(`${POD_ENV}CORELANE_X=1\0$(reboot)\n`), 'nginx')).toMatch(/line 6/);
+  expect(await complaint(Buffer.from(`${POD_ENV}CORELANE_X=1\0$(reboot)\n`), 'nginx')).toMatch(/line 7/);
 });
 
 describe('with a stand-in for the proxy', () => {
@@ -200,7 +200,7 @@ describe('with a stand-in for the proxy', () => {
     const message = join(folder, 'message');
     writeFileSync(message, '');
     chmodSync(message, 0o666);
-    const other = changed('CORELANE_PROTOCOL_VERSION', '7');
+    const other = changed('CORELANE_PROTOCOL_VERSION', NEXT);
     const { container } = await standIn(
       'nginx',
       '',
@@ -210,7 +210,7 @@ describe('with a stand-in for the proxy', () => {
     );
     expect(await exitCode(container)).toBe(1);
     expect(readFileSync(message, 'utf8')).toMatch(
-      new RegExp(`^this sidecar image speaks version ${PROTOCOL_VERSION} .*version 7: .*\\n$`),
+      new RegExp(`^this sidecar image speaks version ${PROTOCOL_VERSION} .*version ${NEXT}: .*\\n$`),
     );
   });
 });

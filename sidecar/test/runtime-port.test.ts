@@ -36,16 +36,22 @@ const refused: [name: string, bytes: string[]][] = [
   ['a promise', [`GET /begun/a?ms=1&try=a HTTP/1.1\r\n${LOCAL}\r\n`]],
   ['a profile', [`GET /profile?seconds=1 HTTP/1.1\r\n${LOCAL}\r\n`]],
   ['what strangers have asked for', [`GET /now HTTP/1.1\r\n${LOCAL}\r\n`]],
+  ['stacks, paths and ids', [`GET /stalls HTTP/1.1\r\n${LOCAL}\r\n`]],
+  ['them by a longer way', [`GET /stalls/summary/.. HTTP/1.1\r\n${LOCAL}\r\n`]],
+  ['what a request died of', [`GET /why/a HTTP/1.1\r\n${LOCAL}\r\n`]],
   ['a new process', [`GET /recycle HTTP/1.1\r\n${LOCAL}\r\n`]],
 ];
-test.each(refused)('no heap snapshot, profile, promise or new process for %s', async (_name, bytes) => {
-  const answer = await port.talk(...bytes);
-  expect(answer).toMatch(/^HTTP\/1\.1 403 /);
-  expect(answer).toMatch(
-    /curl -H 'X-Corelane-Runtime: true' http:\/\/127\.0\.0\.1:[0-9]+\/(heap|profile|recycle|now|begun\/a);/,
-  );
-  expect(await port.ask()).toBe('up');
-});
+test.each(refused)(
+  'a page that costs or tells something is not for who cannot set a header: %s',
+  async (_name, bytes) => {
+    const answer = await port.talk(...bytes);
+    expect(answer).toMatch(/^HTTP\/1\.1 403 /);
+    expect(answer).toMatch(
+      /curl -H 'X-Corelane-Runtime: true' http:\/\/127\.0\.0\.1:[0-9]+\/(heap|profile|recycle|now|stalls\/?|begun\/a|why\/a);/,
+    );
+    expect(await port.ask()).toBe('up');
+  },
+);
 
 test('no heap snapshot for line breaks in a URL that end the request', async () => {
   expect(await port.talk(`${GET_HEAP}${LOCAL}${HEADER}\r\n HTTP/1.1\r\n${LOCAL}\r\n`)).toBe('');
@@ -55,10 +61,14 @@ test('no heap snapshot for line breaks in a URL that end the request', async () 
 test('whoever sets the header gets them; the others need none', async () => {
   const { status, body } = await get(program.runtimePort, '/profile?seconds=0.1', MEANT);
   expect([status, Object.keys(JSON.parse(body))]).toEqual([200, expect.arrayContaining(['nodes'])]);
-  const statuses = ['/metrics', '/stalls', '/healthz', '/begun/a?ms=0', '/why/a', '/none'].map(
+  const statuses = ['/metrics', '/stalls/summary', '/healthz', '/none'].map(
     async (path) => (await get(program.runtimePort, path)).status,
   );
-  expect(await Promise.all(statuses)).toEqual([200, 200, 200, 403, 404, 404]);
+  expect(await Promise.all(statuses)).toEqual([200, 200, 200, 403]);
+  const meant = ['/stalls', '/why/a', '/none'].map(
+    async (path) => (await get(program.runtimePort, path, MEANT)).status,
+  );
+  expect(await Promise.all(meant)).toEqual([200, 404, 404]);
 });
 
 test('a heap snapshot whose client leaves before the worker is free: up again', async () => {

@@ -12,6 +12,7 @@ import { nodeBinary } from '../../e2e/harness/engine/node-versions.ts';
 import { until } from '../../e2e/harness/engine/pod.ts';
 import { freePorts } from '../../operator/test/support/free-ports.ts';
 import { connecting, get, Program, RUNTIME } from './program.ts';
+import { MEANT } from './runtime-port.ts';
 
 const ESBUILD = fileURLToPath(new URL('../../node_modules/.bin/esbuild', import.meta.url));
 const app = (name: string) => fileURLToPath(new URL(`apps/${name}`, import.meta.url));
@@ -93,7 +94,7 @@ export function testVersions(versions: string[], { stallMs }: { stallMs?: number
         await one.start(binary, [file], stallMs === undefined ? { CORELANE_STALL_TIMEOUT_MS: '800' } : {});
         const lost = get(one.port, `/${kind}`, { 'x-request-id': `id-${kind}` }).catch(() => 'lost');
         const stall = await until(`it is noticed: ${kind}; ${one.output}`, async () => {
-          return JSON.parse((await get(one.runtimePort, '/stalls')).body).stalls[0];
+          return JSON.parse((await get(one.runtimePort, '/stalls', MEANT)).body).stalls[0];
         });
         // A function that has just been entered is at its first line.
         const line = lineOf(source, kind);

@@ -3,6 +3,7 @@
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
+import { runtimePage } from './explain.ts';
 import { expectRestart, post, statuses, underLoad } from './supervisor.ts';
 
 let pod: Pod;
@@ -38,10 +39,7 @@ test('an infinite loop: down, killed, serving again; only its own request is los
   const page = await pod.get(`/workers/${worker}/stalls`, { port: PORTS.stats });
   // No more than that for all who can reach the pod: ids and stacks only for those who are in it.
   expect(JSON.parse(page.body).stalls).toEqual([{ time: expect.any(String), seconds: expect.any(Number), in: place }]);
-  const own = `http://127.0.0.1:${PORTS.firstWorkerRuntime + worker}/stalls`;
-  const ask = `fetch('${own}').then((answer) => answer.text()).then(console.log)`;
-  const container = pod.workers[worker] ?? '';
-  const whole = JSON.parse(await docker('exec', '--env', 'NODE_OPTIONS=', container, 'node', '-e', ask));
+  const whole = JSON.parse(await runtimePage(pod, worker, '/stalls'));
   expect(whole.stalls).toMatchObject([{ in: place, requests }]);
   const line = await until('it is logged', async () => (await pod.accessLog()).find(({ stuckIn }) => stuckIn));
   expect(line).toMatchObject({ stuckIn: place, status: 502, error: 'worker-stuck', requestId: requests[0] });

@@ -44,6 +44,7 @@ export const TRIES_EACH_PAGE = withModules({ 'cache/routes.lua': constants({ VAI
  */
 export const PATIENT_PEERS = withModules({
   'cache/homes.lua': constants({ ANSWER_MS_MAX: 3000 }),
+  'cache/purge-peers.lua': constants({ WAITS_MAX: 2000 }),
   'cache/purging.lua': constants({ ANSWER_MS_MAX: 30_000, RECEIVE_MS_MAX: 2500 }),
   'pooling/handing-over.lua': constants({ LOOK_MS_MAX: 6000 }),
   'pooling/heartbeats.lua': constants({ ANSWER_MS_MAX: 3000 }),

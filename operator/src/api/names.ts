@@ -90,8 +90,8 @@ export const RUN_MOUNT_PATH = '/run/corelane';
 export const VOLUME_PREFIX = 'corelane-';
 
 /**
- * Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 9098/UDP spans, 9099 pages for peers, 9100 figures
- * of nginx, 9101 assets for peers, 8998 health, 8999 statistics).
+ * Ports inside a pod (9000 front door, 9001 peers, 9002.. workers, 9098/UDP spans, 9100 figures of nginx, 8998 health,
+ * 8999 statistics).
  */
 export const PORTS = {
   health: 8998,
@@ -101,9 +101,7 @@ export const PORTS = {
   firstWorker: 9002,
   /** UDP. */
   spans: 9098,
-  pages: 9099,
   figures: 9100,
-  assets: 9101,
   firstWorkerRuntime: 9102,
 } as const;
 

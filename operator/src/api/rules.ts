@@ -64,6 +64,20 @@ function workerWithout(field: keyof V1Container, why: string): SpecRule {
   };
 }
 
+/** No container mounts a volume of Corelane: the key of the peers, the sockets of the proxies, the worker runtime. */
+function ownVolumesUnmounted(field: 'containers' | 'initContainers'): SpecRule {
+  const all = `self.template.spec.${field}`;
+  return {
+    path: ['template', 'spec', field],
+    message: `must not mount volumes whose names begin with "${VOLUME_PREFIX}": they are Corelane's; mount a volume of your own`,
+    cel: `!has(${all}) || ${all}.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, !m.name.startsWith('${VOLUME_PREFIX}')))`,
+    holds: ({ template: { spec } }) =>
+      (spec?.[field] ?? []).every(({ volumeMounts }) =>
+        (volumeMounts ?? []).every(({ name }) => !name.startsWith(VOLUME_PREFIX)),
+      ),
+  };
+}
+
 const RESERVED_NAMES = new RegExp(
   `^(${NGINX_CONTAINER}|${HAPROXY_CONTAINER}|${RUNTIME_CONTAINER}|${ASSETS_CONTAINER}|${WORKER_CONTAINER}-[0-9]+)$`,
 );
@@ -162,6 +176,8 @@ export const specRules: SpecRule[] = [
     cel: `!has(self.template.spec.volumes) || self.template.spec.volumes.all(v, !v.name.startsWith('${VOLUME_PREFIX}'))`,
     holds: (spec) => (spec.template.spec?.volumes ?? []).every(({ name }) => !name.startsWith(VOLUME_PREFIX)),
   },
+  ownVolumesUnmounted('containers'),
+  ownVolumesUnmounted('initContainers'),
   {
     path: ['template', 'metadata', 'labels'],
     message: 'labels that begin with "corelane.dev/" are Corelane\'s; remove them',

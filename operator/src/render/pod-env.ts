@@ -11,7 +11,7 @@ import { whole } from './safe.ts';
  * whenever an image of the version before would misunderstand something. The image refuses to start with another one,
  * and says so.
  */
-export const PROTOCOL_VERSION = 6;
+export const PROTOCOL_VERSION = 7;
 
 /** The file. */
 export function renderPodEnv({ drain, ports }: DataPlaneModel): string {
@@ -19,6 +19,7 @@ export function renderPodEnv({ drain, ports }: DataPlaneModel): string {
     MADE_BY_CORELANE,
     `CORELANE_PROTOCOL_VERSION=${PROTOCOL_VERSION}`,
     `CORELANE_HTTP_PORT=${whole(ports.http, 'port')}`,
+    `CORELANE_FIGURES_PORT=${whole(ports.figures, 'port')}`,
     `CORELANE_HEALTH_PORT=${whole(ports.health, 'port')}`,
     `CORELANE_DRAIN_ACCEPT_MS_MAX=${whole(drain.acceptMsMax, 'drain.delay')}`,
   ]);

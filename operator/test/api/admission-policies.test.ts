@@ -11,6 +11,7 @@ import { CONTROLLERS } from '../support/global-setup.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
 import { podTemplate, renderService, World } from '../support/world.ts';
 import { FORBIDDEN, type Forbidden, RIGHTS, type Tenant } from './forbidden-resources.ts';
+import { SECURITY_CASES, type SecurityCase } from './pod-security.ts';
 
 const NAMESPACE = 'tenants';
 /** A flag of Node.js that is one. */
@@ -193,6 +194,8 @@ describe('with the policies', () => {
       },
       {
         securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
+        // As charts and copied Deployments have them.
+        ...{ schedulerName: 'default-scheduler', priorityClassName: '', tolerations: [] },
         volumes: [
           { name: 'cache', emptyDir: {} },
           { name: 'info', downwardAPI: { items: [{ path: 'name', fieldRef: { fieldPath: 'metadata.name' } }] } },
@@ -210,6 +213,36 @@ describe('with the policies', () => {
       else
         expect({ user, text }).toEqual({ user, text: expect.stringContaining(`denied request: ${forbidden.field}: `) });
     }
+  });
+
+  test('what the API server\'s own Pod Security "baseline" refuses, a tenant cannot name', async () => {
+    const enforce = 'pod-security.kubernetes.io/enforce';
+    // From the next version on "baseline" lets a pod in a user namespace have another view of /proc.
+    const labels = { [enforce]: 'baseline', [`${enforce}-version`]: 'v1.34' };
+    await world.admin.post('/api/v1/namespaces', { metadata: { name: 'baseline', labels } });
+    const refusedAsPod = async ({ metadata, spec }: SecurityCase['template']) => {
+      const pod = { metadata: { ...metadata, name: 'pod' }, spec };
+      const tried = world.admin.post('/api/v1/namespaces/baseline/pods?dryRun=All', pod);
+      return tried.then(
+        () => '',
+        // The second one: this API server allows no privileged container at all.
+        ({ message }: Error) =>
+          /violates PodSecurity|disallowed by cluster policy$/.test(message) ? 'refused' : message,
+      );
+    };
+    const seen = { refused: new Set<string>(), invalid: [] as string[], letThrough: [] as string[] };
+    for (const { what, control, template } of SECURITY_CASES) {
+      const asPod = await refusedAsPod(template);
+      if (asPod === 'refused') seen.refused.add(control);
+      else if (asPod) seen.invalid.push(`${what}: ${asPod}`);
+      if (asPod === 'refused' && !(await refusal('tenant', renderService(NAMESPACE, 'shop', { template }))))
+        seen.letThrough.push(what);
+    }
+    expect(seen).toEqual({
+      refused: new Set(SECURITY_CASES.map(({ control }) => control)),
+      invalid: [],
+      letThrough: [],
+    });
   });
 
   test('an administrator may name all of it', async () => {

@@ -53,6 +53,7 @@ const calling = (id: string) => ({
   },
 });
 const canarySteps = (...steps: object[]) => canary({ steps });
+const mounts = (volume: string) => ({ volumeMounts: [{ name: volume, mountPath: '/mine' }] });
 const twoContainers = (one: object, other: object) => pod({ containers: [one, other] });
 
 export const badResources: BadResource[] = [
@@ -411,6 +412,15 @@ export const badResources: BadResource[] = [
   { what: 'host network', spec: pod({ hostNetwork: true }) },
   { what: 'pods that do not restart', spec: pod({ restartPolicy: 'Never' }) },
   { what: "volume with Corelane's prefix", spec: pod({ volumes: [{ name: 'corelane-mine', emptyDir: {} }] }) },
+  { what: 'worker that mounts the key of the peers', spec: container(mounts('corelane-peers-key')) },
+  {
+    what: 'second container that mounts the sockets of the proxies',
+    spec: twoContainers(worker, { name: 'log', image: 'log:1', ...mounts('corelane-run') }),
+  },
+  {
+    what: 'init container that mounts the worker runtime',
+    spec: pod({ initContainers: [{ name: 'init', image: 'init:1', ...mounts('corelane-runtime') }] }),
+  },
   {
     what: "mount where Corelane's runtime is",
     spec: container({ volumeMounts: [{ name: 'own', mountPath: '/corelane' }] }),

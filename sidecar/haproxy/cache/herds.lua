@@ -67,7 +67,8 @@ end
 
 -- Whoever asks for pages that fail, each of them once, must not have all the places for as long as herds get lost.
 local function is_over(self, herd)
-  return (herd.outcome or herd.failures > 0 and is_empty(herd)) and self.is_idle(herd.place)
+  local has_no_page = herd.failures > 0 or herd.is_refused
+  return (herd.outcome or has_no_page and is_empty(herd)) and self.is_idle(herd.place)
 end
 
 local function free_place(self, now)
@@ -202,6 +203,12 @@ end
 function herds:again(herd, token, now)
   self:answered(herd, token)
   herd.changed_ms = now
+end
+
+-- The client of a request is refused, and nothing was rendered. The others go on.
+function herds:refused(herd, token, now)
+  self:again(herd, token, now)
+  herd.is_refused = true
 end
 
 -- A render has failed. `died`: nobody has answered.

@@ -9,12 +9,15 @@ local some = require('pooling.some')
 
 -- The pod collects purges for so long before it sends them, so that one question to a peer has many purges.
 local SEND_MS = 100
--- The pod renders a page by itself if its home has not seen more lists than this.
+-- The pod renders a page by itself if its home lacks more lists than this.
 local CATCH_UP_MAX = 64
+-- A page waits so often, for so long, for another coroutine that sends the purges to its home.
+local WAITS_MAX = 50
+local WAIT_MS = 5
 -- Offsets outlive the peer's entry in DNS, because a pod that is not ready disappears from DNS and keeps its cache.
 local OFFSETS_MAX, OFFSET_MS = 1024, 86400000
--- A relay goes to so many peers. Purges that are older than a minute are not relayed: a peer that was cut off for long
--- sends them, and they could circulate forever.
+-- A relay goes to so many peers. Older purges are not relayed: it must be well below STAMP_MS (purging.lua), because a
+-- pod that has forgotten the stamp of a purge would relay the purge again.
 local RELAY_PEERS = 8
 local RELAY_MS = 60000
 
@@ -37,7 +40,7 @@ function purge_peers.add(item, entry)
   if peers then outgoing:add(item, entry) end
 end
 
--- Adds a purge of another pod, at `ms`, if there may be pods that the other pod does not know.
+-- Adds a purge of another pod, at `ms`, if the fleet may have pods that this pod does not know.
 function purge_peers.relay(entry, ms)
   local is_recent = math.abs(os.time() * 1000 - ms) < RELAY_MS
   if peers and is_recent and peers.is_crowded() then relayed:add(entry, entry) end
@@ -75,9 +78,18 @@ local function send(peer, goal)
   return offset_of(peer) >= goal
 end
 
+-- Whether other coroutines append to the log, or send the last few lists to this peer.
+local function is_sent_soon(peer)
+  return appending > 0 or peer.is_sending_purges and log.last - offset_of(peer) <= CATCH_UP_MAX
+end
+
 -- Returns whether a peer has received all purges of this pod. Sends them first if they are few.
 function purge_peers.catch_up(peer)
   append_outgoing()
+  for _ = 1, WAITS_MAX do
+    if not is_sent_soon(peer) then break end
+    core.msleep(WAIT_MS)
+  end
   local goal = log.last
   local missing = goal - offset_of(peer)
   if appending > 0 then return false end
@@ -124,7 +136,7 @@ end
 
 -- Whether a peer that answers lacks a purge of this pod.
 local function has_unsent()
-  if appending > 0 or not outgoing:is_empty() then return true end
+  if not outgoing:is_empty() or appending > 0 then return true end
   for _, peer in ipairs(peers.known()) do
     if is_behind(peer) then return true end
   end

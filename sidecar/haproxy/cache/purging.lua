@@ -48,9 +48,9 @@ local wake = core.queue()
 local stamps = new_recent(STAMPS_MAX, STAMP_MS)
 local last_ms = 0
 local budget = new_budget(EACH, nil, ITEMS_MAX)
--- Deferred purges: { ms, entry, key } by item. `order` has the items from `first` to `last`. `entries` counts the
--- purges that peers must still get.
-local deferred, order, first, last, entries = {}, {}, 1, 0, 0
+-- Deferred purges: { ms, entry, key } by item. `order` has the items, from `order_first` to `order_last`.
+-- `unsent_count` of them have an entry for peers.
+local deferred, order, order_first, order_last, unsent_count = {}, {}, 1, 0, 0
 
 local function key_of(item)
   if #item <= KEY_BYTES_MAX then return item end
@@ -74,19 +74,19 @@ end
 local function take_deferred(item)
   local purge = deferred[item]
   deferred[item] = nil
-  if purge and purge.entry then entries = entries - 1 end
+  if purge and purge.entry then unsent_count = unsent_count - 1 end
   return purge
 end
 
 local function defer(item, purge)
-  if last - first + 1 >= DEFERRED_MAX then
-    deferred, order, first, last, entries = {}, {}, 1, 0, 0
+  if order_last - order_first + 1 >= DEFERRED_MAX then
+    deferred, order, order_first, order_last, unsent_count = {}, {}, 1, 0, 0
     last_ms = last_ms + 1
     item, purge = '*', { ms = last_ms, entry = stamped('*', last_ms), key = '*' }
   end
-  last = last + 1
-  deferred[item], order[last] = purge, item
-  if purge.entry then entries = entries + 1 end
+  order_last = order_last + 1
+  deferred[item], order[order_last] = purge, item
+  if purge.entry then unsent_count = unsent_count + 1 end
 end
 
 -- Purges an item. `entry` is what peers get; nil if the purge is of another pod. Returns the number of the batch that
@@ -96,7 +96,7 @@ local function purge(item, ms, entry, key)
   local now, before = now_ms(), deferred[item]
   if not budget:may(key, now) then
     if not before then return defer(item, { ms = ms, entry = entry, key = key }) end
-    if entry and not before.entry then entries = entries + 1 end
+    if entry and not before.entry then unsent_count = unsent_count + 1 end
     before.ms, before.entry = math.max(ms, before.ms), entry or before.entry
     return nil
   end
@@ -104,7 +104,8 @@ local function purge(item, ms, entry, key)
   take_deferred(item)
   if before then ms, entry = math.max(ms, before.ms), entry or before.entry end
   if pending.bytes > PENDING_BYTES_MAX then
-    pending, item, ms = new_batch(), '*', 0
+    pending = new_batch()
+    pending:add('*', '0:*')
   end
   if not pending.entries['*'] then pending:add(item, ms .. ':' .. item) end
   if entry then purge_peers.add(item, entry) end
@@ -182,11 +183,11 @@ end
 -- Tries each deferred purge once. `purge` defers it again if the item has no budget yet.
 local function purge_deferred()
   core.msleep(DEFERRED_MS)
-  for index = 1, last - first + 1 do
+  for index = 1, order_last - order_first + 1 do
     yield_at(index)
-    local item = order[first]
+    local item = order[order_first]
     if not item then return end
-    order[first], first = nil, first + 1
+    order[order_first], order_first = nil, order_first + 1
     local change = take_deferred(item)
     if change then purge(item, change.ms, change.entry, change.key) end
   end
@@ -198,7 +199,8 @@ function purging.start(nginx_port)
   port = nginx_port
   forever(purge_pending)
   forever(purge_deferred)
-  drain.hold_while(function() return entries > 0 and purge_peers.has_peers() end)
+  -- Before the hold of purge-peers.lua, which gets these purges next.
+  drain.hold_while(function() return unsent_count > 0 and purge_peers.has_peers() end)
 end
 
 return purging

@@ -7,6 +7,9 @@ local VERSION = 1
 document.BYTES_MAX = 16384
 
 local DAY_MS = 86400000
+-- What the API has of spec.timeouts.render at least, and the second that the operator adds. With less, whoever writes
+-- the ConfigMap could have every request answered 504.
+local RENDER_MS_MIN, WORKER_MS_MIN = 100, 1100
 
 -- The least, the most, and what counts as long as there is no file. All must be in a file.
 local ALWAYS = {
@@ -18,9 +21,9 @@ local ALWAYS = {
   ['concurrency'] = { 0, 1000, 1 },
   ['concurrency-min'] = { 1, 1000, 1 },
   ['concurrency-max'] = { 1, 1000, 1 },
-  ['render-ms'] = { 1, DAY_MS, 30000 },
-  ['worker-ms'] = { 1, DAY_MS, 31000 },
-  ['worker-after-waiting-ms'] = { 1, DAY_MS, 51000 },
+  ['render-ms'] = { RENDER_MS_MIN, DAY_MS, 30000 },
+  ['worker-ms'] = { WORKER_MS_MIN, DAY_MS, 31000 },
+  ['worker-after-waiting-ms'] = { WORKER_MS_MIN, DAY_MS, 51000 },
   ['drain-timeout-ms'] = { 0, DAY_MS, 60000 },
   ['stale-while-revalidate-s'] = { 0, 3600, 0 },
   ['stale-if-error-s'] = { 0, 3600, 300 },
@@ -94,6 +97,10 @@ function document.parse(text)
     return nil, 'has half of a canary'
   end
   if values['concurrency-min'] > values['concurrency-max'] then return nil, 'has bounds that cross' end
+  local render_ms, worker_ms = values['render-ms'], values['worker-ms']
+  if render_ms > worker_ms or worker_ms > values['worker-after-waiting-ms'] or render_ms > values['drain-timeout-ms'] then
+    return nil, 'has time limits that cross'
+  end
   return values, read['serial']
 end
 

@@ -686,6 +686,8 @@ const inside = group(
   [
     ['ssrf-heap', TOLD, head('GET /heap HTTP/1.1', CLOSE)],
     ['ssrf-profile', TOLD, head('GET /profile?seconds=60 HTTP/1.1', CLOSE)],
+    ['ssrf-stalls', TOLD, head('GET /stalls HTTP/1.1', CLOSE)],
+    ['ssrf-stalls-dots', TOLD, head('GET /stalls/summary/.. HTTP/1.1', CLOSE)],
     ['ssrf-heap-http-0.9', REFUSED, `GET /heap${CRLF}`],
     ['ssrf-heap-http-1.0', TOLD, `GET /heap HTTP/1.0${CRLF}${CRLF}`],
     ['ssrf-heap-post', REFUSED, head('POST /heap HTTP/1.1', 'Content-Length: 0', CLOSE)],

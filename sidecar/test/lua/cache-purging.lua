@@ -250,7 +250,18 @@ test('a home is told before it is asked for a page', function()
   one.away.a = nil
   equal(one.catch_up(one.list[1]), true)
   equal(text(one.heard.a), '2:/2')
-  -- Not if that takes long, or while somebody else tells it.
+  -- Another coroutine is sending: the page waits for its end.
+  local sleep = core.msleep
+  core.msleep = function()
+    one.list[1].is_sending_purges = false
+    sleep()
+  end
+  one.list[1].is_sending_purges = true
+  one.purging.purge({ '/2b' }, 3)
+  equal(one.catch_up(one.list[1]), true)
+  core.msleep = sleep
+  equal(text(one.heard.a), '3:/2b')
+  -- Not if that takes long, or if the other coroutine does not end.
   one.list[1].is_sending_purges = true
   one.purging.purge({ '/3' }, 3)
   equal(one.catch_up(one.list[1]), false)

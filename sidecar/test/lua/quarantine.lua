@@ -1,4 +1,3 @@
-local new_places = require('quarantine.places')
 local new_suspects = require('quarantine.suspects')
 
 local SETTINGS = { kills = 2, ['window-ms'] = 1000, ['duration-ms'] = 5000 }
@@ -104,26 +103,4 @@ test('there are only so many entries', function()
   for n = 1, 20001 do suspects:note_kill('u' .. n, 'me', 'worker-0', 1, 0) end
   equal(suspects.entries, 20000)
   equal(#suspects:recent('u20001', 0), 0)
-end)
-
-test('whoever has most places makes room, and one that has as many does not', function()
-  local places = new_places(function() return 3 end)
-  for n = 1, 3 do equal(places:take('greedy' .. n, 'greedy', 0), true) end
-  equal(places:take('one', 'other', 0), true)
-  equal(places.count, 3)
-  equal(places:is_out('greedy1', 0), true)
-  places:give_back('greedy1')
-  equal(places:is_out('greedy2', 0), false)
-  equal(places:take('two', 'other', 0), false)
-  equal(places.count, 3)
-end)
-
-test('places of requests that are seen no more are given back', function()
-  local places = new_places(function() return 2 end)
-  places:take('gone', 'a', 0)
-  places:take('there', 'b', 0)
-  places:is_out('there', 900)
-  places:sweep(1000, 1000)
-  equal(places.count, 1)
-  equal(places.clients['a'], nil)
 end)

@@ -121,12 +121,12 @@ const herds: Breakage[] = [
   },
   {
     name: 'whoever asks for pages that fail has all places',
-    edits: [[exactly('herd.failures > 0 and is_empty(herd)'), 'false']],
+    edits: [[exactly('has_no_page and is_empty(herd)'), 'false']],
     caughtBy: 'lua: cache-herds.lua',
   },
   {
     name: 'who still stands in a herd that fails loses its place',
-    edits: [[exactly('herd.failures > 0 and is_empty(herd)'), 'herd.failures > 0']],
+    edits: [[exactly('has_no_page and is_empty(herd)'), 'has_no_page']],
     caughtBy: 'lua: cache-herds.lua',
   },
   {

@@ -53,7 +53,7 @@ export const entrypoint: Mutant[] = [
     name: 'the port of nginx goes with it',
     breaks: 'I2',
     file: 'entrypoint.c',
-    edits: [[/^ {2}hold_nginx_port\(.*$/gm, REMOVED]],
+    edits: [[/^ {2}hold_nginx_ports\([^;]*;$/gm, REMOVED]],
     caughtBy: 'proxies: nginx dies',
   },
   {

@@ -11,7 +11,7 @@ export type MutantFile =
   | 'purge.lua'
   | `canary/${'actions' | 'counts' | 'decision' | 'judged' | 'state'}.lua`
   | `cache/${'herds' | 'homes' | 'judge' | 'purge-list' | 'purge-log' | 'purge-peers' | 'purging' | 'rendezvous' | 'routes' | 'vary' | 'verdict'}.lua`
-  | `quarantine/${'places' | 'silence' | 'suspects'}.lua`
+  | `quarantine/${'silence' | 'suspects'}.lua`
   | 'live/document.lua'
   | `metrics/${'exposition' | 'nginx' | 'workers'}.lua`
   | 'second-tries/requests.lua'

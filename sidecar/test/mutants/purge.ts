@@ -78,7 +78,7 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
       },
       {
         name: 'a drain does not wait while purges are appended to the log',
-        edits: [[exactly('if appending > 0 or not outgoing'), 'if not outgoing']],
+        edits: [[exactly('outgoing:is_empty() or appending > 0 then'), 'outgoing:is_empty() then']],
         caughtBy: 'lua: cache-purging.lua',
       },
     ],
@@ -93,12 +93,14 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
       },
       {
         name: 'a drain does not wait for deferred purges',
-        edits: [[exactly('return entries > 0 and'), 'return false and']],
+        edits: [[exactly('return unsent_count > 0 and'), 'return false and']],
         caughtBy: 'lua: cache-purging.lua',
       },
       {
         name: 'a drain waits for deferred purges of other pods',
-        edits: [[exactly('if purge.entry then entries = entries + 1 end'), 'entries = entries + 1']],
+        edits: [
+          [exactly('if purge.entry then unsent_count = unsent_count + 1 end'), 'unsent_count = unsent_count + 1'],
+        ],
         caughtBy: 'lua: cache-purging.lua',
       },
       {

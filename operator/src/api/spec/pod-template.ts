@@ -8,7 +8,7 @@ export const POD_TEMPLATE_MARK = 'x-corelane-pod-template';
 const named = z.looseObject({ name: z.string() });
 const container = named.extend({
   ports: z.array(z.looseObject({})).nullish(),
-  volumeMounts: z.array(z.looseObject({})).nullish(),
+  volumeMounts: z.array(named).nullish(),
 });
 /** What the rules read of a pod template. The API server knows all of it; a rule must not fail where it does not. */
 const podTemplateParts = z.looseObject({

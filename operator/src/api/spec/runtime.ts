@@ -20,7 +20,7 @@ const quarantine = z
   })
   .prefault({})
   .describe(
-    'Keeps requests away from workers whose URL (Host, path and query of a GET or HEAD) has got workers stuck. Of one that has not been answered of late no more than `kills` are rendered at once while a worker stands still.',
+    'Refuses URLs (Host, path and query of a GET or HEAD) whose requests get workers stuck. While a URL has no answer, at most `kills` of its requests are in workers at once; others wait, for queue.timeout at most.',
   );
 
 export const watchdog = z

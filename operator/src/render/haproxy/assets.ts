@@ -5,6 +5,7 @@
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
+import { ASSETS_SOCKET } from '../nginx/assets.ts';
 import { whole } from '../safe.ts';
 import { CLIENT_NETWORK } from './client-network.ts';
 import { ONLY_PROVEN, withTicket } from './tickets.ts';
@@ -47,7 +48,7 @@ export function otherRevisions({ assets, pooling, ports }: DataPlaneModel): Line
       'timeout server 3s',
       'http-request del-header X-Corelane- -m beg',
       // Counted by nginx.
-      `server nginx 127.0.0.1:${whole(ports.assets, 'port')}`,
+      `server nginx unix@${ASSETS_SOCKET}`,
     ),
     '',
     "# Whether a file is there, for a peer's question: nginx is asked for its first byte.",
@@ -60,7 +61,7 @@ export function otherRevisions({ assets, pooling, ports }: DataPlaneModel): Line
       'http-request set-header Range bytes=0-0',
       'http-response lua.answer_file',
       'http-response return status 200 content-type text/plain lf-string %[var(txn.answer)]',
-      `server nginx 127.0.0.1:${whole(ports.assets, 'port')} maxconn ${whole(LOOKED_FOR_MAX, 'files')}`,
+      `server nginx unix@${ASSETS_SOCKET} maxconn ${whole(LOOKED_FOR_MAX, 'files')}`,
     ),
   );
 }

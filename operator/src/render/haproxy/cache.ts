@@ -6,7 +6,7 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { Cache } from '../model/cache.ts';
 import type { DataPlaneModel } from '../model/index.ts';
-import { ALONE, CACHE_AGAIN_SOCKET, CACHE_SOCKET, FILLED, NO_CLIENT } from '../nginx/cache.ts';
+import { ALONE, CACHE_AGAIN_SOCKET, CACHE_SOCKET, FILLED, SHARED } from '../nginx/cache.ts';
 import { ms, whole, word } from '../safe.ts';
 import { KEEPS_CLIENTS, KEEPS_SERVERS } from './connections.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
@@ -36,11 +36,13 @@ const OWN = [
 ];
 
 /**
- * Before a worker: a page that is rendered for all has no client. An address of this machine would open pages for
- * developers to everybody, and any address would be the one that an application limits.
+ * Before a worker: a shared render sees no client. An application would render for that address (pages for developers
+ * on loopback), or limit it. HAProxy itself needs the client in X-Real-IP, for the quarantine. By the whole line, which
+ * no client's request has: nginx adds an address. Without a cache, too: a pod of another revision may have handed it
+ * over.
  */
-export const HIDES_NO_CLIENT: Lines = ['X-Forwarded-For', 'X-Real-IP'].map(
-  (name) => `http-request del-header ${name} if { req.hdr(${name}) -m str ${NO_CLIENT} }`,
+export const HIDES_CLIENT_OF_SHARED: Lines = ['X-Real-IP', 'X-Forwarded-For'].map(
+  (name) => `http-request del-header ${name} if { req.fhdr(X-Forwarded-For) -m str ${SHARED} }`,
 );
 
 /** For an entry point that does not hold these sockets yet. */

@@ -4,11 +4,11 @@
  * and the worker itself counts what it goes on with.
  */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
-import { given, type Lines, paragraphs, section, when, words } from '../directives.ts';
+import { type Lines, paragraphs, section, when, words } from '../directives.ts';
 import type { RequestClass } from '../model/classes.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole, word } from '../safe.ts';
-import { HIDES_NO_CLIENT } from './cache.ts';
+import { HIDES_CLIENT_OF_SHARED } from './cache.ts';
 import { KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { saysWhoDied } from './deaths.ts';
 import { keepsIfGuarded, NAMES_WORKER } from './dispatch.ts';
@@ -72,7 +72,7 @@ function backend(one: RequestClass, model: DataPlaneModel): Lines {
     `backend ${classBackend(one)}`,
     'balance leastconn',
     'option abortonclose',
-    given(cache, () => HIDES_NO_CLIENT),
+    HIDES_CLIENT_OF_SHARED,
     when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
     `retries ${whole(connectRetries, 'retries')}`,
     `timeout queue ${ms(one.queue.timeoutMs, 'classes.queue.timeout')}`,

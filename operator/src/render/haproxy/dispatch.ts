@@ -6,7 +6,7 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel, WorkerModel } from '../model/index.ts';
 import { whole, word } from '../safe.ts';
-import { HIDES_NO_CLIENT } from './cache.ts';
+import { HIDES_CLIENT_OF_SHARED } from './cache.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
@@ -49,7 +49,7 @@ export function workers(model: DataPlaneModel): Lines {
   return section(
     'backend workers',
     `balance ${word(balance, 'balance')}`,
-    given(cache, () => HIDES_NO_CLIENT),
+    HIDES_CLIENT_OF_SHARED,
     when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
     '# All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.',
     `retries ${whole(connectRetries, 'retries')}`,

@@ -39,6 +39,8 @@ export function global(model: DataPlaneModel): Lines {
     `hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}`,
     '# What a head may have is bounded by its bytes (15 kB) alone: no more than this are in them.',
     `tune.http.maxhdr ${whole(HEADERS_IN_BUFFER_MAX, 'headers')}`,
+    '# With SO_REUSEPORT a program of the same user could listen beside HAProxy, and get a part of the connections.',
+    'noreuseport',
     'log stdout format raw daemon notice',
     `stats socket ${RUN_MOUNT_PATH}/haproxy.sock mode 600 level admin`,
     '# The entry point sets it: addresses from which kubelet may come.',

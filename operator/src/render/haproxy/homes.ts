@@ -6,7 +6,7 @@
 import { type Lines, section, when, words } from '../directives.ts';
 import type { Cache } from '../model/cache.ts';
 import type { DataPlaneModel } from '../model/index.ts';
-import { FILLED } from '../nginx/cache.ts';
+import { FILLED, PAGES_SOCKET } from '../nginx/cache.ts';
 import { ms, whole } from '../safe.ts';
 import { errorReply } from './replies.ts';
 import { ONLY_PROVEN, withTicket } from './tickets.ts';
@@ -74,7 +74,7 @@ export function homes(cache: Cache, { ports, queue, timeouts }: DataPlaneModel):
       'http-response set-header X-Corelane-Expires %[res.hdr(X-Accel-Expires)] if { res.hdr(X-Accel-Expires) -m found }',
       'http-response del-header X-Accel- -m beg',
       words(
-        `server nginx 127.0.0.1:${whole(ports.pages, 'port')} maxconn ${whole(PAGES_MAX, 'pages')}`,
+        `server nginx unix@${PAGES_SOCKET} maxconn ${whole(PAGES_MAX, 'pages')}`,
         'check inter 1s fastinter 250ms fall 3 rise 1 on-marked-down shutdown-sessions',
       ),
     ),

@@ -29,7 +29,10 @@ export function purgesAndStrips(cache: Cache | undefined): Lines {
   ];
 }
 
-/** Rules for `front`: purge what the response of a peer changed. The peer says it, unless it has no cache. */
+/**
+ * Rules for `front`: purge what the response of a peer changed. The peer says it, unless it has no cache, or the list
+ * is too long.
+ */
 export function purgesChangesOfPeers(cache: Cache | undefined): Lines {
   return [
     given(cache, () => [

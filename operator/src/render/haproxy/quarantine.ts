@@ -43,8 +43,7 @@ export function holdsSuspects({ classes, retryAfterSeconds }: DataPlaneModel): L
     'acl suspect var(txn.url) -m str -f virt@suspects',
     'http-request lua.hold_if_suspect if { var(txn.url) -m found } asked suspect !{ so_name replay }',
     IS_REFUSED,
-    `${refusal('queue-timeout')} if { var(txn.held) -m str too-long } !poison`,
-    `${refusal('queue-full')} if { var(txn.held) -m str queue-full } !poison`,
+    ['queue-timeout', 'queue-full'].map((reason) => `${refusal(reason)} if { var(txn.held) -m str ${reason} } !poison`),
     'http-request track-sc2 var(txn.url) table urls-asked if { var(txn.url) -m found } !poison',
   ];
 }

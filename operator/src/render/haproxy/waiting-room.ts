@@ -5,6 +5,7 @@
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
+import { SHARED } from '../nginx/cache.ts';
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
 import { NAMES_WORKER } from './dispatch.ts';
@@ -12,12 +13,16 @@ import { errorReply, tooLateReplies } from './replies.ts';
 
 /** The frontend, a server of backend `workers` when no worker is up. */
 export function waitingRoom(model: DataPlaneModel): Lines {
-  const { deadlines, isSupervised, pooling, retryAfterSeconds } = model;
+  const { cache, deadlines, isSupervised, pooling, retryAfterSeconds } = model;
   const inVain = words('if in_vain', pooling?.handsOver && '!{ var(txn.peer) -m found }');
   return section(
     'frontend waiting-room',
     `bind unix@${RUN_MOUNT_PATH}/waiting-room.sock mode 600 backlog 4096`,
     'http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if !{ req.hdr(X-Corelane-Came-Ms) -m found }',
+    given(cache, () => [
+      '# Backend `workers` has removed the client of a shared render; a peer wants to know that it is one.',
+      `http-request set-header X-Forwarded-For ${SHARED} unless { req.hdr(X-Forwarded-For) -m found }`,
+    ]),
     'http-request set-var(txn.waited_ms) int(0)',
     'http-request lua.wait_for_worker unless { req.hdr_cnt(X-Corelane-Waits) ge 8 }',
     given(deadlines, () => OBSERVES_DEADLINE),

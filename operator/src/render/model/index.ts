@@ -99,8 +99,6 @@ export interface DataPlaneModel {
     stats: number;
     peers: number;
     figures: number;
-    assets: number;
-    pages: number;
     spans: number;
   };
   limits: Budget;
@@ -185,7 +183,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
     ports: {
       ...{ http: PORTS.http, health: PORTS.health, stats: PORTS.stats, peers: PORTS.peers },
-      ...{ figures: PORTS.figures, assets: PORTS.assets, pages: PORTS.pages, spans: PORTS.spans },
+      ...{ figures: PORTS.figures, spans: PORTS.spans },
     },
     limits,
     limitsClients: limits.perClient !== undefined,

@@ -5,7 +5,6 @@
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { block, given, type Lines, paragraphs, when } from '../directives.ts';
 import type { AssetFolder, Assets, Next } from '../model/assets.ts';
-import type { DataPlaneModel } from '../model/index.ts';
 import { quoted, whole, word } from '../safe.ts';
 import { BODY_ERRORS } from './errors.ts';
 import { ACCESS_LOG } from './logging.ts';
@@ -188,20 +187,17 @@ function location(head: string, folder: AssetFolder, assets: Assets, further: Li
 /** A line in the file of those that come during a drain: its length is all that counts. */
 export const LATE_ASSETS_FORMAT = "log_format corelane_late_asset '.';";
 
+/** Its socket. */
+export const ASSETS_SOCKET = `${RUN_MOUNT_PATH}/assets.sock`;
+
 /** The server for pods of another revision, behind HAProxy: files, and nothing that could lead to a worker. */
-export function peersAssets(assets: Assets, { ports }: DataPlaneModel): Lines {
+export function peersAssets(assets: Assets): Lines {
   return [
     '# For HAProxy alone, which lets pods of this RenderService come here with a ticket: they look for files of this revision.',
     block(
       'server',
       paragraphs(
-        [
-          // An nginx that is started again need not wait for the end of the one before.
-          `listen 127.0.0.1:${whole(ports.assets, 'port')} reuseport;`,
-          'server_name _;',
-          'access_log off;',
-          'corelane_counts nothing;',
-        ],
+        [`listen unix:${ASSETS_SOCKET};`, 'server_name _;', 'access_log off;', 'corelane_counts nothing;'],
         ...assets.below.map((folder) =>
           when(folder.isForPeers, location(prefix(folder), folder, assets, forPeers(folder))),
         ),

@@ -15,7 +15,7 @@ import { ACCESS_LOG } from './logging.ts';
 import { headerVariable, literal, pathPattern } from './patterns.ts';
 import { TELLS_CLASS } from './priority.ts';
 import { HIDES } from './proxy.ts';
-import { HIDES_STATE, TELLS_TRACE } from './tracing.ts';
+import { HIDES_STATE, TELLS_TRACE, TELLS_TRACE_OF_PEER } from './tracing.ts';
 
 /** Where HAProxy leads a request: its page is there now; or it is to be rendered for itself. */
 export const FILLED = '@corelane_filled';
@@ -28,8 +28,8 @@ const TOLD_TO_PEERS = ['Stale', 'Vary'];
 export const CACHE_SOCKET = `${RUN_MOUNT_PATH}/cache.sock`;
 export const CACHE_AGAIN_SOCKET = `${RUN_MOUNT_PATH}/cache-again.sock`;
 
-/** Nobody, in headers that HAProxy wants: the page is for all. It takes them away before a worker. */
-export const NO_CLIENT = '0.0.0.0';
+/** X-Forwarded-For of a shared render, by which HAProxy knows it: it has no client for the worker. */
+export const SHARED = '0.0.0.0';
 /** What of a response nginx does not judge by itself. X-Accel-Expires and Vary it does. */
 const NOT_JUDGED = [
   'Cache-Control',
@@ -247,6 +247,9 @@ function looksAgain(look: Lines): Lines {
   );
 }
 
+/** Its socket. */
+export const PAGES_SOCKET = `${RUN_MOUNT_PATH}/pages.sock`;
+
 /** The server for peers, behind HAProxy: what the cache may keep, and nothing else. */
 export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
   const look = looksForPage(cache, model, PEER);
@@ -256,8 +259,7 @@ export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
       'server',
       paragraphs(
         [
-          // An nginx that is started again need not wait for the end of the one before.
-          `listen 127.0.0.1:${whole(model.ports.pages, 'port')} reuseport;`,
+          `listen unix:${PAGES_SOCKET};`,
           'server_name _;',
           'access_log off;',
           'corelane_counts nothing;',
@@ -283,6 +285,9 @@ export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
 /** Where what makes a page is, and what else depends on who asks. */
 interface Asker {
   epoch: string;
+  /** Address of the client whose request may cause the render. */
+  client: string;
+  trace: Lines;
   proto: string;
   forwardedHost: string;
   host: string;
@@ -300,6 +305,8 @@ interface Asker {
 function client(cache: Cache, { fallback }: DataPlaneModel): Asker {
   return {
     epoch: '$corelane_cache_epoch',
+    client: '$remote_addr',
+    trace: TELLS_TRACE,
     proto: '$corelane_proto',
     forwardedHost: '$corelane_cache_forwarded_host',
     host: '$corelane_cache_name$corelane_cache_port',
@@ -325,6 +332,8 @@ function client(cache: Cache, { fallback }: DataPlaneModel): Asker {
 /** A peer, whose nginx has made the request: for the same page it has the same key. */
 const PEER: Asker = {
   epoch: '$corelane_cache_peer_epoch',
+  client: '$http_x_real_ip',
+  trace: TELLS_TRACE_OF_PEER,
   proto: '$http_x_forwarded_proto',
   forwardedHost: '$http_x_forwarded_host',
   host: '$http_host',
@@ -365,13 +374,13 @@ function looksForPage(cache: Cache, model: DataPlaneModel, asker: Asker): Lines 
     `proxy_set_header Host ${asker.host};`,
     '# A request ID that a client chose must not get into a shared page.',
     'proxy_set_header X-Request-ID $request_id;',
-    TELLS_TRACE,
+    asker.trace,
     HIDES_STATE,
     'proxy_set_header X-Corelane-Request $request_id;',
-    `proxy_set_header X-Forwarded-For ${NO_CLIENT};`,
+    `proxy_set_header X-Forwarded-For ${SHARED};`,
     `proxy_set_header X-Forwarded-Proto ${asker.proto};`,
     `proxy_set_header X-Forwarded-Host ${asker.forwardedHost};`,
-    `proxy_set_header X-Real-IP ${NO_CLIENT};`,
+    `proxy_set_header X-Real-IP ${asker.client};`,
     'proxy_set_header Forwarded "";',
     'proxy_set_header X-Corelane-Untrusted 1;',
     'proxy_set_header Cookie $corelane_cache_cookie;',

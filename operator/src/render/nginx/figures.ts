@@ -17,7 +17,7 @@ const FORWARDS_PURGE: Lines = [
 export function figures({ cache, ports }: DataPlaneModel): Lines {
   return block(
     'server',
-    `listen 127.0.0.1:${whole(ports.figures, 'port')} reuseport;`,
+    `listen 127.0.0.1:${whole(ports.figures, 'port')};`,
     'server_name _;',
     'access_log off;',
     'corelane_counts inside;',

@@ -57,7 +57,7 @@ export function renderNginx(model: DataPlaneModel): string {
     server(model),
     figures(model),
     given(model.cache, (cache) => when(cache.isShared, pagesServer(cache, model))),
-    given(model.assets, (assets) => when(assets.asksOtherRevisions, peersAssets(assets, model))),
+    given(model.assets, (assets) => when(assets.asksOtherRevisions, peersAssets(assets))),
   ];
   return text(paragraphs(main(model), events(model), block('http', paragraphs(...sections))));
 }

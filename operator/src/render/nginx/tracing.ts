@@ -86,6 +86,12 @@ export const TELLS_TRACE: Lines = [
   'proxy_set_header X-Request-Start $corelane_request_start;',
 ];
 
+/** The same of a peer, whose nginx has looked at these. */
+export const TELLS_TRACE_OF_PEER: Lines = [
+  'proxy_set_header traceparent $corelane_traceparent;',
+  'proxy_set_header X-Request-Start $http_x_request_start;',
+];
+
 /** Of one whose response is for nobody else. */
 export const TELLS_STATE = 'proxy_set_header tracestate $corelane_tracestate;';
 /** A stranger's text gets into no page that others are given. */
