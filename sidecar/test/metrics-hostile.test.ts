@@ -9,7 +9,9 @@ import { metricsPage, samplesOf } from './metrics.ts';
 const PLACES = { nginx: 9100, supervisor: 9102 };
 /** Nginx is away; the others are. */
 const ELSEWHERE = (file: string, text: string) =>
-  file === 'nginx.conf' ? text.replace(`listen 127.0.0.1:${PLACES.nginx} `, 'listen 127.0.0.1:9199 ') : text;
+  ['nginx.conf', 'pod.env'].includes(file)
+    ? text.replace(/(listen 127\.0\.0\.1:|CORELANE_FIGURES_PORT=)9100\b/, (_all, before) => `${before}9199`)
+    : text;
 
 const NAMES = ['corelane_requests_total', 'corelane_worker_cpu_seconds_total', 'corelane_worker_other'];
 const LABELS = [
