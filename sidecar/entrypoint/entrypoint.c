@@ -45,7 +45,7 @@ static const int IGNORED[] = {SIGHUP, SIGQUIT};
 #define FORGOTTEN_MARK RUN_FOLDER "/forgotten"
 #define DRAINED_MARK RUN_FOLDER "/drained"
 #define NGINX_PID_FILE "/tmp/nginx.pid"
-/* Sockets of nginx for HAProxy, which has another way as long as they are not there. */
+/* Sockets of nginx for HAProxy. While one is missing, HAProxy renders the page itself, or does without the file. */
 static const char *const NGINX_SOCKETS[] = {RUN_FOLDER "/pages.sock", RUN_FOLDER "/assets.sock"};
 
 /* One of the two proxies. */
@@ -144,7 +144,7 @@ static void start(const struct proxy *proxy, char *const *more) {
   arguments[count] = NULL;
 
   unlink(proxy->stopped_mark);
-  /* nginx cannot listen at a socket that is there, and one that was killed has left its own. */
+  /* nginx cannot listen at a socket file that exists, and an nginx that was killed leaves its files. */
   for (size_t i = 0; proxy == &NGINX && i < sizeof NGINX_SOCKETS / sizeof *NGINX_SOCKETS; i++) unlink(NGINX_SOCKETS[i]);
   told = 0;
   child = fork_patiently();

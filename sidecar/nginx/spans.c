@@ -173,10 +173,17 @@ ngx_int_t corelane_tell_request(ngx_http_request_t *r) {
   return NGX_OK;
 }
 
+/* HAProxy leads the request back to look for a page. An error that leads to the fallback page is no such response. */
+static ngx_uint_t is_led_back(ngx_http_request_t *r) {
+  ngx_http_upstream_headers_in_t *head = &r->upstream->headers_in;
+
+  return head->x_accel_redirect != NULL && head->status_n == NGX_HTTP_OK;
+}
+
 void corelane_tell_fill(ngx_http_request_t *r) {
   corelane_ctx_t *ctx = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
 
-  if (is_on(r) && !is_of_request(r) && ctx != NULL) {
+  if (is_on(r) && !is_of_request(r) && ctx != NULL && !is_led_back(r)) {
     tell_of(r, ctx->first_byte_ms, ctx->first_byte_ms);
   }
 }

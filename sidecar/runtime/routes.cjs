@@ -92,7 +92,7 @@ function routesOf(worker) {
     return { status: 200, body: `${answer}\n` };
   }
 
-  /** What the worker does at the moment: its state, how long it has been silent, and its requests, the oldest first. */
+  /** Returns the worker's state, the seconds since its last heartbeat, and its requests, the oldest first. */
   async function now() {
     const server = worker.renderer();
     const { requests = [] } = (server && (await ask(server.pid, 'now', { limitMs: METRICS_MS }))) ?? {};

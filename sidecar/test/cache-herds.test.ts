@@ -1,5 +1,7 @@
 /** One render for all who ask for a page at the same time: also where it fails, is personal, or somebody leaves. */
 import { docker } from '../../e2e/harness/engine/docker.ts';
+import { Fleet } from '../../e2e/harness/engine/fleet.ts';
+import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { herd, ownPage, page, renders, seconds, statuses, statusOf, waiters } from './cache.ts';
 
@@ -128,5 +130,27 @@ test('while no worker is up a page of before is given out', async () => {
     expect([answer.status, statusOf(answer)]).toEqual([200, 'Corelane; hit']);
   } finally {
     await gone.stop();
+  }
+});
+
+test('while no worker is up here another pod renders a page, and sees no client', async () => {
+  const fleet = await Fleet.start(2, { workersPerPod: 1, cache: { enabled: true } }, PATIENT_PEERS);
+  try {
+    const [gone, other] = fleet.pods as [Pod, Pod];
+    const busy = other.get('/?hold=1&id=busy');
+    await other.begun('busy');
+    await docker('kill', ...gone.workers);
+    await until('no worker is up', async () => !(await gone.isUp(0)));
+    const answer = gone.get(page('elsewhere'));
+    const inWaitingRoom = 'haproxy_frontend_current_sessions{proxy="waiting-room"}';
+    await until('it waits', async () => (await gone.metric(inWaitingRoom)) === 1);
+    fleet.release('busy');
+    expect((await busy).status).toBe(200);
+    const { status, body } = await answer;
+    expect([status, renders(other, 'elsewhere')]).toEqual([200, 1]);
+    const { headers } = JSON.parse(body);
+    expect([headers['x-forwarded-for'], headers['x-real-ip']]).toEqual([undefined, undefined]);
+  } finally {
+    await fleet.stop();
   }
 });

@@ -134,6 +134,7 @@ const chains: [what: string, sent: string, client: string, chain: string][] = [
   ['garbage', "unknown, <script>, '; DROP", 'OWN', 'OWN'],
   ['garbage before a proxy', '"},{"a":"\\, 10.1.2.3', '10.1.2.3', '10.1.2.3, OWN'],
   ['commas', ',,, ,', 'OWN', 'OWN'],
+  ['the mark of a shared render', '0.0.0.0', '0.0.0.0', '0.0.0.0, OWN'],
   ['100 entries', `${'198.51.100.1, '.repeat(99)}203.0.113.7`, '203.0.113.7', '203.0.113.7, OWN'],
   ['100 proxies', `203.0.113.7${', 10.0.0.1'.repeat(99)}`, '203.0.113.7', `203.0.113.7${', 10.0.0.1'.repeat(99)}, OWN`],
   ['7 kB of garbage', `${'203.0.113.7 '.repeat(580)}x, 203.0.113.7`, '203.0.113.7', '203.0.113.7, OWN'],

@@ -5,7 +5,7 @@
 import type { Json } from '../support/api-client.ts';
 
 export interface SecurityCase {
-  /** The control, and where and what is tried. */
+  /** Title: the control, the kind of container, and the fields. */
   what: string;
   control: string;
   template: { metadata?: Json; spec: Json };
@@ -29,7 +29,7 @@ const KINDS: Record<string, (fields: object) => object> = {
 
 const APPARMOR = 'container.apparmor.security.beta.kubernetes.io';
 
-/** Of a pod's and of a container's security context. */
+/** Fields that the security context of a pod and that of a container both have. */
 const CONTEXTS: [control: string, context: object][] = [
   ['AppArmor', { appArmorProfile: { type: 'Unconfined' } }],
   ['AppArmor', { appArmorProfile: { type: 'RuntimeDefault' } }],

@@ -7,8 +7,8 @@ local VERSION = 1
 document.BYTES_MAX = 16384
 
 local DAY_MS = 86400000
--- What the API has of spec.timeouts.render at least, and the second that the operator adds. With less, whoever writes
--- the ConfigMap could have every request answered 504.
+-- The API's minimum of spec.timeouts.render, and the same with the second that the operator adds. With a lower value in
+-- the ConfigMap, HAProxy would answer every request with 504.
 local RENDER_MS_MIN, WORKER_MS_MIN = 100, 1100
 
 -- The least, the most, and what counts as long as there is no file. All must be in a file.

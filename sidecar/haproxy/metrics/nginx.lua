@@ -1,5 +1,5 @@
--- Which series nginx has (sidecar/nginx/metrics.c, cache.c, spans.c). While it is away a program of the pod may listen
--- in its place: it makes none of its own, because Prometheus keeps each that it has ever seen.
+-- The series of nginx (sidecar/nginx/metrics.c, cache.c, spans.c). While its container is away, a program of the pod
+-- may listen in its place. That program must not add series: Prometheus keeps each series that it has ever seen.
 local REASONS = {
   '',
   'queue-full',

@@ -246,6 +246,20 @@ test('a herd whose render has failed keeps nobody from its place, if nobody is i
   equal(join(all, 'b', 't2', 2) ~= nil, true)
 end)
 
+test('a herd whose only client was refused gives its place back, and others of it go on', function()
+  local all = herds(1)
+  local herd = filler(all, 'a', 't1', 0)
+  join(all, 'a', 't2', 0)
+  all:refused(herd, 't1', 1)
+  equal(herd.failures, 0)
+  local _, goes_on = all:turn(herd.id, 't2', 2)
+  equal(goes_on, true)
+  all:refused(herd, 't2', 2)
+  equal(join(all, 'b', 't3', 3), nil)
+  idle[herd.place] = true
+  equal(join(all, 'b', 't3', 3) ~= nil, true)
+end)
+
 test('but it keeps it for who still stands in it, and for who may come back', function()
   local all = herds(1)
   local herd = filler(all, 'a', 't1', 0)

@@ -58,6 +58,16 @@ const nginx: Breakage[] = [
 
 const haproxy: Breakage[] = [
   {
+    name: 'a page for all cannot leave the waiting room for a peer',
+    edits: [[/ {2}http-request set-header X-Forwarded-For 0\.0\.0\.0 unless .*\n/g, REMOVED]],
+    caughtBy: 'cache-herds: while no worker is up here',
+  },
+  {
+    name: 'a client hides behind 0.0.0.0',
+    edits: [[/req\.fhdr\(X-Forwarded-For\) -m str/g, 'req.hdr(X-Forwarded-For) -m str']],
+    caughtBy: 'forwarded: X-Forwarded-For of a trusted proxy, the mark',
+  },
+  {
     name: 'the stages of the cache forget the class',
     breaks: 'I1',
     edits: [[/\|served-as/g, REMOVED]],

@@ -3,6 +3,12 @@ import { type Mutant, REMOVED } from './mutant.ts';
 
 const breakages: Omit<Mutant, 'file'>[] = [
   {
+    name: 'a program of the same user listens beside HAProxy',
+    breaks: 'doors',
+    edits: [[/ {2}noreuseport\n/g, REMOVED]],
+    caughtBy: 'doors: no program of the pod can listen',
+  },
+  {
     name: 'whole pages as often as anybody likes',
     breaks: 'doors',
     edits: [[/ {2}http-request return status 429 .*\n/g, REMOVED]],

@@ -77,6 +77,11 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
         caughtBy: 'lua: cache-purging.lua',
       },
       {
+        name: 'a page does not wait for purges that another coroutine sends',
+        edits: [[exactly('core.msleep(WAIT_MS)'), 'break']],
+        caughtBy: 'lua: cache-purging.lua',
+      },
+      {
         name: 'a drain does not wait while purges are appended to the log',
         edits: [[exactly('outgoing:is_empty() or appending > 0 then'), 'outgoing:is_empty() then']],
         caughtBy: 'lua: cache-purging.lua',

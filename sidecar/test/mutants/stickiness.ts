@@ -20,7 +20,7 @@ export const stickiness: Mutant[] = [
     name: 'a client has the budget of all',
     breaks: 'stickiness',
     file: 'budget.lua',
-    edits: [[/return left\(self:bucket_of\(key\).*/g, 'return true']],
+    edits: [[/return left\(self:bucket_of\(key, now\).*/g, 'return true']],
     caughtBy: 'lua: budget.lua',
   },
   {

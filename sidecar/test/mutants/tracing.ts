@@ -157,6 +157,11 @@ const spans: Omit<Mutant, 'file' | 'breaks'>[] = [
     edits: [[/#define TEXT_MAX 512/g, '#define TEXT_MAX 8192']],
     caughtBy: 'spans: nginx tells of a path that is long',
   },
+  {
+    name: 'a request that HAProxy leads back to nginx counts as a render',
+    edits: [[/ && !is_led_back\(r\)/g, ' && (!is_led_back(r) || 1)']],
+    caughtBy: 'spans: nginx tells of a page that is rendered for others',
+  },
 ];
 
 export const tracing: Mutant[] = [

@@ -20,7 +20,7 @@ export function waitingRoom(model: DataPlaneModel): Lines {
     `bind unix@${RUN_MOUNT_PATH}/waiting-room.sock mode 600 backlog 4096`,
     'http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if !{ req.hdr(X-Corelane-Came-Ms) -m found }',
     given(cache, () => [
-      '# Backend `workers` has removed the client of a shared render; a peer wants to know that it is one.',
+      '# Backend `workers` has removed X-Forwarded-For of a shared render. A peer refuses a request without it.',
       `http-request set-header X-Forwarded-For ${SHARED} unless { req.hdr(X-Forwarded-For) -m found }`,
     ]),
     'http-request set-var(txn.waited_ms) int(0)',

@@ -13,7 +13,7 @@ const FORWARDS_PURGE: Lines = [
   `proxy_pass http://unix:${PURGE_SOCKET};`,
 ];
 
-/** The block. HAProxy reads the figures and purges; so do the application, and a port-forward. */
+/** The block. HAProxy reads the figures. HAProxy, the application and `corelane cache purge` purge. */
 export function figures({ cache, ports }: DataPlaneModel): Lines {
   return block(
     'server',

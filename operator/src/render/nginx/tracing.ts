@@ -81,16 +81,14 @@ export function traces({ ports, tracing }: DataPlaneModel): Lines {
 }
 
 /** Headers of every request to HAProxy. */
-export const TELLS_TRACE: Lines = [
-  'proxy_set_header traceparent $corelane_traceparent;',
-  'proxy_set_header X-Request-Start $corelane_request_start;',
-];
+export const TELLS_TRACE = tellsTrace('$corelane_request_start');
 
-/** The same of a peer, whose nginx has looked at these. */
-export const TELLS_TRACE_OF_PEER: Lines = [
-  'proxy_set_header traceparent $corelane_traceparent;',
-  'proxy_set_header X-Request-Start $http_x_request_start;',
-];
+/** The same for a request of a peer, whose nginx has validated X-Request-Start. */
+export const TELLS_TRACE_OF_PEER = tellsTrace('$http_x_request_start');
+
+function tellsTrace(requestStart: string): Lines {
+  return ['proxy_set_header traceparent $corelane_traceparent;', `proxy_set_header X-Request-Start ${requestStart};`];
+}
 
 /** Of one whose response is for nobody else. */
 export const TELLS_STATE = 'proxy_set_header tracestate $corelane_tracestate;';
