@@ -31,6 +31,8 @@ export class Terminal {
     this.#process.stdout?.setEncoding('utf8').on('data', (text: string) => {
       this.output += text;
     });
+    // A key may be pressed while the program ends.
+    this.#process.stdin?.on('error', () => {});
     this.ended = new Promise((resolve) => this.#process.once('close', resolve));
   }
 

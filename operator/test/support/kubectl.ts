@@ -44,7 +44,8 @@ export class Kubectl {
         else resolve(stdout);
       },
     );
-    child.stdin?.end(input);
+    // A command that reads no input may have ended by now: its exit code is what counts.
+    child.stdin?.on('error', () => {}).end(input);
     return promise;
   }
 }

@@ -32,7 +32,8 @@ function corelane(args: string[], { input = '', env = {} }: { input?: string; en
     { env: { PATH: folder, HOME: folder, ...env } },
     (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
   );
-  child.stdin?.end(input);
+  // A command that reads no input may have ended by now: its exit code is what counts.
+  child.stdin?.on('error', () => {}).end(input);
   return promise;
 }
 
