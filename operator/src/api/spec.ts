@@ -17,6 +17,7 @@ import { objectives } from './spec/objectives.ts';
 import { podTemplate } from './spec/pod-template.ts';
 import { priority } from './spec/priority.ts';
 import { pooling, queue, readiness } from './spec/queue.ts';
+import { replay, replayExcept } from './spec/replay.ts';
 import { buffering, forwarded, http2, keepAlive, limits, ping, timeouts, webSockets } from './spec/requests.ts';
 import { disruptionBudget, drain, rollout } from './spec/rollout.ts';
 import { runtime, warmup, watchdog } from './spec/runtime.ts';
@@ -53,12 +54,8 @@ export const specShape = z.strictObject({
     ),
   queue,
   timeouts,
-  replay: z
-    .enum(['Safe', 'Always', 'Never'])
-    .default('Safe')
-    .describe(
-      'Whether the request that a dying worker was rendering is given once to another one: Safe replays GET, HEAD and OPTIONS; Always replays every method, for renders without side effects; Never replays none. What is not replayed is answered 502 at once. A request that no worker has begun is never lost, whatever its method.',
-    ),
+  replay,
+  replayExcept,
   buffering,
   streaming,
   cache,

@@ -81,6 +81,12 @@ const requestClass = z.strictObject({
     .describe(
       'Whether the cache is for this class, where spec.cache is enabled: images, say. Not for streams and long polls: who asks for the same one would wait for its end (docs/cache.md).',
     ),
+  replay: z
+    .boolean()
+    .default(true)
+    .describe(
+      'Whether spec.replay is for this class. false: a request of the class that a worker has begun is not replayed, whatever its method, and the cache is not for the class.',
+    ),
 });
 
 export const classes = z

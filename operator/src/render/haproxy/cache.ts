@@ -9,6 +9,7 @@ import type { DataPlaneModel } from '../model/index.ts';
 import { ALONE, CACHE_AGAIN_SOCKET, CACHE_SOCKET, FILLED, SHARED } from '../nginx/cache.ts';
 import { ms, whole, word } from '../safe.ts';
 import { KEEPS_CLIENTS, KEEPS_SERVERS } from './connections.ts';
+import { isExcepted } from './excepted.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { asksHome, homes, USES_HOME } from './homes.ts';
 import { errorReply, NO_REPLY } from './replies.ts';
@@ -116,6 +117,8 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
         `http-request return ${errorReply(503, 'no-worker', retryAfterSeconds)}`,
         'if { req.hdr(X-Corelane-Has-Stale) -m found } { nbsrv(workers-up) eq 0 }',
       ),
+      isExcepted(model),
+      `http-request return status 200 hdr X-Accel-Redirect ${ALONE} hdr X-Corelane-Why replay if excepted`,
       'http-request lua.join_herd',
       TELLS_OUTCOME,
       'http-request set-header X-Corelane-Herd %[var(txn.herd)] if { var(txn.herd) -m found }',

@@ -71,10 +71,7 @@ export const USES_LINE_FOR_SIDE = 'use_backend line if for_side';
 export const STAYS_ON_SIDE = 'use-server slots if { var(txn.for_side) -m bool }';
 
 /** The way to pods of the other side. */
-export function otherSide(
-  { sidePodsMax }: Pooling,
-  { asksWhetherBegun, isSupervised, ports, timeouts }: DataPlaneModel,
-): Lines {
+export function otherSide({ sidePodsMax }: Pooling, { isSupervised, ports, timeouts }: DataPlaneModel): Lines {
   return [
     '# A pod of another revision has promised to take it. Each such pod has a server, so that Lua can close those of one that gives no sign',
     '# of life. What could not be connected is closed without a word: nginx sends it again, and nobody has begun it.',
@@ -86,12 +83,12 @@ export function otherSide(
       `timeout server ${ms(timeouts.lineMs, 'timeouts.render')}`,
       'errorfile 503 /dev/null',
       ONLY_PROVEN,
-      when(asksWhetherBegun, 'http-request lua.note_unbegun if { var(txn.only_once) -m bool }'),
+      when(isSupervised, 'http-request lua.note_unbegun if { var(txn.only_once) -m bool }'),
       'http-request set-dst var(txn.peer)',
       'use-server %[var(txn.side_server)] if TRUE',
       words(
         `server-template side- 0-${whole(sidePodsMax - 1, 'pods')} 0.0.0.0:${whole(ports.peers, 'port')}`,
-        withTicket(asksWhetherBegun ? '%[lua.corelane_side_ticket]' : '%[var(txn.ticket)]'),
+        withTicket(isSupervised ? '%[lua.corelane_side_ticket]' : '%[var(txn.ticket)]'),
         isSupervised && `pool-conn-name ${REQUEST},lua.corelane_sent_away`,
       ),
     ),

@@ -1,7 +1,8 @@
 /** Workers that die with a request: what each stage notes for the case, and what it says then. */
-import { type Lines, when, words } from '../directives.ts';
+import { given, type Lines, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { word } from '../safe.ts';
+import { isExcepted } from './excepted.ts';
 import { errorReply, NO_REPLY } from './replies.ts';
 
 const WORKER = 'hdr X-Corelane-Worker %[var(txn.died)]';
@@ -14,16 +15,20 @@ export const STUCK = `${errorReply(502, 'worker-stuck')} hdr X-Corelane-Stuck "%
 const BAD_RESPONSE = `${errorReply(502, 'bad-response')} ${WORKER}`;
 
 /** Notes which requests are rendered once, unless nobody has begun them, and what is needed to ask about that. */
-export function notesForDeath({ asksWhetherBegun, isSupervised, replay }: DataPlaneModel): Lines {
-  const methods = replay.methods?.map((method) => word(method, 'replay')).join(' ');
+export function notesForDeath(model: DataPlaneModel): Lines {
+  const { isSupervised, replay } = model;
   return [
     when(isSupervised, 'http-request set-var(txn.id) req.hdr(X-Request-ID)'),
-    when(
-      replay.someOnlyOnce,
-      words('http-request set-var(txn.only_once) bool(true)', methods && `unless { method ${methods} }`),
+    given(replay.methods, (methods) =>
+      words(
+        'http-request set-var(txn.only_once) bool(true)',
+        methods.length > 0 && `unless { method ${methods.map((method) => word(method, 'replay')).join(' ')} }`,
+      ),
     ),
+    isExcepted(model),
+    'http-request set-var(txn.only_once) bool(true) if excepted',
     when(
-      asksWhetherBegun,
+      isSupervised,
       // A WebSocket is not noted.
       words(
         'http-request set-var(txn.asks) bool(true)',
@@ -41,19 +46,14 @@ export function saysWhoDied({ isSupervised }: DataPlaneModel): Lines {
 }
 
 /** A worker of this pod has died with it: asks its supervisor why. One that it was stuck in has had enough. */
-export function asksWhyItDied({ asksWhetherBegun }: DataPlaneModel): Lines {
-  return [
-    words(
-      'http-response set-var(txn.died) res.hdr(X-Corelane-Died)',
-      'if { res.hdr(X-Corelane-Died) -m found } !{ res.hdr(X-Corelane-Pod) -m found }',
-    ),
-    // Termination state of a response that HAProxy could not read.
-    `http-response return ${BAD_RESPONSE} if { res.hdr(X-Corelane-End) -m str PH }`,
-    'http-response lua.ask_why_it_died if { var(txn.died) -m found }',
-    `http-response return ${STUCK} if { var(txn.stuck) -m found }`,
-    when(
-      asksWhetherBegun,
-      'http-response lua.ask_whether_begun if { var(txn.died) -m found } { var(txn.came_ms) -m found }',
-    ),
-  ];
-}
+export const ASKS_WHY_IT_DIED: Lines = [
+  words(
+    'http-response set-var(txn.died) res.hdr(X-Corelane-Died)',
+    'if { res.hdr(X-Corelane-Died) -m found } !{ res.hdr(X-Corelane-Pod) -m found }',
+  ),
+  // Termination state of a response that HAProxy could not read.
+  `http-response return ${BAD_RESPONSE} if { res.hdr(X-Corelane-End) -m str PH }`,
+  'http-response lua.ask_why_it_died if { var(txn.died) -m found }',
+  `http-response return ${STUCK} if { var(txn.stuck) -m found }`,
+  'http-response lua.ask_whether_begun if { var(txn.died) -m found } { var(txn.came_ms) -m found }',
+];

@@ -7,14 +7,14 @@ import { choosesSide, STAYS_HERE, USES_OTHER_SIDE } from './canary.ts';
 import { usesClasses } from './classes.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS } from './connections.ts';
 import { notesDeadline, PASSES_DEADLINE } from './deadlines.ts';
-import { asksWhyItDied, DIED, notesForDeath, STUCK } from './deaths.ts';
+import { ASKS_WHY_IT_DIED, DIED, notesForDeath, STUCK } from './deaths.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { live } from './live.ts';
 import { NOTES_CLASS, ranks, usesRefused } from './priority.ts';
 import { purgesChangesOfPeers } from './purge.ts';
 import { holdsSuspects, USES_POISON } from './quarantine.ts';
 import { errorReply, NO_REPLY, tooLateReplies } from './replies.ts';
-import { IS_RENDER, NOT_RANKED, NOTES_SERVED_AS, TELLS_CLASS } from './served-as.ts';
+import { IS_RENDER, NOT_RANKED, NOTES_SERVED_AS, rendersOnce, TELLS_CLASS } from './served-as.ts';
 
 /**
  * What proxies tell about a client and frameworks believe, beside the headers that nginx sets itself (X-Forwarded-For,
@@ -46,6 +46,7 @@ export function entrance(model: DataPlaneModel): Lines {
     given(fallback, () => NOTES_BROWSER),
     given(priority, () => NOTES_CLASS),
     given(classes, () => NOTES_SERVED_AS),
+    given(classes, rendersOnce),
     when(classes !== undefined && priority !== undefined, NOT_RANKED),
     given(deadlines, notesDeadline),
     when(assets !== undefined, 'http-request set-var(txn.missing_asset) req.hdr(X-Corelane-Missing)'),
@@ -66,7 +67,7 @@ export function entrance(model: DataPlaneModel): Lines {
     'http-response del-header X-Accel- -m beg',
     purgesChangesOfPeers(cache),
     when(assets !== undefined, KEEPS_NO_404),
-    when(model.isSupervised, repliesOfTheDead(model)),
+    when(model.isSupervised, REPLIES_OF_THE_DEAD),
     '# For the access log of nginx, which takes it away again: the wait in the queue, and what came after it.',
     'http-after-response set-var(txn.in_line_ms) req.timer.queue',
     words(
@@ -95,19 +96,16 @@ export function entrance(model: DataPlaneModel): Lines {
  * nginx sends again whatever got no answer. What may be rendered once has a second worker only if nobody has begun
  * it, and there is no third try.
  */
-function secondTries({ isSupervised, replay }: DataPlaneModel): Lines {
+function secondTries({ isSupervised }: DataPlaneModel): Lines {
   return [
     when(
       isSupervised,
       'http-request lua.ask_about_first_try if { so_name replay }',
       `http-request return ${STUCK} if { var(txn.stuck) -m found }`,
     ),
-    when(
-      replay.someOnlyOnce,
-      words(
-        `http-request return ${DIED}`,
-        'if { so_name replay } { var(txn.only_once) -m bool } !{ var(txn.unbegun) -m bool }',
-      ),
+    words(
+      `http-request return ${DIED}`,
+      'if { so_name replay } { var(txn.only_once) -m bool } !{ var(txn.unbegun) -m bool }',
     ),
     when(
       isSupervised,
@@ -165,21 +163,16 @@ function fullQueue({ classes, pooling, priority, quarantine, retryAfterSeconds, 
 }
 
 /** Without a word if nginx is to send it again: a death, of this pod or of a peer. */
-function repliesOfTheDead(model: DataPlaneModel): Lines {
-  return [
-    asksWhyItDied(model),
-    when(
-      model.asksWhetherBegun,
-      words(
-        'http-response set-var(txn.unbegun) bool(true)',
-        'if { res.hdr(X-Corelane-Unbegun) -m found } { var(txn.only_once) -m bool }',
-      ),
-      words(
-        `http-response return ${DIED}`,
-        'if { var(txn.died) -m found } { var(txn.only_once) -m bool } !{ var(txn.unbegun) -m bool }',
-      ),
-    ),
-    'http-response lua.note_verdict if { res.hdr(X-Corelane-Died) -m found }',
-    'http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found }',
-  ];
-}
+const REPLIES_OF_THE_DEAD: Lines = [
+  ASKS_WHY_IT_DIED,
+  words(
+    'http-response set-var(txn.unbegun) bool(true)',
+    'if { res.hdr(X-Corelane-Unbegun) -m found } { var(txn.only_once) -m bool }',
+  ),
+  words(
+    `http-response return ${DIED}`,
+    'if { var(txn.died) -m found } { var(txn.only_once) -m bool } !{ var(txn.unbegun) -m bool }',
+  ),
+  'http-response lua.note_verdict if { res.hdr(X-Corelane-Died) -m found }',
+  'http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found }',
+];

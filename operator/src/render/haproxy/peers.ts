@@ -7,7 +7,7 @@ import { ms, whole } from '../safe.ts';
 import { ADMITS_FOR_ASSET, ALLOWS_FILE_QUESTION, USES_HAS_FILE } from './assets.ts';
 import { takesSide, USES_LINE_FOR_SIDE } from './canary.ts';
 import { REQUEST } from './connections.ts';
-import { asksWhyItDied, notesForDeath } from './deaths.ts';
+import { ASKS_WHY_IT_DIED, notesForDeath } from './deaths.ts';
 import { MOVING_MAXCONN } from './dispatch.ts';
 import { bindAny } from './door.ts';
 import { ADMITS_FOR_PAGE, USES_OWN_PAGES } from './homes.ts';
@@ -145,7 +145,7 @@ function handedOver(model: DataPlaneModel): Lines {
     'http-request del-header X-Corelane- -m beg',
     'http-request set-header X-Corelane-Handed-Over 1',
     given(quarantine, () => KNOWS_POISON),
-    when(isSupervised, notesForDeath(model), verdictForPeer(model)),
+    when(isSupervised, notesForDeath(model), VERDICT_FOR_PEER),
     `http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"`,
     tooLateReplies(model),
     NO_REPLY,
@@ -168,13 +168,11 @@ function handedOver(model: DataPlaneModel): Lines {
 }
 
 /** The peer may have the request rendered again if nobody has begun it here. */
-function verdictForPeer(model: DataPlaneModel): Lines {
-  return [
-    asksWhyItDied(model),
-    'http-response set-header X-Corelane-Unbegun 1 if { var(txn.unbegun) -m bool }',
-    'http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found } !{ var(txn.unbegun) -m bool }',
-  ];
-}
+const VERDICT_FOR_PEER: Lines = [
+  ASKS_WHY_IT_DIED,
+  'http-response set-header X-Corelane-Unbegun 1 if { var(txn.unbegun) -m bool }',
+  'http-response deny deny_status 502 if { res.hdr(X-Corelane-Died) -m found } !{ var(txn.unbegun) -m bool }',
+];
 
 /** From the waiting room to a peer. */
 export function elsewhere({ isSupervised, ports, timeouts }: DataPlaneModel): Lines {

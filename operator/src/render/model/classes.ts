@@ -18,12 +18,14 @@ export interface RequestClass {
   matches: ClassSpec['match'];
   /** Whether its responses may be given to others. */
   isKept: boolean;
+  /** Whether a second worker may get a request that the first one has begun. */
+  isReplayed: boolean;
 }
 
 /** The classes of a defaulted spec, in the order in which they count; undefined if all requests are renders. */
 export function requestClasses({ cache, classes, workersPerPod }: RenderServiceSpec): RequestClass[] | undefined {
   if (classes.length === 0) return undefined;
-  return classes.map(({ name, cache: isKept, concurrency, match, queue, timeouts }) => {
+  return classes.map(({ name, cache: isKept, concurrency, match, queue, replay: isReplayed, timeouts }) => {
     const [timeoutMs, idleMs] = [durationMs(queue.timeout), durationMs(timeouts.idle)];
     return {
       name,
@@ -35,7 +37,8 @@ export function requestClasses({ cache, classes, workersPerPod }: RenderServiceS
       idleAfterWaitingMs: 2 * timeoutMs + idleMs,
       drainMs: durationMs(timeouts.drain),
       matches: match,
-      isKept: cache.enabled && isKept,
+      isKept: cache.enabled && isKept && isReplayed,
+      isReplayed,
     };
   });
 }

@@ -21,6 +21,7 @@ import { networks } from './networks.ts';
 import { type Pooling, pooling } from './pooling.ts';
 import { looksAtVisitors, type PriorityClass, priority } from './priority.ts';
 import { type Quarantine, quarantine } from './quarantine.ts';
+import { type Replay, replay } from './replay.ts';
 import { type Streaming, streaming } from './streaming.ts';
 import { type Timeouts, timeouts } from './timeouts.ts';
 import { type Tracing, tracing } from './tracing.ts';
@@ -54,8 +55,6 @@ export interface DataPlaneModel {
   timeouts: Timeouts;
   /** Which requests a second worker gets when the first one has died with them. */
   replay: Replay;
-  /** Whether it matters if a request was begun, and somebody knows: only then is anybody asked. */
-  asksWhetherBegun: boolean;
   /** Undefined if no URL is ever kept away from the workers. */
   quarantine?: Quarantine;
   /** Whether it matters who asks: a crawler, a browser that looks ahead. */
@@ -107,23 +106,6 @@ export interface DataPlaneModel {
   doors: Doors;
 }
 
-interface Replay {
-  /** Whether there are requests that are rendered once, unless nobody has begun them. */
-  someOnlyOnce: boolean;
-  /**
-   * Methods whose requests are rendered again whatever the first worker did with them; undefined if it is not for the
-   * method to say.
-   */
-  methods?: string[];
-}
-
-/** A safe method (RFC 9110) asks for nothing to be changed. TRACE is one too, but nginx refuses it. */
-const REPLAY: Record<RenderServiceSpec['replay'], Replay> = {
-  Safe: { someOnlyOnce: true, methods: ['GET', 'HEAD', 'OPTIONS'] },
-  Always: { someOnlyOnce: false },
-  Never: { someOnlyOnce: true },
-};
-
 /** nginx wants the part that is busy with sending (two buffers) to be less than all but one. */
 const RESPONSE_BUFFERS_MIN = 4;
 const RETRY_AFTER_SECONDS = 1;
@@ -137,7 +119,6 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
   const classes = requestClasses(spec);
   const limitsOfTime = timeouts(spec, classes);
   const isSupervised = spec.runtime.instrument;
-  const replay = REPLAY[spec.replay];
   const concurrency = concurrencyBounds(spec);
   const pool = pooling(spec, limits);
   const served = assets(spec, pool);
@@ -151,8 +132,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     rememberedMax: Math.max(REMEMBERED_MIN, 2 * (concurrency.max + classConcurrency(spec))),
     queue: { timeoutMs: durationMs(spec.queue.timeout) },
     timeouts: limitsOfTime,
-    replay,
-    asksWhetherBegun: isSupervised && replay.someOnlyOnce,
+    replay: replay(spec),
     quarantine: quarantine(spec),
     looksAtVisitors: looksAtVisitors(spec),
     fallback: fallback(spec),

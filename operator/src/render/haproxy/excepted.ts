@@ -1,0 +1,18 @@
+/** Requests that must not run twice, by their path (`replayExcept`). Those of classes: served-as.ts. */
+import type { Lines } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { word } from '../safe.ts';
+
+/**
+ * Acl `excepted`, in a frontend. Applications differ in what they take for the same path, and an exception too many
+ * costs little: so no difference of spelling leads past one.
+ */
+export function isExcepted({ replay: { except } }: DataPlaneModel): Lines {
+  const parts = except.parts.map((part) => word(part, 'part of a path'));
+  return [
+    '# A path at which a GET must not run twice: decoded, without repeated slashes, and with one at its end.',
+    'http-request set-var(txn.path) path,url_dec,regsub(//+,/,g),concat(/)',
+    `acl excepted var(txn.path) -m sub -i ${parts.join(' ')}`,
+    except.prefixes.map((prefix) => `acl excepted var(txn.path) -m beg -i ${word(prefix, 'replayExcept')}`),
+  ];
+}
