@@ -7,6 +7,7 @@ beforeAll(async () => {
   const classes = [
     { name: 'image', match: [{ pathPrefix: '/image' }], concurrency: 2, cache: true },
     { name: 'api', match: [{ pathPrefix: '/api' }], concurrency: 2 },
+    { name: 'once', match: [{ pathPrefix: '/once' }], cache: true, replay: false },
   ];
   pod = await Pod.start({ workersPerPod: 1, cache: { enabled: true }, classes });
 });
@@ -38,9 +39,12 @@ test('what is kept takes no place of the class at all', async () => {
   expect(renders(pod, 'kept')).toBe(1);
 });
 
-test('a class that says nothing of the cache does not meet it', async () => {
-  const path = `/api${page('api')}`;
+test.each([
+  ['says nothing of the cache', 'api'],
+  ['is not replayed', 'once'],
+])('a class that %s does not meet it', async (_what, name) => {
+  const path = `/${name}${page(name)}`;
   const answers = [await pod.get(path), await pod.get(path)];
   expect(answers.map((answer) => [answer.status, statusOf(answer)])).toEqual(Array(2).fill([200, undefined]));
-  expect(renders(pod, 'api')).toBe(2);
+  expect(renders(pod, name)).toBe(2);
 });

@@ -97,6 +97,16 @@ test.each(['private', 'no-store', 'no-cache', 'max-age=0', 'max-age=60, private'
   },
 );
 
+test.each(['private', 'max-age=60'])(
+  'a sign-in is rendered once for each request, and not kept: %s',
+  async (control) => {
+    const id = `sign-in-${control.replace(/[^a-z0-9]/g, '')}`;
+    const answers = [0, 1].map(() => pod.get(`/auth/callback${page(id, control)}`));
+    for (const answer of answers) expect(statusOf(await answer)).toBe('Corelane; fwd=miss; detail=replay');
+    expect(renders(pod, id)).toBe(2);
+  },
+);
+
 test.each(['Set-Cookie:a=b', 'Vary:*', 'Vary:a, *'])('%s is not kept', async (header) => {
   const id = `not-${header.replace(/[^a-zA-Z0-9]/g, '')}`;
   for (const _ of [1, 2]) await pod.get(ownPage(id, 'max-age=60', `&header=${encodeURIComponent(header)}`));

@@ -284,6 +284,14 @@ describe('workers that die with requests of a class', () => {
       expect(reason(await answer)).toEqual(begun[index]?.worker === worker ? [502, 'worker-died'] : [200, undefined]);
     }
   });
+
+  test('a GET that was begun goes to no other worker if its class is not replayed', async () => {
+    const answer = pod.get('/once?hold=1&id=once');
+    const { worker, pid } = await pod.begun('once');
+    await pod.kill(worker, pid, 'KILL');
+    expect(reason(await answer)).toEqual([502, 'worker-died']);
+    expect(pod.events({ event: 'begin', id: 'once' })).toHaveLength(1);
+  });
 });
 
 describe('Server-Sent Events', () => {

@@ -16,13 +16,16 @@ export function startMortal(stallTimeout: string): Promise<Pod> {
   return Pod.start({
     workersPerPod: 2,
     watchdog: { stallTimeout },
-    classes: [{ name: 'api', match: [{ pathPrefix: '/api' }], concurrency: 4 }],
+    classes: [
+      { name: 'api', match: [{ pathPrefix: '/api' }], concurrency: 4 },
+      { name: 'once', match: [{ pathPrefix: '/once' }], replay: false },
+    ],
   });
 }
 
 /** Waits until both of its workers are up, for renders and for the class. */
 export async function untilMortalUp(pod: Pod): Promise<void> {
-  for (const backend of ['workers', 'class-api'])
+  for (const backend of ['workers', 'class-api', 'class-once'])
     await until(`all are up in ${backend}`, async () => (await pod.isUp(0, backend)) && (await pod.isUp(1, backend)));
 }
 

@@ -16,7 +16,7 @@ beforeEach(warm);
 
 test.each(['PUT', 'PATCH', 'DELETE'])(
   'a %s that kills its worker over a kept connection gets no second one, and its worker is named',
-  expectOneTry,
+  (method) => expectOneTry(method),
 );
 
 /**

@@ -42,10 +42,10 @@ test('a request that kills its worker over a kept connection gets a second one, 
   expect(pod.events({ event: 'begin', id: 'killer' })).toHaveLength(2);
 });
 
-test.each(['POST'])(
-  'a %s that kills its worker over a kept connection gets no second one, and its worker is named',
-  expectOneTry,
-);
+test.each([
+  ['POST', '/'],
+  ['GET', '/oauth2/redirect/google'],
+])('a %s that kills its worker over a kept connection gets no second one, and its worker is named: %s', expectOneTry);
 
 test('a POST whose connection a program ends instead of an answer is not begun again', async () => {
   const { status, headers } = await pod.get('/?id=dropped-post&drop=once', { method: 'POST' });

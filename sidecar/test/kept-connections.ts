@@ -35,9 +35,9 @@ export function keeping(thePod: () => Pod) {
   }
 
   /** A request that its worker dies with, over a kept connection. */
-  async function expectOneTry(method: string): Promise<void> {
+  async function expectOneTry(method: string, path = '/'): Promise<void> {
     const id = `killer-${method}`;
-    const { status, headers } = await thePod().get(`/?id=${id}&die=1`, { method });
+    const { status, headers } = await thePod().get(`${path}?id=${id}&die=1`, { method });
     expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
     expect(hadConnection(id)).toEqual([true]);
     const line = await until('its line is written', async () =>

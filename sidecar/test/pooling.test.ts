@@ -102,6 +102,22 @@ test('a large body arrives whole, and no worker ever has two', async () => {
   for (const pod of fleet.pods) for (const { inFlight } of pod.events({ event: 'begin' })) expect(inFlight).toBe(1);
 });
 
+test('a sign-in that a peer was rendering when its worker died is not rendered again', async () => {
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const page = home.get('/?hold=1&id=beside-sign-in');
+  await home.begun('beside-sign-in');
+  const signIn = home.get('/auth/callback?hold=1&id=sign-in');
+  const { worker, pid } = await other.begun('sign-in');
+  await other.kill(worker, pid, 'KILL');
+  const { status, headers } = await signIn;
+  expect([status, headers['x-corelane-error']]).toEqual([502, 'worker-died']);
+  home.release('beside-sign-in');
+  expect((await page).status).toBe(200);
+  expect(fleet.pods.map(begunSince)).toEqual([['beside-sign-in'], ['sign-in']]);
+  await until('there is another worker', () => other.server(worker) !== pid);
+  await until('it is back', () => other.isUp(worker));
+});
+
 // The last one: that pod drains from then on.
 test('a pod that drains hands over what it has', async () => {
   const [home, other] = fleet.pods as [Pod, Pod];

@@ -23,6 +23,9 @@ describe.each(Object.entries(expected))('replay: %s', (replay, methods) => {
     expectOutcome(pod, replay, method, outcome),
   );
 
+  test('kill -9 of the worker that renders a HEAD of a sign-in', () =>
+    expectOutcome(pod, replay, 'HEAD', expected.Never.GET, '/auth/github'));
+
   if (isSafe) return;
 
   test('a request that kills every worker it gets has at most two, and the pod serves on', async () => {

@@ -6,13 +6,25 @@ describe('replay: Safe', () => {
   let pod: Pod;
   beforeAll(async () => {
     // No watchdog is to be faster with a frozen worker than the test.
-    pod = await Pod.start({ workersPerPod: 2, replay: 'Safe', watchdog: { stallTimeout: '29s' } }, KEEPS_LONG);
+    const watchdog = { stallTimeout: '29s' };
+    pod = await Pod.start({ workersPerPod: 2, replay: 'Safe', replayExcept: ['/order/place'], watchdog }, KEEPS_LONG);
   });
   afterAll(() => pod?.stop());
 
   test.each(['GET', 'POST'] as const)('kill -9 of the worker that renders a %s', (method) =>
     expectOutcome(pod, 'Safe', method, expected.Safe[method]),
   );
+
+  test.each([
+    ['a sign-in, however it is spelled', '/shop/API//Login/%63allback/?code=1', expected.Safe.POST],
+    ['a path of replayExcept', '/order/Place/7', expected.Safe.POST],
+    ['a path that is nearly one', '/order/placed?next=/auth/callback', expected.Safe.GET],
+  ])('kill -9 of the worker that renders a GET of %s', (_what, path, outcome) =>
+    expectOutcome(pod, 'Safe', 'GET', outcome, path),
+  );
+
+  test('a GET of a sign-in that its worker has not begun is not lost', () =>
+    expectKept(pod, 'Safe', 0, 'a new', ['GET', '/api/auth/callback']));
 
   test.each([
     [0, 'a new'],

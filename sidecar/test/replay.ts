@@ -51,12 +51,13 @@ export async function expectOutcome(
   replay: string,
   method: string,
   outcome: readonly unknown[],
+  path = '/',
 ): Promise<void> {
-  const id = `${replay}-${method}`;
-  const body = method === 'GET' || method === 'OPTIONS' ? undefined : LARGE_BODY;
+  const id = [replay, method, ...(path.match(/\w+/g) ?? [])].join('-');
+  const body = ['GET', 'HEAD', 'OPTIONS'].includes(method) ? undefined : LARGE_BODY;
   // Node.js says no length of a DELETE by itself.
   const headers = body && { 'content-length': String(body.length) };
-  const answered = pod.get(`/?hold=1&id=${id}`, { method, body, headers });
+  const answered = pod.get(`${path}${path.includes('?') ? '&' : '?'}hold=1&id=${id}`, { method, body, headers });
   const { worker } = await pod.begun(id);
   await docker('kill', '--signal', 'KILL', pod.workers[worker] ?? '');
   pod.release(id);
@@ -70,9 +71,17 @@ export async function expectOutcome(
   await revive(pod, worker);
 }
 
-/** A frozen worker has a POST that it has not begun, over a connection of that kind, when it is killed. */
-export async function expectKept(pod: Pod, replay: string, bytes: number, connection: string): Promise<void> {
-  const ids = ['one', 'other'].map((name) => `${replay}-unbegun-${name}-${bytes}-${connection}`.replaceAll(' ', '-'));
+/** A frozen worker has a request that it has not begun, over a connection of that kind, when it is killed. */
+export async function expectKept(
+  pod: Pod,
+  replay: string,
+  bytes: number,
+  connection: string,
+  [method, path]: [method: string, path: string] = ['POST', '/'],
+): Promise<void> {
+  const ids = ['one', 'other'].map((name) =>
+    `${replay}-unbegun-${method}-${name}-${bytes}-${connection}`.replaceAll(' ', '-'),
+  );
   const idle = () => Promise.all([0, 1].map((worker) => pod.metric(idleOf(worker))));
   if (connection === 'a new') await Promise.all([renew(pod, 0), renew(pod, 1)]);
   else
@@ -84,13 +93,13 @@ export async function expectKept(pod: Pod, replay: string, bytes: number, connec
   const reused = await pod.metric(REUSED);
   await pod.kill(0, frozen, 'STOP');
   // One for each worker: the kernel accepts it for the one that is frozen.
-  const answers = ids.map((id) => pod.get(`/?id=${id}`, { method: 'POST', body: LARGE_BODY.subarray(0, bytes) }));
+  const answers = ids.map((id) => pod.get(`${path}?id=${id}`, { method, body: LARGE_BODY.subarray(0, bytes) }));
   expect((await Promise.race(answers)).status).toBe(200);
   await until('it has been sent the other one', async () => (await pod.metric(SESSIONS)) === 1);
   expect((await pod.metric(REUSED)) - reused).toBe(connection === 'a new' ? 0 : 2);
   await pod.kill(0, frozen, 'KILL');
   for (const answer of answers) expect(outcomeOf(await answer)).toBe('200');
-  for (const answer of answers) expect(JSON.parse((await answer).body)).toMatchObject({ method: 'POST', bytes });
+  for (const answer of answers) expect(JSON.parse((await answer).body)).toMatchObject({ method, bytes });
   for (const id of ids) expect(pod.events({ event: 'begin', id })).toHaveLength(1);
   await until('the worker is back', () => pod.isUp(0));
 }

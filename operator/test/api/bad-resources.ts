@@ -141,6 +141,8 @@ export const badResources: BadResource[] = [
   // Choices
   { what: 'unknown balance', spec: { balance: 'random' } },
   { what: 'unknown replay', spec: { replay: 'safe' } },
+  { what: 'exception from replay for a full URL', spec: { replayExcept: ['https://shop.example/order'] } },
+  { what: 'exception from replay for a pattern', spec: { replayExcept: ['/order/*'] } },
   { what: 'streaming: Off, which YAML takes for false', spec: { streaming: false } },
   { what: 'fallback without a page', spec: { fallback: { status: 200 } } },
   { what: 'two pages', spec: { fallback: { html: '<p>', configMap: { name: 'shell' } } } },
@@ -504,6 +506,7 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   { what: 'most workers', spec: { workersPerPod: 64 } },
   { what: 'no pods', spec: { replicas: 0 } },
   { what: 'no queue', spec: { queue: { maxLength: 0 } } },
+  { what: 'exceptions from replay', spec: { replayExcept: ['/', '/order/place/'] } },
   { what: 'bounds of durations', spec: { timeouts: { render: '100ms' }, drain: { delay: '0s', timeout: '2h' } } },
   { what: 'drain as long as a wait and a render', spec: { drain: { timeout: '40s' } } },
   {

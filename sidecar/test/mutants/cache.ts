@@ -98,6 +98,11 @@ const haproxy: Breakage[] = [
     edits: [[/ +http-request return .* if \{ req\.hdr\(X-Corelane-Has-Stale\) .*\n/g, REMOVED]],
     caughtBy: 'cache-herds: while no worker is up',
   },
+  {
+    name: 'a sign-in is rendered for all, and once more for its client',
+    edits: [[/ +http-request return .* if excepted\n/g, REMOVED]],
+    caughtBy: 'cache: a sign-in is rendered once for each request',
+  },
 ];
 
 const told: Breakage[] = [

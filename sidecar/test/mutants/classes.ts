@@ -69,6 +69,12 @@ const haproxy: Breakage[] = [
     caughtBy: 'classes: what was begun is replayed if it may be',
   },
   {
+    name: 'a class that is not replayed is',
+    breaks: 'I2',
+    edits: [[/ +http-request set-var\(txn\.only_once\) bool\(true\) if \{ var\(txn\.served_as\) .*\n/g, REMOVED]],
+    caughtBy: 'classes: a GET that was begun goes to no other worker',
+  },
+  {
     name: 'a worker is not told that a request is of a class',
     breaks: 'I1',
     edits: [[/ +http-request set-header X-Corelane-Class .*\n/g, REMOVED]],

@@ -38,7 +38,7 @@ const ASSETS = [
   { path: '/c/', from: 'c', hashedNames: true },
 ];
 const CLASSES = [
-  { name: 'api', match: [{ pathPrefix: '/api/' }] },
+  { name: 'api', match: [{ pathPrefix: '/api/' }], replay: false },
   { name: 'image', match: [{ path: '/image' }], cache: true },
 ];
 const specs: object[] = [

@@ -10,6 +10,27 @@ export const secondTries: Mutant[] = [
     caughtBy: 'kept-connections: a POST that kills its worker',
   },
   {
+    name: 'a sign-in has a second worker',
+    breaks: 'I2',
+    file: 'haproxy.cfg',
+    edits: [[/ +http-request set-var\(txn\.only_once\) bool\(true\) if excepted\n/g, REMOVED]],
+    caughtBy: 'replay: Safe kill -9 of the worker that renders a GET of a sign-in',
+  },
+  {
+    name: 'a sign-in that is spelled oddly has a second worker',
+    breaks: 'I2',
+    file: 'haproxy.cfg',
+    edits: [[/path,url_dec,/g, 'path,']],
+    caughtBy: 'replay: Safe kill -9 of the worker that renders a GET of a sign-in',
+  },
+  {
+    name: 'a path that begins like one of replayExcept has no second worker',
+    breaks: 'I2',
+    file: 'haproxy.cfg',
+    edits: [[/(acl excepted .* \/\S+)\/\n/g, '$1\n']],
+    caughtBy: 'replay: Safe kill -9 of the worker that renders a GET of a path that is nearly one',
+  },
+  {
     name: 'nobody notes whom a request is given to',
     breaks: 'I2',
     file: 'haproxy.cfg',

@@ -22,6 +22,7 @@ function derived(value: string): string[] {
     `"~(?:^|; *)${literal}="`,
     `$http_${value.toLowerCase().replaceAll('-', '_')}`,
     `refused-${value}`,
+    value.replace(/\/?$/, '/'),
     `"corelane-class ${value}\\n"`,
     `"~^${ODD_PATH}${literal.replace(/\/$/, '')}(?:[/?]|$)"`,
     `"~^${ODD_PATH}${literal}(?:[?]|$)"`,
