@@ -85,7 +85,7 @@ const requestClass = z.strictObject({
     .boolean()
     .default(true)
     .describe(
-      'Whether spec.replay is for this class. false: a request of the class that a worker has begun is not replayed, whatever its method, and the cache is not for the class.',
+      'true: spec.replay decides. false: a request of the class is not replayed once a worker has begun it, whatever its method; and the class does not use the cache, even with cache: true.',
     ),
 });
 

@@ -6,16 +6,17 @@ const PATHS_MAX = 16;
 
 /**
  * Paths of sign-ins at which a GET uses up a code or a token: Auth.js and better-auth (`/api/auth`, `/auth`), Auth0 and
- * Supabase (`/auth/callback`, `/auth/confirm`), nuxt-auth-utils (`/auth/github`). For every application: an exception
- * that is not needed costs a second try after a crash, and no more.
+ * Supabase (`/auth/callback`, `/auth/confirm`), nuxt-auth-utils (`/auth/github`), Passport (`/oauth2/redirect/google`).
+ * For every application, and no field takes a path out of the list, so it must not have pages that a site would cache:
+ * `/docs/oauth2` is one, hence these count at the beginning of a path only.
  */
-export const SIGN_IN_PATHS = ['/auth', '/api/auth'];
-/** Elements of other paths for the same: Passport (`/oauth2/redirect/google`), links in mails. */
-export const SIGN_IN_ELEMENTS = [
-  ...['oauth', 'oauth2', 'magic-link'],
+export const SIGN_IN_PATHS = ['/auth', '/oauth', '/oauth2'].flatMap((path) => [path, `/api${path}`]);
+/** Segments of other paths for the same: Shopify's Hydrogen (`/account/authorize`), links in mails. */
+export const SIGN_IN_SEGMENTS = [
+  ...['authorize', 'magic-link'],
   ...['verify', 'verify-email', 'confirm', 'confirm-email'],
 ];
-/** How an element may end: `/login/github/callback`, Clerk's `/sso-callback`, Kinde's `kinde_callback`. */
+/** How a segment may end: `/login/github/callback`, Clerk's `/sso-callback`, Kinde's `kinde_callback`. */
 export const SIGN_IN_ENDING = 'callback';
 
 const codes = (words: string[]) => words.map((word) => `\`${word}\``).join(', ');
@@ -24,7 +25,7 @@ export const replay = z
   .enum(['Safe', 'Always', 'Never'])
   .default('Safe')
   .describe(
-    'Whether the request that a dying worker was rendering is given once to another one: Safe replays GET, HEAD and OPTIONS; Always replays every method, for renders without side effects; Never replays none. Paths in `replayExcept` and classes with `replay: false` are excepted. What is not replayed is answered 502 at once. A request that no worker has begun is never lost, whatever its method.',
+    'Whether the request that a dying worker was rendering is given once to another one: Safe replays GET, HEAD and OPTIONS; Always replays every method, for renders without side effects; Never replays none. Paths of sign-ins, paths in `replayExcept` and classes with `replay: false` are excepted. What is not replayed is answered 502 at once. A request that no worker has begun is never lost, whatever its method.',
   );
 
 export const replayExcept = z
@@ -32,5 +33,5 @@ export const replayExcept = z
   .max(PATHS_MAX)
   .default([])
   .describe(
-    `Paths, and all below them, at which a GET must not run twice, such as a one-time link. A request that a worker has begun there is not replayed, whatever \`replay\` says, and does not use the cache. Upper and lower case, percent-encoding and repeated slashes make no difference. Paths of sign-ins are always excepted: those below ${SIGN_IN_PATHS.join(' and ')}, those with an element that ends with \`${SIGN_IN_ENDING}\`, and those with one of the elements ${codes(SIGN_IN_ELEMENTS)} (docs/runtime.md).`,
+    `Paths at which a GET must not run twice, such as a one-time link. Each path stands for itself and all below it. A request there is not replayed once a worker has begun it, whatever \`replay\` says, and does not use the cache. Upper and lower case, percent-encoding and repeated slashes make no difference. Paths of sign-ins are always excepted: ${codes(SIGN_IN_PATHS)} and all below them; paths with a segment that ends with \`${SIGN_IN_ENDING}\`; paths with one of the segments ${codes(SIGN_IN_SEGMENTS)} (docs/runtime.md).`,
   );

@@ -1,11 +1,9 @@
 /** Which requests a second worker gets when the first one has died with them. */
-import { SIGN_IN_ELEMENTS, SIGN_IN_ENDING, SIGN_IN_PATHS } from '../../api/spec/replay.ts';
+import { SIGN_IN_ENDING, SIGN_IN_PATHS, SIGN_IN_SEGMENTS } from '../../api/spec/replay.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
 export interface Replay {
-  /**
-   * Methods whose requests are rendered again whatever the first worker did with them; undefined: all methods.
-   */
+  /** Methods whose requests are rendered again whatever the first worker did with them; undefined: all methods. */
   methods?: string[];
   /**
    * Paths whose requests are rendered once, unless no worker has begun them: how they begin, and what else they have in
@@ -27,7 +25,7 @@ export function replay({ replay, replayExcept }: RenderServiceSpec): Replay {
     methods: METHODS[replay],
     except: {
       prefixes: [...SIGN_IN_PATHS, ...replayExcept].map((path) => path.replace(/\/?$/, '/')),
-      parts: [`${SIGN_IN_ENDING}/`, ...SIGN_IN_ELEMENTS.map((element) => `/${element}/`)],
+      parts: [`${SIGN_IN_ENDING}/`, ...SIGN_IN_SEGMENTS.map((segment) => `/${segment}/`)],
     },
   };
 }

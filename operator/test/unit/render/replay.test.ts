@@ -30,7 +30,8 @@ function isExcepted(target: string, replayExcept: string[] = []): boolean {
 test.each([
   ...['/api/auth/callback/github?code=1&state=2', '/auth/callback', '/auth/confirm?token_hash=1', '/auth/github'],
   ...['/api/auth/magic-link/verify?token=1', '/shop/api/auth/callback/google', '/auth/google/callback', '/callback'],
-  ...['/sign-in/sso-callback', '/api/auth/kinde_callback', '/oauth2/redirect/google', '/login/oauth2/code/github'],
+  ...['/sign-in/sso-callback', '/api/auth/kinde_callback', '/oauth2/redirect/google', '/api/oauth/google?code=1'],
+  ...['/account/authorize?code=1', '/en-us/account/authorize'],
   ...['/verify/4711', '/account/verify-email', '/en/confirm-email/1', '/newsletter/confirm', '/login/magic-link'],
   ...['/API/Auth/Callback/', '//auth//callback', '/api%2Fauth/%63allback', '/auth/', '/oauth'],
 ])('a sign-in: %s', (target) => expect(isExcepted(target)).toBe(true));
@@ -38,6 +39,7 @@ test.each([
 test.each([
   ...['/', '/authors/1', '/author/auth-guide', '/docs/auth', '/api/authors', '/products?next=/auth/callback'],
   ...['/callbacks', '/blog/callback-hell', '/verified', '/confirmation/1', '/oauth2-proxy', '/order/place'],
+  ...['/docs/oauth', '/docs/oauth2/scopes', '/authorized'],
 ])('no sign-in: %s', (target) => expect(isExcepted(target)).toBe(false));
 
 test.each<[target: string, isMeant: boolean]>([
