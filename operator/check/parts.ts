@@ -3,6 +3,7 @@
  * gives it: what passes cannot make a rule throw.
  */
 import { z } from 'zod';
+import { withQuotesMissing } from '../src/api/quotes.ts';
 
 const text = z.string();
 const quantities = z.record(z.string(), z.union([z.string(), z.number()]).nullish()).nullish();
@@ -154,6 +155,6 @@ export function withoutNulls<T>(value: T): T {
 
 /** The fields of `value` that have another type than Kubernetes gives them, as sentences. */
 export function wrongParts(kind: ReadKind, value: unknown): string[] {
-  const parsed = PARTS[kind].safeParse(value);
+  const parsed = PARTS[kind].safeParse(value, { error: withQuotesMissing });
   return (parsed.error?.issues ?? []).map(({ path, message }) => `${path.join('.')}: ${message}`);
 }

@@ -1,5 +1,6 @@
 /** Manifests from files and standard input. */
-import { type Manifest, ManifestError, parseManifests, TEXT_LENGTH_MAX } from '../convert/manifests.ts';
+import { ManifestError, readYaml, TEXT_LENGTH_MAX } from '../convert/kubectl-yaml.ts';
+import { type Manifest, parseManifests, withoutLists } from '../convert/manifests.ts';
 import { textOf } from '../local/text-file.ts';
 import { UsageError } from './usage.ts';
 
@@ -9,14 +10,26 @@ import { UsageError } from './usage.ts';
  */
 export function readManifests(files: string[]): Manifest[] {
   if (files.filter((file) => file === '-').length > 1) throw new UsageError('-f - stands there twice');
-  return files.flatMap((file) => asUsageError(() => parseManifests(read(file), file === '-' ? 'stdin' : file)));
+  return files.flatMap((file) => asUsageError(() => parseManifests(read(file), nameOf(file))));
+}
+
+/**
+ * All values of a file, which need be no Kubernetes objects; `-` is standard input.
+ * @throws UsageError for a file that is not there, or no YAML
+ */
+export function readValues(file: string): unknown[] {
+  const documents = asUsageError(() => readYaml(read(file), nameOf(file)));
+  return documents.flatMap(({ value }) => withoutLists(value)).map(({ value }) => value);
+}
+
+function nameOf(file: string): string {
+  return file === '-' ? 'stdin' : file;
 }
 
 function read(file: string): string {
   // Descriptor 0: /dev/stdin fails on a closed pipe.
   const text = textOf(file === '-' ? 0 : file, TEXT_LENGTH_MAX);
-  if (text === undefined)
-    throw new ManifestError(`${file === '-' ? 'stdin' : file} is larger than ${TEXT_LENGTH_MAX / 1e6} MB`);
+  if (text === undefined) throw new ManifestError(`${nameOf(file)} is larger than ${TEXT_LENGTH_MAX / 1e6} MB`);
   return text;
 }
 

@@ -4,12 +4,13 @@ import { runOptions } from './run/options.ts';
 import { Session } from './run/session.ts';
 
 const help = `
-Usage: corelane run FILE.yaml|FOLDER [--pods N] [--workers N] [--port N] [--image I] [--env K=V] [--env-file F]
+Usage: corelane run FILE.yaml|FOLDER|- [--pods N] [--workers N] [--port N] [--image I] [--env K=V] [--env-file F]
                     [--allowed-host NAME] [--watch] [--load N] [--chaos] [--dashboard] [--quiet-logs]
                     [--engine docker|podman]
 
-Runs a RenderService, or a folder with a Node.js program, in containers of Docker or Podman: the same proxies,
-configuration and worker runtime as in a cluster. Ctrl-C removes everything. docs/run.md tells what is left out.
+Runs a RenderService (a file, or - for standard input), or a folder with a Node.js program, in containers of Docker or
+Podman: the same proxies, configuration and worker runtime as in a cluster. Ctrl-C removes everything. docs/run.md tells
+what is left out.
 
       --pods N           pods (1); they share their work
       --workers N        workers per pod (spec.workersPerPod; 2 for a folder)
@@ -17,7 +18,7 @@ configuration and worker runtime as in a cluster. Ctrl-C removes everything. doc
       --allowed-host N   name by which a browser may ask, beside those of this machine; several are possible
       --image I          image of the workers; for a folder one with Node.js
       --env K=V          variable of the workers; several are possible
-      --env-file F       a file with K=V lines
+      --env-file F       a file with variables, as node --env-file reads it
       --watch            a folder: when a file changes the workers are replaced one after the other, and no request is lost
       --load N           sends N requests a second to /
       --chaos            a fault every few seconds, and a table of what each cost whom (with --load 10 unless given)

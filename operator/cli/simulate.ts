@@ -2,7 +2,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { parseAllDocuments } from 'yaml';
 import { compare, type Scenario } from '../simulate/compare.ts';
 import { json, markdown, scenarioText, summaryLine, svg, textTable, verdicts } from '../simulate/report.ts';
 import { generatedDay, parseTrace } from '../simulate/trace.ts';
@@ -10,6 +9,7 @@ import { durationMs } from '../src/api/scalars.ts';
 import { type ScalingSpec, scaling } from '../src/api/scaling.ts';
 import { policyOf } from '../src/autoscale/policy.ts';
 import type { Command } from './command.ts';
+import { readValues } from './manifest-files.ts';
 import { numberOf, objectiveOf, secondsOf, wholeOf } from './options.ts';
 import { concurrencyOf, RENDER_OPTIONS, rendersOf } from './rendering.ts';
 import { UsageError } from './usage.ts';
@@ -105,7 +105,8 @@ interface Resource {
 /** The parts of a RenderService that matter here. */
 function readPolicy(file: string | undefined): Resource {
   if (file === undefined) return { scaling: checked({ maxReplicas: 100 }) };
-  const documents = parseAllDocuments(readFileSync(file, 'utf8')).map((document) => document.toJS());
+  // biome-ignore lint/suspicious/noExplicitAny: whatever stands in a file
+  const documents: any[] = readValues(file);
   const resource = documents.find((one) => one?.kind === 'RenderService')?.spec ?? documents[0]?.spec ?? documents[0];
   if (!resource?.scaling)
     throw new UsageError(`${file} has no "scaling"; write a RenderService, or "scaling: { maxReplicas: 20 }"`);

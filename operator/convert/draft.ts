@@ -3,7 +3,8 @@ import type { V1Container, V1PodTemplateSpec } from '@kubernetes/client-node';
 import { CST, Document, isMap, isNode, isPair, isScalar, isSeq, type Pair, Parser, type YAMLMap } from 'yaml';
 import type { Finding } from '../check/finding.ts';
 import { API_VERSION, KIND } from '../src/api/names.ts';
-import { type Manifest, type Path, pathText, YAML_OPTIONS } from './manifests.ts';
+import { YAML_OPTIONS } from './kubectl-yaml.ts';
+import { type Manifest, type Path, pathText } from './manifests.ts';
 
 /** What a step says of a field; the object is the one that is converted unless it says another one. */
 export type Said = Omit<Finding, 'path' | 'object'> & { object?: string };

@@ -14,7 +14,8 @@ import { writeScaling } from './autoscalers.ts';
 import { writeCapacity } from './capacity.ts';
 import { metadataFields, specFields } from './deployment.ts';
 import { Draft } from './draft.ts';
-import { isRecord, type Manifest, ManifestError } from './manifests.ts';
+import { ManifestError } from './kubectl-yaml.ts';
+import { isRecord, type Manifest } from './manifests.ts';
 import { type Related, relatedTo } from './related.ts';
 import {
   moveLabels,

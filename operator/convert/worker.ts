@@ -9,7 +9,8 @@ import {
   WORKER_CONTAINER,
 } from '../src/api/names.ts';
 import type { Draft } from './draft.ts';
-import { ManifestError, type Path } from './manifests.ts';
+import { ManifestError } from './kubectl-yaml.ts';
+import type { Path } from './manifests.ts';
 
 /** Containers that stand beside an application, by their usual names. */
 const SIDECARS =

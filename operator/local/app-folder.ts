@@ -2,9 +2,9 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { V1EnvVar } from '@kubernetes/client-node';
-import { stringify } from 'yaml';
 import { z } from 'zod';
 import { API_VERSION, KIND, NAME_LENGTH_MAX } from '../src/api/names.ts';
+import { workerTemplate } from '../src/api/worker-template.ts';
 import { InputError, type LoadOptions, loadDocuments, type Service } from './documents.ts';
 import { inputOf } from './text-file.ts';
 
@@ -22,25 +22,28 @@ const packageJson = z.looseObject({
 });
 
 /**
- * @param image of Node.js
+ * @param image of Node.js; '' where it is not known yet
  * @throws InputError when there is nothing to start
  */
 export function loadFolder(path: string, image: string, { env = [], ...options }: LoadOptions): Service {
   const folder = resolve(path);
   const { name, command } = programOf(folder, options.source);
-  const container = { name: 'worker', image, command, workingDir: APP_PATH };
-  const own = withDefaults(env, folder);
+  const program = { command, workingDir: APP_PATH };
+  const load = (text: string, source: string) =>
+    loadDocuments(text, { ...options, source, image, env: withDefaults(env, folder) });
   const file = join(folder, RENDER_SERVICE);
   if (!isFile(file)) {
-    const spec = { workersPerPod: WORKERS, template: { spec: { containers: [container] } } };
-    const resource = { apiVersion: API_VERSION, kind: KIND, metadata: { name }, spec };
-    return loadDocuments(stringify(resource), { ...options, env: own });
+    const template = { spec: { containers: [{ name: 'worker', ...program }] } };
+    const spec = { workersPerPod: WORKERS, template };
+    // As JSON: a name such as "on" stays text.
+    return load(JSON.stringify({ apiVersion: API_VERSION, kind: KIND, metadata: { name }, spec }), options.source);
   }
-  const service = loadDocuments(inputOf(file, file), { ...options, source: file, env: own });
-  const replaced = ['image', 'command', 'args', 'workingDir'].filter((field) => field in service.worker);
+  const service = load(inputOf(file, file), file);
+  const own = workerTemplate(service.spec.template.spec?.containers ?? []);
+  const replaced = (['image', 'command', 'args', 'workingDir'] as const).filter((field) => own?.[field] != null);
   return {
     ...service,
-    worker: { ...service.worker, ...container, args: undefined },
+    worker: { ...service.worker, name: 'worker', ...program, args: undefined },
     leftOut: [...service.leftOut, ...replaced.map((field) => `${field} of the worker: the folder's own program runs`)],
   };
 }

@@ -4,13 +4,15 @@
  */
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import { z } from 'zod';
+import { ManifestError } from '../convert/kubectl-yaml.ts';
+import { type Manifest, parseManifests } from '../convert/manifests.ts';
 import { KIND } from '../src/api/names.ts';
-import { type FieldError, parseRenderService } from '../src/api/resource.ts';
+import { quotesMissing, withQuotesMissing } from '../src/api/quotes.ts';
+import { type FieldError, fieldPath, parseRenderService } from '../src/api/resource.ts';
 import type { RenderServiceSpec } from '../src/api/spec.ts';
 import { workerTemplate } from '../src/api/worker-template.ts';
 import { type DataObject, resolvedEnv } from './env.ts';
 import { leftOut, withoutHost } from './left-out.ts';
-import { parseYaml } from './yaml.ts';
 
 /** What is to run. */
 export interface Service {
@@ -30,6 +32,8 @@ export interface LoadOptions {
   source: string;
   /** Wins over spec.workersPerPod. */
   workers?: number;
+  /** Wins over the image of the file, which needs none then; '' where it is not known yet. */
+  image?: string;
   /** Variables that win over those of the file. */
   env?: V1EnvVar[];
 }
@@ -37,24 +41,34 @@ export interface LoadOptions {
 /** Something in the user's file or folder cannot be used; the message says where and what would be right. */
 export class InputError extends Error {}
 
-const strings = z.record(z.string(), z.string()).nullish();
-const dataObject = z.looseObject({
-  metadata: z.looseObject({ name: z.string() }),
-  data: strings,
-  stringData: strings,
+/** Texts by name; null is an empty one, as the API server takes it. */
+const texts = z
+  .record(
+    z.string(),
+    z
+      .string()
+      .nullable()
+      .transform((text) => text ?? ''),
+  )
+  .nullish();
+const metadataOf = z.looseObject({
+  name: z.string(),
+  namespace: z.string().nullish(),
+  labels: texts,
+  annotations: texts,
 });
+const named = z.looseObject({ metadata: metadataOf });
+const dataObject = named.extend({ data: texts, stringData: texts });
 
-/** How the name of an image begins. */
+/** How the name of an image begins: one that begins with "-" would be an option of the engine. */
 export const IMAGE = /^[A-Za-z0-9]/;
-const NO_IMAGE = 'must be the name of an image';
+const NO_IMAGE = 'must be the name of an image: write it, give --image, or run the folder of the program';
 
 const key = z.looseObject({ name: z.string(), key: z.string(), optional: z.boolean().optional() });
 const source = z.looseObject({ name: z.string(), optional: z.boolean().optional() });
 /** What is used of the worker's container; the API server would check the rest of it. */
 const usedOfContainer = z.looseObject({
   name: z.string(),
-  // One that begins with "-" would be an option of the engine.
-  image: z.string({ error: NO_IMAGE }).regex(IMAGE, NO_IMAGE),
   command: z.array(z.string()).optional(),
   args: z.array(z.string()).optional(),
   workingDir: z.string().optional(),
@@ -62,7 +76,7 @@ const usedOfContainer = z.looseObject({
     .array(
       z.looseObject({
         name: z.string().regex(/^[^=\0]+$/, 'must be a name'),
-        value: z.string({ error: 'must be a string: put it in quotes' }).optional(),
+        value: z.string().optional(),
         valueFrom: z.looseObject({ configMapKeyRef: key.optional(), secretKeyRef: key.optional() }).optional(),
       }),
     )
@@ -94,45 +108,38 @@ const usedOfContainer = z.looseObject({
     .optional(),
 });
 
-interface Document {
-  kind?: unknown;
-  metadata?: { name?: unknown; namespace?: unknown };
-  spec?: unknown;
-}
-
 /**
  * @param text the file
  * @throws InputError when it cannot be used
  */
 export function loadDocuments(text: string, options: LoadOptions): Service {
-  const documents = parse(text, options.source);
-  const resource = theRenderService(documents, options.source);
-  const { name, namespace } = resource.metadata as { name: string; namespace?: string };
+  const { source } = options;
+  const objects = objectsOf(text, source);
+  const resource = theRenderService(objects, source);
+  const { name, namespace } = readAs(named, resource, source).metadata;
   const metadata = { name, namespace: namespace ?? 'default', uid: '', generation: 1, resourceVersion: '' };
-  const spec = withWorkers(resource.spec, options.workers);
+  const spec = withWorkers(resource.value.spec, options.workers);
   const parsed = parseRenderService({ apiVersion: '', kind: KIND, metadata, spec });
-  if (!parsed.ok) throw refused(options.source, name, parsed.errors);
+  if (!parsed.ok) throw refused(source, resource, parsed.errors);
   const checked = parsed.renderService.spec;
   const { containers } = checked.template.spec as { containers: V1Container[] };
   const container = workerTemplate(containers) as V1Container;
-  const path = `spec.template.spec.containers[${containers.indexOf(container)}]`;
-  const used = usedOfContainer.safeParse(withoutNulls(container));
-  if (!used.success) {
-    const errors = used.error.issues.map((issue) => ({
-      path: issue.path.reduce<string>(
-        (all, part) => all + (typeof part === 'number' ? `[${part}]` : `.${String(part)}`),
-        path,
-      ),
-      message: issue.message,
-    }));
-    throw refused(options.source, name, errors);
-  }
-  const given: V1Container = { ...used.data, ...ofPod(checked, used.data) };
+  const at = ['spec', 'template', 'spec', 'containers', containers.indexOf(container)];
+  const used = usedOfContainer.safeParse(withoutNulls(container), { error: withQuotesMissing });
+  const image = options.image ?? container.image;
+  const noImage = options.image === undefined ? whyNoImage(image) : undefined;
+  const errors = [
+    ...(noImage ? [{ path: fieldPath([...at, 'image']), message: noImage }] : []),
+    ...errorsOf(used.error, at),
+  ];
+  if (!used.success || errors.length > 0) throw refused(source, resource, errors);
+  const path = fieldPath(at);
+  const given: V1Container = { ...used.data, ...ofPod(checked, used.data), image };
   const whole = withoutHost(given);
-  const objects = dataObjects(documents, options.source);
-  const { shell, missing } = shellOf(checked, objects);
-  const env = resolvedEnv(whole, objects, { path, metadata, set: options.env ?? [] });
-  if (env.errors.length > 0) throw refused(options.source, name, env.errors);
+  const data = dataObjects(objects, source);
+  const { shell, missing } = shellOf(checked, data);
+  const env = resolvedEnv(whole, data, { path, metadata, set: options.env ?? [] });
+  if (env.errors.length > 0) throw refused(source, resource, env.errors);
   const { envFrom: _envFrom, ...worker } = whole;
   return {
     name,
@@ -143,43 +150,54 @@ export function loadDocuments(text: string, options: LoadOptions): Service {
   };
 }
 
-function parse(text: string, source: string): Document[] {
+function objectsOf(text: string, source: string): Manifest[] {
   try {
-    return parseYaml(text).filter((one) => typeof one === 'object' && one !== null) as Document[];
+    return parseManifests(text, source);
   } catch (error) {
-    throw new InputError(`${source} is no YAML: ${(error as Error).message}`);
+    if (error instanceof ManifestError) throw new InputError(error.message);
+    throw error;
   }
 }
 
-function theRenderService(documents: Document[], source: string): Document {
-  const found = documents.filter(({ kind }) => kind === KIND);
+function theRenderService(objects: Manifest[], source: string): Manifest {
+  const found = objects.filter(({ kind }) => kind === KIND);
   const [resource, second] = found;
   if (resource && second) {
-    const names = found.map(({ metadata }) => metadata?.name).join(', ');
+    const names = found.map(({ name }) => name).join(', ');
     throw new InputError(
       `${source} has ${found.length} RenderServices (${names}): put the one to run in a file of its own`,
     );
   }
-  if (!resource) {
-    const kinds = [...new Set(documents.map(({ kind }) => String(kind ?? 'something without a kind')))].join(', ');
-    throw new InputError(
-      `${source} has no RenderService${kinds ? `, only ${kinds}` : ''}; README.md shows the smallest one`,
-    );
-  }
-  if (typeof resource.metadata?.name !== 'string')
-    throw refused(source, undefined, [{ path: 'metadata.name', message: 'must be a name' }]);
-  return resource;
+  if (resource) return resource;
+  const kinds = [...new Set(objects.map(({ kind }) => kind))].join(', ');
+  throw new InputError(
+    `${source} has no RenderService${kinds ? `, only ${kinds}` : ''}; README.md shows the smallest one`,
+  );
+}
+
+function whyNoImage(image: unknown): string | undefined {
+  return typeof image === 'string' && IMAGE.test(image) ? undefined : (quotesMissing(image) ?? NO_IMAGE);
+}
+
+/** An object by its schema. @throws InputError with the paths of what is wrong */
+function readAs<T extends z.ZodType>(schema: T, object: Manifest, source: string): z.output<T> {
+  const parsed = schema.safeParse(object.value, { error: withQuotesMissing });
+  if (!parsed.success) throw refused(source, object, errorsOf(parsed.error, []));
+  return parsed.data;
+}
+
+/** @param at path of what was checked */
+function errorsOf(error: z.ZodError | undefined, at: PropertyKey[]): FieldError[] {
+  return (error?.issues ?? []).map(({ path, message }) => ({ path: fieldPath([...at, ...path]), message }));
 }
 
 function withWorkers(spec: unknown, workers: number | undefined): unknown {
   return workers === undefined ? spec : { ...(spec as object), workersPerPod: workers };
 }
 
-function refused(source: string, name: string | undefined, errors: FieldError[]): InputError {
+function refused(source: string, { kind, name }: Manifest, errors: FieldError[]): InputError {
   const lines = errors.map(({ path, message }) => `  ${path}: ${message}`);
-  return new InputError(
-    [`${source}: RenderService ${name ?? ''} cannot be used`.replace('  ', ' '), ...lines].join('\n'),
-  );
+  return new InputError([`${source}: ${kind} ${name} cannot be used`, ...lines].join('\n'));
 }
 
 /** What the pod says for its containers where they say nothing. */
@@ -213,16 +231,14 @@ function shellOf({ fallback }: RenderServiceSpec, objects: DataObject[]): { shel
   };
 }
 
-function dataObjects(documents: Document[], source: string): DataObject[] {
-  return documents
+function dataObjects(objects: Manifest[], source: string): DataObject[] {
+  return objects
     .filter(({ kind }) => kind === 'ConfigMap' || kind === 'Secret')
-    .map((document) => {
-      const parsed = dataObject.safeParse(document);
-      const kind = document.kind as DataObject['kind'];
-      if (!parsed.success) throw new InputError(`${source}: a ${kind} needs metadata.name, and text in data`);
-      const { metadata, data, stringData } = parsed.data;
+    .map((object) => {
+      const kind = object.kind as DataObject['kind'];
+      const { data, stringData } = readAs(dataObject, object, source);
       const plain = Object.entries(data ?? {}).map(([key, value]) => [key, kind === 'Secret' ? decoded(value) : value]);
-      return { kind, name: metadata.name, data: { ...Object.fromEntries(plain), ...stringData } };
+      return { kind, name: object.name, data: { ...Object.fromEntries(plain), ...stringData } };
     });
 }
 

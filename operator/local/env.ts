@@ -1,4 +1,5 @@
 /** The environment of the workers: ConfigMaps and Secrets of the file, what the user adds. Computes only. */
+import { parseEnv } from 'node:util';
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import type { FieldError } from '../src/api/resource.ts';
 
@@ -26,6 +27,9 @@ interface Resolved {
 /** Of a variable, as the API server takes it: visible ASCII. */
 const NAME = /^[ -<>-~]+$/;
 
+/** A value in which no `$(NAME)` is replaced: kubelet looks for these only where a value stands in the file. */
+const literal = (value: string) => value.replaceAll('$', '$$$$');
+
 /** As kubelet does it: envFrom first, env over it; then what the user sets on the command line. */
 export function resolvedEnv(
   { env = [], envFrom = [] }: V1Container,
@@ -45,7 +49,7 @@ export function resolvedEnv(
     if (!object && !optional) errors.push({ path: `${context.path}.envFrom[${index}]`, message: missing(kind, name) });
     return Object.entries(object?.data ?? {}).flatMap(([key, value]) => {
       const name = `${prefix}${key}`;
-      if (NAME.test(name)) return [{ name, value }];
+      if (NAME.test(name)) return [{ name, value: literal(value) }];
       leftOut.push(`${context.path}.envFrom[${index}]: "${name}" can be no variable`);
       return [];
     });
@@ -62,8 +66,9 @@ export function resolvedEnv(
     return [];
   });
 
-  const names = new Set([...own, ...context.set].map(({ name }) => name));
-  const all = [...sources.filter(({ name }) => !names.has(name)), ...own, ...context.set];
+  const set = context.set.map(({ name, value = '' }) => ({ name, value: literal(value) }));
+  const names = new Set([...own, ...set].map(({ name }) => name));
+  const all = [...sources.filter(({ name }) => !names.has(name)), ...own, ...set];
   for (const { name } of all.filter(({ value }) => value?.includes('\0')))
     errors.push({ path: `${context.path}.env (${name})`, message: 'has a byte 0, which no variable can have' });
   return { env: all, errors, leftOut };
@@ -89,7 +94,7 @@ function lookUp(
   const { name = '', key, optional } = reference;
   const data = find(kind, name)?.data ?? {};
   const found = Object.hasOwn(data, key) ? data[key] : undefined;
-  if (found !== undefined) return { value: found };
+  if (found !== undefined) return { value: literal(found) };
   return optional ? undefined : { missing: missing(kind, name, key) };
 }
 
@@ -105,18 +110,7 @@ function missing(kind: string, name: string, key?: string): string {
   return `there is ${what} in the file: put it there`;
 }
 
-const LINE = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*?)\s*$/;
-
-/**
- * Variables of a file with one NAME=VALUE a line, `#` before a comment; quotes around a value are taken away.
- * @throws RangeError that names the line
- */
+/** Variables of a file, exactly as `node --env-file` reads it: it skips lines that set none. */
 export function envOfFile(text: string): V1EnvVar[] {
-  return text.split(/\r?\n/).flatMap((line, index) => {
-    if (/^\s*(#|$)/.test(line)) return [];
-    const [, name, value = ''] = LINE.exec(line) ?? [];
-    if (name === undefined) throw new RangeError(`line ${index + 1} is not NAME=VALUE`);
-    const [, , quoted] = /^(["'])(.*)\1$/.exec(value) ?? [];
-    return [{ name, value: quoted ?? value }];
-  });
+  return Object.entries(parseEnv(text)).flatMap(([name, value = '']) => (name === '' ? [] : [{ name, value }]));
 }

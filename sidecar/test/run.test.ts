@@ -47,10 +47,16 @@ describe('what keeps it from starting is said, and nothing is left', () => {
   });
 });
 
-test('the port is for this machine only', async () => {
-  app = new App(FILES);
-  const run = new RunProcess([app.folder, '--port', await port()]);
-  const { port: own } = new URL(await run.url());
+test('a folder whose file names no image, with a .env file; its port is for this machine only', async () => {
+  app = new App({
+    ...FILES,
+    'renderservice.yaml': QUICK.replace(/^ +image: .*\n/m, ''),
+    '.env': 'LEVEL="two $$\\nlines of $(PORT)" # not the one of the ConfigMap\n',
+  });
+  const run = new RunProcess([app.folder, '--port', await port(), '--env-file', `${app.folder}/.env`]);
+  const url = await run.url();
+  expect(JSON.parse((await textOf(url)).slice(4))).toMatchObject({ level: 'two $$\nlines of $(PORT)' });
+  const { port: own } = new URL(url);
   const [address = ''] = (
     await docker('network', 'inspect', 'bridge', '--format', '{{range .IPAM.Config}}{{.Gateway}} {{end}}')
   ).split(' ');

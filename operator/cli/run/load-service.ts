@@ -7,13 +7,13 @@ import { inputOf } from '../../local/text-file.ts';
 import type { RunOptions } from './options.ts';
 
 /**
- * @param nodeImage of a folder
+ * @param nodeImage of a folder; '' where it is not known yet
  * @throws InputError when it cannot be used
  */
 export function loadService({ path, isFolder, image, env, workers }: RunOptions, nodeImage: string): Service {
   if (isFolder) return loadFolder(path, image ?? nodeImage, { source: path, env, workers });
-  const service = loadDocuments(inputOf(path, path), { source: path, env, workers });
-  return image ? { ...service, worker: { ...service.worker, image } } : service;
+  const [file, source] = path === '-' ? ([0, 'stdin'] as const) : [path, path];
+  return loadDocuments(inputOf(file, source), { source, image, env, workers });
 }
 
 /** Options of the engine for the workers: a folder is mounted, and its program is no more than the user. */

@@ -103,11 +103,11 @@ export class Session {
     );
     this.#engine = engine;
     await engine.removeStale();
-    // What is wrong with the user's file is said before an image is built.
-    if (!options.isFolder) loadService(options, '');
+    // What is wrong with the user's file is said before an image is built. It is read once: it may be a pipe.
+    const loaded = loadService(options, '');
     const sidecar = await this.#step('image of the proxies', () => sidecarImage(engine), String);
     const node = options.isFolder ? (options.image ?? (await nodeImage(engine))) : '';
-    const service = loadService(options, node);
+    const service = node ? { ...loaded, worker: { ...loaded.worker, image: node } } : loaded;
     this.#tell(service);
     await this.#step('image of the workers', () => pulled(engine, service.worker.image ?? ''), String);
 

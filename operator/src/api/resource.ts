@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Condition } from './conditions.ts';
 import { API_VERSION, KIND, NAME_LENGTH_MAX } from './names.ts';
+import { withQuotesMissing } from './quotes.ts';
 import type { RenderServiceSpec } from './spec.ts';
 import { templateTooLarge } from './template-size.ts';
 import { renderServiceSpec } from './validated-spec.ts';
@@ -292,7 +293,7 @@ function parse(resource: RenderServiceResource, unknown: string[]): ParseResult 
   const { name } = resource.metadata;
   if (name.length > NAME_LENGTH_MAX || !NAME_PATTERN.test(name))
     errors.push({ path: 'metadata.name', message: nameMessage });
-  const parsed = renderServiceSpec.safeParse(resource.spec ?? {});
+  const parsed = renderServiceSpec.safeParse(resource.spec ?? {}, { error: withQuotesMissing });
   if (!parsed.success) {
     errors.push(...parsed.error.issues.map(({ path, message }) => ({ path: fieldPath(['spec', ...path]), message })));
   }
@@ -302,7 +303,8 @@ function parse(resource: RenderServiceResource, unknown: string[]): ParseResult 
   return { ok: true, renderService: { metadata: resource.metadata, spec: parsed.data }, unknown };
 }
 
-function fieldPath(path: PropertyKey[]): string {
+/** A path as kubectl prints it: `spec.cache.ttl[0].value`. */
+export function fieldPath(path: PropertyKey[]): string {
   return path.reduce<string>(
     (text, key) => (typeof key === 'number' ? `${text}[${key}]` : text === '' ? String(key) : `${text}.${String(key)}`),
     '',

@@ -1,18 +1,24 @@
 /** The pod template of a RenderService, as far as rules read it. */
 import type { V1PodTemplateSpec } from '@kubernetes/client-node';
 import { z } from 'zod';
+import { withQuotesMissing } from '../quotes.ts';
 
 /** Marks the node that the generator replaces by Kubernetes' own PodTemplateSpec schema. */
 export const POD_TEMPLATE_MARK = 'x-corelane-pod-template';
 
 const named = z.looseObject({ name: z.string() });
+const texts = z.record(z.string(), z.string()).nullish();
 const container = named.extend({
+  env: z.array(named.extend({ value: z.string().nullish() })).nullish(),
   ports: z.array(z.looseObject({})).nullish(),
   volumeMounts: z.array(named).nullish(),
 });
-/** What the rules read of a pod template. The API server knows all of it; a rule must not fail where it does not. */
+/**
+ * What the rules read of a pod template, and where people forget quotes. The API server knows all of it; a rule must
+ * not fail where it does not.
+ */
 const podTemplateParts = z.looseObject({
-  metadata: z.looseObject({ labels: z.record(z.string(), z.string()).nullish() }).nullish(),
+  metadata: z.looseObject({ labels: texts, annotations: texts }).nullish(),
   spec: z.looseObject({
     containers: z.array(container).min(1),
     initContainers: z.array(container).nullish(),
@@ -20,11 +26,19 @@ const podTemplateParts = z.looseObject({
   }),
 });
 
+const NO_TEMPLATE = 'must be a pod template with a container in spec.containers';
+/** A fault above that, such as in `spec.containers`, is one of the whole. */
+const WHOLE_DEPTH = 3;
+
 export const podTemplate = z
-  .custom<V1PodTemplateSpec>(
-    (value) => podTemplateParts.safeParse(value).success,
-    'must be a pod template with a container in spec.containers',
-  )
+  .custom<V1PodTemplateSpec>()
+  .superRefine((template, ctx) => {
+    const { error } = podTemplateParts.safeParse(template, { error: withQuotesMissing });
+    for (const { path, message } of error?.issues ?? [])
+      ctx.addIssue(
+        path.length < WHOLE_DEPTH ? { code: 'custom', message: NO_TEMPLATE } : { code: 'custom', path, message },
+      );
+  })
   .meta({
     [POD_TEMPLATE_MARK]: true,
     description:

@@ -5,12 +5,42 @@ const configMap = (data: string) => `apiVersion: v1\nkind: ConfigMap\nmetadata: 
 const dataOf = (data: string) => parseManifests(configMap(data), 'a.yaml')[0]?.value.data;
 
 test.each([
-  ['an octal number', '  a: 0644', { a: 420 }],
-  ['yes, on and off', '  a: yes\n  b: on\n  c: Off', { a: true, b: true, c: false }],
-  ['y and n are text', '  y: y\n  n: n', { y: 'y', n: 'n' }],
-  ['a date is text', '  a: 2026-01-01', { a: '2026-01-01' }],
+  ['octal numbers', '  a: 0644\n  b: 010\n  c: 0o17\n  d: -0_7', { a: 420, b: 8, c: 15, d: -7 }],
+  [
+    'other numbers',
+    '  a: 0x1F\n  b: 0b11\n  c: 1_000\n  d: 1e3\n  e: .5\n  f: 08',
+    { a: 31, b: 3, c: 1000, d: 1000, e: 0.5, f: 8 },
+  ],
+  [
+    'what only looks like a number',
+    '  a: .\n  b: e3\n  c: 1e4000\n  d: 1.2.3\n  e: _1\n  f: 0x',
+    { a: '.', b: 'e3', c: '1e4000', d: '1.2.3', e: '_1', f: '0x' },
+  ],
+  ['yes, on, n and off', '  a: yes\n  b: on\n  c: Off\n  d: n', { a: true, b: true, c: false, d: false }],
+  ['what is quoted, or has the tag of text', '  a: "on"\n  b: \'010\'\n  c: !!str no', { a: 'on', b: '010', c: 'no' }],
+  ['a key that is a boolean', '  on: x\n  8: y', { true: 'x', 8: 'y' }],
+  ['null', '  a: ~\n  b:\n  c: null', { a: null, b: null, c: null }],
+  ['a date is text', '  a: 2026-01-01\n  b: !!timestamp 2026-01-01', { a: '2026-01-01', b: '2026-01-01' }],
   ['a time is text', '  a: 12:30:45', { a: '12:30:45' }],
   ['a merge', '  a: &a { b: c }\n  d: { <<: *a, e: f }', { a: { b: 'c' }, d: { b: 'c', e: 'f' } }],
+  [
+    'a merge over what stands behind it',
+    '  a: &a { b: c }\n  d: { <<: *a, b: own }',
+    { a: { b: 'c' }, d: { b: 'own' } },
+  ],
+  ['a merge over what stands before it', '  a: &a { b: c }\n  d: { b: own, <<: *a }', { a: { b: 'c' }, d: { b: 'c' } }],
+  [
+    'a merge of several',
+    '  a: &a { x: 1 }\n  b: &b { x: 2, y: 2 }\n  c: { <<: [*a, *b] }',
+    { a: { x: 1 }, b: { x: 2, y: 2 }, c: { x: 1, y: 2 } },
+  ],
+  ['a quoted << is a key', '  "<<": x', { '<<': 'x' }],
+  [
+    'an anchor that is used two hundred times',
+    `  a: &a x\n  b: [${'*a, '.repeat(200)}]`,
+    { a: 'x', b: Array(200).fill('x') },
+  ],
+  ['CRLF', '  a: |\r\n    one\r\n    two\r\n  b: c\r\n', { a: 'one\ntwo\n', b: 'c' }],
 ])('%s', (_what, data, value) => {
   expect(dataOf(data)).toEqual(value);
 });
@@ -24,6 +54,27 @@ test('documents, Lists and typed lists; empty documents are none', () => {
   ].join('\n---\n');
   const found = parseManifests(text, 'a.yaml').map(({ kind, name }) => `${kind}/${name}`);
   expect(found).toEqual(['ConfigMap/a', 'A/a', 'B/b', 'Deployment/c']);
+});
+
+test('items of a typed list have its kind; a list may be empty', () => {
+  const list = (items: string) => `apiVersion: corelane.dev/v1alpha1\nkind: RenderServiceList\nitems: ${items}`;
+  const [item] = parseManifests(list('[{ metadata: { name: a } }]'), 'a.yaml');
+  expect(item?.value).toEqual({
+    apiVersion: 'corelane.dev/v1alpha1',
+    kind: 'RenderService',
+    metadata: { name: 'a' },
+  });
+  for (const items of ['[]', 'null']) expect(parseManifests(list(items), 'a.yaml')).toEqual([]);
+});
+
+test('a name that the API server is to complete', () => {
+  expect(parseManifests('kind: Job\nmetadata: { generateName: migrate- }\n', 'a.yaml')[0]?.name).toBe('migrate-');
+});
+
+test('a separator with a comment, an end of a document, a byte order mark', () => {
+  const object = (name: string) => `kind: A\nmetadata: { name: ${name} }\n`;
+  const text = `\ufeff--- # first\n${object('a')}...\n---\n# nothing\n---\n${object('b')}`;
+  expect(parseManifests(text, 'a.yaml').map(({ name }) => name)).toEqual(['a', 'b']);
 });
 
 test('a map of many keys costs no minutes; a key that is there twice is found among them', () => {
@@ -41,6 +92,13 @@ test('a line of many errors costs no minutes', () => {
 
 test('JSON', () => {
   expect(parseManifests('{"kind":"A","metadata":{"name":"a"},"x":[1,null]}', 'a.json')[0]?.value.x).toEqual([1, null]);
+  const one = (name: string) => `{\n\t"kind": "A",\n\t"metadata": { "name": "${name}" }\n}`;
+  const several = parseManifests(`${one('a')}\r\n\n  ${one('b')}\n${one('c')}\n`, 'a.json');
+  expect(several.map(({ name, document, lineOf }) => [name, lineOf(document.contents?.range?.[0] ?? -1)])).toEqual([
+    ['a', 1],
+    ['b', 6],
+    ['c', 10],
+  ]);
 });
 
 test.each<[text: string, message: string]>([
@@ -50,6 +108,18 @@ test.each<[text: string, message: string]>([
   ['- a', 'a.yaml:1 is no Kubernetes object'],
   ['---\n---\na: b', 'a.yaml:3 has no "kind"'],
   ['kind: A', 'a.yaml:1: A has no metadata.name'],
+  ['kind: A\nmetadata: { name: on }', 'a.yaml:1: metadata.name of the A must be a string, not true: put it in quotes'],
+  ['kind: List\nitems: [{ kind: A, metadata: { name: a } }, text]', 'a.yaml:2 is no Kubernetes object'],
+  ['kind: List\nitems: [{ metadata: { name: a } }]', 'a.yaml:2 has no "kind"'],
+  ['kind: A\non: 1\n"true": 2', 'a.yaml is no YAML: Map keys must be unique at line 3'],
+  ['kind: A\n~: x', 'a.yaml has a field without a name'],
+  ['kind: A\nx: { <<: text }', 'a.yaml cannot be read: what << merges must be a map, or a list of maps'],
+  ['kind: A\nx: &x { y: *x }', 'a.yaml cannot be read: the anchor x contains itself'],
+  ['kind: A\nx: *gone', 'a.yaml cannot be read: Unresolved alias'],
+  [
+    `kind: A\nx: &x y\nz: [${'*x,'.repeat(20_000)}]`,
+    'a.yaml cannot be read: it has more than 20000 anchors and aliases',
+  ],
   [
     `a: &a [x,x]\n${'bcdefghij'
       .split('')

@@ -8,9 +8,16 @@ export const BAD_INPUT: Record<string, string> = {
   empty: '',
   'no YAML': 'kind: RenderService\n  metadata: {',
   'a tab': 'kind: RenderService\nmetadata:\n\tname: shop\n',
-  'another kind': 'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: shop }\n---\njust text\n---\n- a list\n',
+  'another kind':
+    'kind: List\nitems: [{ kind: Deployment, metadata: { name: shop } }]\n---\n# nothing\n---\nkind: Job\nmetadata: { name: a }\n',
+  'no object': `${service(template('image: a'))}---\njust text\n`,
   two: `${service(template('image: a'))}---\n${service(template('image: b'), 'other')}`,
   'no name': 'kind: RenderService\nspec: {}\n',
+  'a name that YAML takes for a boolean': service(template('image: a'), 'on'),
+  'labels and annotations without quotes': service(template('image: a')).replace(
+    'name: shop',
+    'name: shop, labels: { track: on }, annotations: { build: 010 }',
+  ),
   'a bad name': service(template('image: a'), 'Shop_1'),
   'no template': service('  workersPerPod: 2\n'),
   'unknown field': service(`${template('image: a')}  workersPerPods: 2\n`),
@@ -26,6 +33,22 @@ export const BAD_INPUT: Record<string, string> = {
     template('image: a, env: [{ name: N, valueFrom: { configMapKeyRef: { name: c, key: constructor } } }]'),
   ).concat('---\nkind: ConfigMap\nmetadata: { name: c }\ndata: { a: b }\n'),
   'an env that is a number': service(template('image: a, env: [{ name: N, value: 8 }]')),
+  'variables that YAML 1.1 takes for something else': service(
+    template(
+      'image: a, env: [{ name: "N", value: on }, { name: y, value: 010 }, { name: A, value: Off }, { name: B, value: .inf }]',
+    ),
+  ),
+  'an image and arguments that are numbers and booleans': service(template('image: 1.10, args: [serve, yes, 0o17]')),
+  'an env of another container': service(
+    '  template: { spec: { containers: [{ name: worker, image: a }, { name: log, image: b, env: [{ name: A, value: no }] }] } }\n',
+  ),
+  'labels of the pods without quotes': service(
+    '  template: { metadata: { labels: { a: yes }, annotations: { b: 0x10 } }, spec: { containers: [{ name: worker, image: a }] } }\n',
+  ),
+  'a choice that YAML takes for a boolean': service(
+    `${template('image: a')}  rollout: { stickiness: { cookie: Off } }\n`,
+  ),
+  'a ConfigMap without quotes': `${service(template('image: a'))}---\nkind: ConfigMap\nmetadata: { name: c }\ndata: { A: on, B: 1_000 }\n`,
   'an env that is no list': service(template('image: a, env: { N: "8" }')),
   'no ConfigMap': service(
     template('image: a, env: [{ name: N, valueFrom: { configMapKeyRef: { name: c, key: k } } }]'),
@@ -34,6 +57,8 @@ export const BAD_INPUT: Record<string, string> = {
   'aliases without end': `a: &a [x, x, x, x, x, x, x, x, x]
 b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]
 c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]
-d: [*c, *c, *c, *c, *c, *c, *c, *c, *c]
+d: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]
+e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d]
+f: [*e, *e, *e, *e, *e, *e, *e, *e, *e]
 `,
 };

@@ -1,4 +1,5 @@
 /** What `corelane run` makes of a file or a folder. `UPDATE_GOLDEN=1` rewrites golden/*.txt. */
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -44,6 +45,63 @@ test('options for the engine, and a line for each field that has no effect', () 
     .join('\n')
     .replaceAll('--env\n', '--env ');
   expectGolden('laptop.txt', `${options}\n\nleft out:\n${leftOut.join('\n')}\n`);
+});
+
+describe('a file as kubectl reads it', () => {
+  const load = (text: string) => loadDocuments(text, { source: 'f' });
+  const variables = (text: string) =>
+    Object.fromEntries(load(text).worker.env?.map(({ name, value }) => [name, value]) ?? []);
+  const service = (container: string) =>
+    `{ apiVersion: corelane.dev/v1alpha1, kind: RenderService, metadata: { name: shop }, spec: { template: { spec: { containers: [{ name: worker, image: a, ${container} }] } } } }`;
+  const settings = '{ apiVersion: v1, kind: ConfigMap, metadata: { name: c }, data: { A: "on" } }';
+
+  test('Lists, with other kinds beside, and a RenderServiceList of an API server', () => {
+    const both = `- ${settings}\n- ${service('envFrom: [{ configMapRef: { name: c } }]')}\n`;
+    const other = '- { apiVersion: v1, kind: Namespace, metadata: { name: web } }\n';
+    expect(variables(`apiVersion: v1\nkind: List\nitems:\n${other}${both}`)).toEqual({ A: 'on' });
+    expect(variables(`kind: List\nitems:\n- kind: List\n  items:\n${both.replaceAll(/^/gm, '  ')}`)).toEqual({
+      A: 'on',
+    });
+    const spec = { template: { spec: { containers: [{ name: 'worker', image: 'a' }] } } };
+    const items = [{ metadata: { name: 'shop' }, spec }];
+    const list = { apiVersion: 'corelane.dev/v1alpha1', kind: 'RenderServiceList', metadata: {}, items };
+    expect(load(JSON.stringify(list)).name).toBe('shop');
+  });
+
+  test('merges, and anchors of one document', () => {
+    const container = 'env: [&one { name: A, value: "1" }, { <<: *one, name: B }, { name: C, <<: *one }]';
+    // With kubectl, too, what is merged wins over what stands before it: the third is A once more.
+    expect(variables(service(container))).toEqual({ A: '1', B: '1' });
+  });
+
+  test('quotes make text of what looks like something else; a variable without a value is empty', () => {
+    const env = `env: [{ name: A, value: "on" }, { name: B, value: '010' }, { name: C, value: 12:30 }, { name: D, value: }]`;
+    expect(variables(service(`${env}, args: [., "8", e3]`))).toEqual({ A: 'on', B: '010', C: '12:30', D: '' });
+    expect(load(service(`args: [., "8", e3]`)).worker.args).toEqual(['.', '8', 'e3']);
+  });
+
+  test('null in a ConfigMap is empty text', () => {
+    const file = `${settings.replace('"on"', '')}\n---\n${service('envFrom: [{ configMapRef: { name: c } }]')}`;
+    expect(variables(file)).toEqual({ A: '' });
+  });
+
+  test('kubelet replaces $(NAME) only where a value stands in the file', () => {
+    const env =
+      'env: [{ name: A, value: a }, { name: B, value: "$(A)" }, { name: C, valueFrom: { configMapKeyRef: { name: c, key: C } } }]';
+    const data = settings.replace('A: "on"', () => 'C: "$(A)", D: "$$(A) $$"');
+    const text = `${service(`${env}, envFrom: [{ configMapRef: { name: c } }]`)}\n---\n${data}`;
+    const set = [{ name: 'E', value: '$(A) $$' }];
+    const { worker } = loadDocuments(text, { source: 'f', env: set });
+    expect(containerArguments(worker).filter((one) => /^[A-E]=/.test(one))).toEqual([
+      ...['D=$$(A) $$', 'A=a', 'B=a', 'C=$(A)', 'E=$(A) $$'],
+    ]);
+  });
+
+  test('--image wins over the image of the file, which need not have one', () => {
+    const without = service('').replace('image: a, ', '');
+    for (const text of [without, service(''), service('').replace('image: a', 'image: "{{ image }}"')])
+      expect(loadDocuments(text, { source: 'f', image: 'b' }).worker.image).toBe('b');
+  });
 });
 
 test('a page of a ConfigMap is taken from the file; where it is missing, that is said', () => {
@@ -107,6 +165,40 @@ describe('a folder', () => {
     expect(service.leftOut).toContain("image of the worker: the folder's own program runs");
   });
 
+  test('renderservice.yaml need not name an image; what it says of one does not matter', () => {
+    write('server.js', '');
+    const file = (container: string) =>
+      `kind: RenderService\nmetadata: { name: shop }\nspec: { template: { spec: { containers: [{ name: worker${container} }] } } }\n`;
+    for (const [container, said] of [
+      ['', []],
+      [', image: "{{ image }}"', ["image of the worker: the folder's own program runs"]],
+    ] as const) {
+      write('renderservice.yaml', file(container));
+      const { worker, leftOut } = load();
+      expect({ image: worker.image, command: worker.command, leftOut }).toEqual({
+        image: 'node:24',
+        command: ['node', 'server.js'],
+        leftOut: said,
+      });
+    }
+  });
+
+  test('renderservice.yaml in UTF-16, as Windows writes it and kubectl reads it', () => {
+    write('server.js', '');
+    const text =
+      '\ufeffkind: RenderService\nmetadata: { name: shop }\nspec: { template: { spec: { containers: [{ name: worker }] } } }\n';
+    for (const bytes of [Buffer.from(text), Buffer.from(text, 'utf16le'), Buffer.from(text, 'utf16le').swap16()]) {
+      writeFileSync(join(folder, 'renderservice.yaml'), bytes);
+      expect(load().name).toBe('shop');
+    }
+  });
+
+  test('names that YAML takes for booleans', () => {
+    write('package.json', { name: 'no', main: 'on' });
+    write('on', '');
+    expect(load()).toMatchObject({ name: 'no', worker: { command: ['node', 'on'] } });
+  });
+
   test('nothing to start, or a package.json that is none, is said', () => {
     expect(messageOf(load)).toMatch(/^app has nothing to start: a "start" script/);
     write('package.json', '{');
@@ -114,14 +206,41 @@ describe('a folder', () => {
   });
 });
 
-test('an env file: comments, quotes, export; what is no variable is named by its line', () => {
-  const text = '# a comment\n\nA=1\nexport B = "two words"\nC=\'x=y\'\nD=\n';
-  const pairs = envOfFile(text).map(({ name, value }) => [name, value]);
-  expect(pairs).toEqual([
-    ['A', '1'],
-    ['B', 'two words'],
-    ['C', 'x=y'],
-    ['D', ''],
-  ]);
-  expect(messageOf(() => envOfFile('A=1\nB'))).toBe('line 2 is not NAME=VALUE');
+test('an env file is read as node --env-file reads it', () => {
+  const text = [
+    '# a comment',
+    '',
+    'PEM="-----BEGIN KEY-----',
+    'a#b=c',
+    '-----END KEY-----"',
+    'A=x # c',
+    'B="y" # c',
+    'C="a\\nb"',
+    "D='a\\nb'",
+    'E=`it\'s "it"`',
+    'export F = two words ',
+    'G=',
+    'H="not closed',
+    'I=a$$b $(A)',
+    'A=again',
+    'no variable',
+    '  J=indented\r',
+    'K=#',
+    'L=last',
+    '=nameless',
+  ].join('\n');
+  const folder = mkdtempSync(join(tmpdir(), 'corelane-env-'));
+  try {
+    writeFileSync(join(folder, '.env'), text);
+    const args = [`--env-file=${join(folder, '.env')}`, '--print', 'JSON.stringify(process.env)'];
+    const asNode = JSON.parse(execFileSync(process.execPath, args, { env: {}, encoding: 'utf8' }));
+    const own = Object.fromEntries(envOfFile(text).map(({ name, value }) => [name, value]));
+    expect(own).toEqual(asNode);
+    expect(own).toMatchObject({
+      ...{ PEM: '-----BEGIN KEY-----\na#b=c\n-----END KEY-----', A: 'again', B: 'y', C: 'a\nb', D: 'a\\nb' },
+      ...{ E: 'it\'s "it"', F: 'two words', G: '', I: 'a$$b $(A)', L: 'last' },
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

@@ -158,6 +158,7 @@ describe('arguments', () => {
     expect(runOptions([file])).toMatchObject({ isFolder: false, pods: 1, port: 8080, load: 0, env: [], logs: true });
     expect(runOptions([folder, '--chaos', '--watch'])).toMatchObject({ isFolder: true, load: 10, watch: true });
     expect(runOptions([file, '--chaos', '--load', '3', '--env', 'A=b=c']).env).toEqual([{ name: 'A', value: 'b=c' }]);
+    expect(runOptions(['-'])).toMatchObject({ path: '-', isFolder: false });
   });
 
   test.each([
@@ -168,6 +169,8 @@ describe('arguments', () => {
     [[file, '--port', 'x'], '--port must be a number from 1 to 65535, not "x"'],
     [[file, '--env', 'A'], '--env must be NAME=VALUE, not "A"'],
     [[file, '--env-file', '/nowhere'], '--env-file: there is no file /nowhere'],
+    [[file, '--env-file', folder], `--env-file: ${folder} is a folder`],
+    [[file, '--env-file', '/dev/zero'], '--env-file: /dev/zero has more than 4 MB'],
     [[file, '--engine', 'lxc'], '--engine must be docker or podman, not "lxc"'],
     [[file, '--load', '100000'], '--load must be a number from 0 to 1000, not "100000"'],
   ])('%j is refused', (args, message) => {
