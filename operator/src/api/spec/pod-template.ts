@@ -7,37 +7,38 @@ import { withQuotesMissing } from '../quotes.ts';
 export const POD_TEMPLATE_MARK = 'x-corelane-pod-template';
 
 const named = z.looseObject({ name: z.string() });
-const texts = z.record(z.string(), z.string()).nullish();
+/** An API server takes out what is null. */
+const texts = z.record(z.string(), z.string().nullish()).nullish();
 const container = named.extend({
   env: z.array(named.extend({ value: z.string().nullish() })).nullish(),
   ports: z.array(z.looseObject({})).nullish(),
   volumeMounts: z.array(named).nullish(),
 });
+const NO_CONTAINER = 'must be a list with a container';
 /**
  * What the rules read of a pod template, and where people forget quotes. The API server knows all of it; a rule must
  * not fail where it does not.
  */
-const podTemplateParts = z.looseObject({
-  metadata: z.looseObject({ labels: texts, annotations: texts }).nullish(),
-  spec: z.looseObject({
-    containers: z.array(container).min(1),
-    initContainers: z.array(container).nullish(),
-    volumes: z.array(named).nullish(),
-  }),
-});
-
-const NO_TEMPLATE = 'must be a pod template with a container in spec.containers';
-/** A fault above that, such as in `spec.containers`, is one of the whole. */
-const WHOLE_DEPTH = 3;
+const podTemplateParts = z.looseObject(
+  {
+    metadata: z.looseObject({ labels: texts, annotations: texts }).nullish(),
+    spec: z.looseObject(
+      {
+        containers: z.array(container, NO_CONTAINER).min(1, NO_CONTAINER),
+        initContainers: z.array(container).nullish(),
+        volumes: z.array(named).nullish(),
+      },
+      'must be the spec of a pod, with a container in containers',
+    ),
+  },
+  'must be a pod template with a container in spec.containers',
+);
 
 export const podTemplate = z
   .custom<V1PodTemplateSpec>()
   .superRefine((template, ctx) => {
     const { error } = podTemplateParts.safeParse(template, { error: withQuotesMissing });
-    for (const { path, message } of error?.issues ?? [])
-      ctx.addIssue(
-        path.length < WHOLE_DEPTH ? { code: 'custom', message: NO_TEMPLATE } : { code: 'custom', path, message },
-      );
+    for (const { path, message } of error?.issues ?? []) ctx.addIssue({ code: 'custom', path, message });
   })
   .meta({
     [POD_TEMPLATE_MARK]: true,

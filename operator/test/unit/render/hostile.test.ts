@@ -119,15 +119,16 @@ describe('a renderer that lets a value through is noticed', () => {
 });
 
 test.each([
-  { volumes: {} },
-  { containers: [null] },
-  { containers: [{ name: 'worker', ports: 'http' }] },
-  { containers: [{ name: 1 }] },
-  { initContainers: 'none' },
-])('an API server that lets pod template %j through does not make the operator fail', (podSpec) => {
+  [{ volumes: {} }, 'volumes'],
+  [{ containers: [null] }, 'containers[0]'],
+  [{ containers: [] }, 'containers'],
+  [{ containers: [{ name: 'worker', ports: 'http' }] }, 'containers[0].ports'],
+  [{ containers: [{ name: 1 }] }, 'containers[0].name'],
+  [{ initContainers: 'none' }, 'initContainers'],
+])('an API server that lets pod template %j through does not make the operator fail', (podSpec, path) => {
   const template = { spec: { containers: [{ name: 'worker' }], ...podSpec } };
   expect(parseRenderService({ ...hostileResource(1, 0), spec: { template } })).toMatchObject({
     ok: false,
-    errors: expect.arrayContaining([expect.objectContaining({ path: 'spec.template' })]),
+    errors: expect.arrayContaining([expect.objectContaining({ path: `spec.template.spec.${path}` })]),
   });
 });
