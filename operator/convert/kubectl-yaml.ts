@@ -4,6 +4,8 @@
  * the other. Every command that reads a manifest reads it here.
  */
 import {
+  type Alias,
+  Composer,
   type Document,
   isAlias,
   isCollection,
@@ -11,23 +13,27 @@ import {
   isScalar,
   isSeq,
   LineCounter,
-  parseAllDocuments,
+  Parser,
   Scalar,
   type ScalarTag,
+  Schema,
   type Tags,
-  visit,
+  type YAMLMap,
 } from 'yaml';
-import { writtenOut } from './written-out.ts';
 
 /** A file that cannot be used; the message says why, and the way out. */
 export class ManifestError extends Error {}
 
 /** More than the API server stores of one object (1.5 MB), times what a file may reasonably hold of them. */
 export const TEXT_LENGTH_MAX = 8_000_000;
-/** Of a document with aliases, when these are written out: some 200 MB. */
+/** Documents of a file, with the empty ones that Helm leaves. A million lines of "---" would fill the memory. */
+const DOCUMENTS_MAX = 10_000;
+/** Values of a document with aliases, when these are written out: some 200 MB. */
 const WRITTEN_OUT_MAX = 500_000;
 /** Anchors and aliases of a document. The library looks for the anchor of each alias among all of both. */
 const REFERENCES_MAX = 20_000;
+
+const TOO_DEEP = 'it is nested too deeply';
 
 /** A document of a file. */
 export interface YamlDocument {
@@ -40,13 +46,12 @@ export interface YamlDocument {
 }
 
 const KNOWN_TAGS = /:(map|seq|str|null|bool|int|float|merge)$/;
-/** Numbers by their format. The library's own expressions take "." and "e3" for numbers as well. */
+/** Numbers by their format, where the library's own expressions take other things for numbers: "e3", but not 0o17. */
 const FORMATS: Record<string, RegExp> = {
-  BIN: /^[-+]?0b_*[01][01_]*$/i,
   OCT: /^[-+]?0o?_*[0-7][0-7_]*$/i,
-  HEX: /^[-+]?0x_*[0-9a-f][0-9a-f_]*$/i,
   EXP: /^[-+]?(?:[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9]+)e[-+]?[0-9]+$/i,
 };
+/** Without ".", which the library takes for a number. */
 const FLOAT = /^[-+]?(?:[0-9][0-9_]*\.[0-9_]*|\.[0-9]+)$/;
 
 /** The library's tags of YAML 1.1, as far as kubectl knows them, and as it reads them. */
@@ -86,22 +91,21 @@ function mergeKey(): Scalar {
 const addMerged: AddToMap = (context, map, value) => {
   for (const source of isSeq(value) ? value.items.toReversed() : [value]) {
     const merged = context && isAlias(source) ? source.resolve(context.doc, context) : source;
-    if (!isMap(merged)) throw new Error('what << merges must be a map, or a list of maps');
+    if (!isMap(merged)) throw new Error('the value of << must be a map, or a list of maps');
+    // A plain assignment of "__proto__" would set the prototype.
     for (const [key, field] of Object.entries(merged.toJSON(null, context)))
       Object.defineProperty(map, key, { value: field, writable: true, enumerable: true, configurable: true });
   }
 };
 
-function isMergeKey(key: unknown): boolean {
-  return isScalar(key) && typeof key.value === 'symbol';
-}
-
+/** With one schema for all documents: the library would make one for each. */
 export const YAML_OPTIONS = {
-  schema: 'yaml-1.1',
-  customTags: kubectlTags,
-  resolveKnownTags: false,
+  schema: new Schema({ schema: 'yaml-1.1', customTags: kubectlTags }),
   logLevel: 'error',
 } as const;
+
+/** Makes an error with the place of a node, or of an offset. */
+type Fault = (what: string, at: unknown) => ManifestError;
 
 /**
  * The documents of a text. A key that stands twice in a map is refused: kubectl would take the last one without a word.
@@ -111,26 +115,27 @@ export const YAML_OPTIONS = {
  */
 export function readYaml(text: string, file: string, lines = new LineCounter()): YamlDocument[] {
   if (text.length > TEXT_LENGTH_MAX) throw new ManifestError(`${file} is larger than ${TEXT_LENGTH_MAX / 1e6} MB`);
-  const documents = parse(withMarkers(text), file, lines);
-  const placeOf = (offset: number) => {
+  const hint = text.includes('{{') ? ' (a template of Helm? Render it first: helm template RELEASE CHART)' : '';
+  const fault: Fault = (what, at) => {
+    const offset = typeof at === 'number' ? at : ((at as { range?: number[] }).range?.[0] ?? 0);
     const { line, col } = lines.linePos(offset);
-    return `line ${line}, column ${col}`;
+    return new ManifestError(`${file} is no YAML: ${what} at line ${line}, column ${col}${hint}`);
   };
-  const broken = documents.find(({ errors }) => errors.length > 0)?.errors[0];
-  if (broken)
-    throw new ManifestError(
-      `${file} is no YAML: ${broken.message.split('\n')[0]} at ${placeOf(broken.pos[0])}${templateHint(text)}`,
-    );
-  const repeated = documents.map((document) => repeatedKey(document)).find((offset) => offset !== undefined);
-  if (repeated !== undefined)
-    throw new ManifestError(`${file} is no YAML: Map keys must be unique at ${placeOf(repeated)}`);
-  return documents.map((document) => {
-    const odd = keyWith(document, (key) => isCollection(key) || (isScalar(key) && key.value === null));
-    // What `name: {{ .Values.name }}` looks like to YAML.
-    if (isCollection(odd)) throw new ManifestError(`${file} has a key that is no text${templateHint('{{')}`);
-    if (odd) throw new ManifestError(`${file} has a field without a name`);
-    return withValue(document, file);
-  });
+  // The library would compare each key with all others of its map: minutes for 100,000.
+  const composer = new Composer({ ...YAML_OPTIONS, uniqueKeys: false });
+  const found: YamlDocument[] = [];
+  try {
+    for (const document of composer.compose(new Parser(lines.addNewLine).parse(withMarkers(text)))) {
+      if (found.length === DOCUMENTS_MAX) throw new Error(`it has more than ${DOCUMENTS_MAX} documents`);
+      found.push(read(document, fault));
+    }
+  } catch (error) {
+    if (error instanceof ManifestError) throw error;
+    // What is nested some thousand times exhausts the stack.
+    const why = error instanceof RangeError ? TOO_DEEP : (error as Error).message;
+    throw new ManifestError(`${file} cannot be read: ${why}`);
+  }
+  return found;
 }
 
 /** kubectl takes JSON objects one after the other, as jq prints them. In JSON such lines can stand nowhere else. */
@@ -139,88 +144,76 @@ function withMarkers(text: string): string {
   return text.replace(/(\}[ \t\r]*\n(?:[ \t\r]*\n)*)[ \t]*\{/g, '$1--- {');
 }
 
-function parse(text: string, file: string, lineCounter: LineCounter): Document[] {
-  try {
-    // The library compares each key with all others of its map, and looks at the whole line for each error in it:
-    // minutes for 100,000 of either.
-    const options = { ...YAML_OPTIONS, uniqueKeys: false, prettyErrors: false, lineCounter };
-    const documents = parseAllDocuments(text, options);
-    return Array.isArray(documents) ? documents : [];
-  } catch (error) {
-    // A text that is nested a hundred thousand times exhausts the stack.
-    throw new ManifestError(`${file} cannot be read: ${(error as Error).message}`);
-  }
+function read(document: Document, fault: Fault): YamlDocument {
+  const [broken] = document.errors;
+  if (broken)
+    throw fault(
+      broken.code === 'RESOURCE_EXHAUSTION' ? TOO_DEEP : (broken.message.split('\n')[0] ?? ''),
+      broken.pos[0],
+    );
+  const hasAliases = inspect(document, fault);
+  // The library bounds how many aliases there are, and not what each of them brings; `inspect` bounds both.
+  return { document, value: document.toJS({ maxAliasCount: -1 }), hasAliases };
 }
 
-/** Offset of a key that its map has twice, however it is written: `on` and `"true"` are one. */
-function repeatedKey(document: Document): number | undefined {
-  let found: number | undefined;
-  visit(document, {
-    Map(_key, { items }) {
-      const seen = new Set<string>();
-      for (const { key } of items) {
-        if (!isScalar(key) || isMergeKey(key)) continue;
-        const name = String(key.value);
-        if (seen.has(name)) found = key.range?.[0] ?? 0;
-        if (found !== undefined) return visit.BREAK;
-        seen.add(name);
-      }
-      return undefined;
-    },
-  });
-  return found;
+/**
+ * Looks at each node once, without the library's `visit`, which copies the way to each of them.
+ * @returns whether there are aliases or merges
+ * @throws ManifestError for a key that cannot be, and for an alias that leads nowhere; Error for too many aliases
+ */
+function inspect(document: Document, fault: Fault): boolean {
+  /** Values that an anchor stands for; undefined within it. */
+  const sizes = new Map<string, number | undefined>();
+  let references = 0;
+  let hasAliases = false;
+  const sizeOfAlias = (alias: Alias): number => {
+    references += 1;
+    hasAliases = true;
+    const { source } = alias;
+    const size = sizes.get(source);
+    if (size !== undefined) return size;
+    throw fault(sizes.has(source) ? `&${source} contains itself` : `there is no &${source} before this alias`, alias);
+  };
+  const sizeOf = (node: unknown): number => {
+    if (isAlias(node)) return sizeOfAlias(node);
+    const { anchor } = (node ?? {}) as { anchor?: string };
+    if (anchor !== undefined) sizes.set(anchor, undefined);
+    if (isMap(node) && checkKeys(node, fault)) hasAliases = true;
+    let size = 1;
+    for (const part of partsOf(node)) size += sizeOf(part);
+    if (anchor === undefined) return size;
+    references += 1;
+    sizes.set(anchor, size);
+    return size;
+  };
+  const size = sizeOf(document.contents);
+  if (!hasAliases) return false;
+  if (references > REFERENCES_MAX) throw new Error(`it has more than ${REFERENCES_MAX} anchors and aliases`);
+  if (size > WRITTEN_OUT_MAX) throw new Error(`its aliases stand for more than ${WRITTEN_OUT_MAX} values`);
+  return true;
 }
 
-function templateHint(text: string): string {
-  return text.includes('{{') ? ' (a template of Helm? Render it first: helm template RELEASE CHART)' : '';
+function partsOf(node: unknown): unknown[] {
+  if (isMap(node)) return node.items.flatMap(({ key, value }) => [key, value]);
+  return isSeq(node) ? node.items : [];
 }
 
-/** With plain values. What aliases stand for is bounded here: the library bounds only their number. */
-function withValue(document: Document, file: string): YamlDocument {
-  try {
-    const isReferring = hasAliases(document);
-    if (isReferring) {
-      if (referencesOf(document) > REFERENCES_MAX)
-        throw new Error(`it has more than ${REFERENCES_MAX} anchors and aliases`);
-      if (writtenOut(document) > WRITTEN_OUT_MAX)
-        throw new Error(`its aliases stand for more than ${WRITTEN_OUT_MAX} values`);
+/** However a key is written: `on` and `"true"` are one. @returns whether one is `<<` */
+function checkKeys({ items }: YAMLMap, fault: Fault): boolean {
+  const seen = new Set<string>();
+  let hasMerge = false;
+  for (const { key } of items) {
+    // What `name: {{ .Values.name }}` looks like to YAML.
+    if (isCollection(key)) throw fault('a key that is no text', key);
+    if (!isScalar(key)) continue;
+    if (typeof key.value === 'symbol') {
+      hasMerge = true;
+      continue;
     }
-    return { document, value: document.toJS({ maxAliasCount: -1 }), hasAliases: isReferring };
-  } catch (error) {
-    throw new ManifestError(`${file} cannot be read: ${(error as Error).message}`);
+    if (key.value === null) throw fault('a field without a name', key);
+    const name = String(key.value);
+    if (seen.has(name)) throw fault('Map keys must be unique', key);
+    seen.add(name);
   }
-}
-
-function referencesOf(document: Document): number {
-  let count = 0;
-  visit(document, {
-    Node(_key, node) {
-      if (isAlias(node) || node.anchor !== undefined) count += 1;
-    },
-  });
-  return count;
-}
-
-function hasAliases(document: Document): boolean {
-  let found = false;
-  visit(document, {
-    Alias() {
-      found = true;
-      return visit.BREAK;
-    },
-  });
-  return found || keyWith(document, isMergeKey) !== undefined;
-}
-
-/** The first key of a kind. */
-function keyWith(document: Document, isIt: (key: unknown) => boolean): unknown {
-  let found: unknown;
-  visit(document, {
-    Pair(_key, { key }) {
-      if (!isIt(key)) return undefined;
-      found = key;
-      return visit.BREAK;
-    },
-  });
-  return found;
+  return hasMerge;
 }

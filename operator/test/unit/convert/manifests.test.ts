@@ -8,8 +8,8 @@ test.each([
   ['octal numbers', '  a: 0644\n  b: 010\n  c: 0o17\n  d: -0_7', { a: 420, b: 8, c: 15, d: -7 }],
   [
     'other numbers',
-    '  a: 0x1F\n  b: 0b11\n  c: 1_000\n  d: 1e3\n  e: .5\n  f: 08',
-    { a: 31, b: 3, c: 1000, d: 1000, e: 0.5, f: 8 },
+    '  a: 0x1F\n  b: 0b11\n  c: 1_000\n  d: 1e3\n  e: .5\n  f: 08\n  g: 0_',
+    { a: 31, b: 3, c: 1000, d: 1000, e: 0.5, f: 8, g: 0 },
   ],
   [
     'what only looks like a number',
@@ -35,6 +35,12 @@ test.each([
     { a: { x: 1 }, b: { x: 2, y: 2 }, c: { x: 1, y: 2 } },
   ],
   ['a quoted << is a key', '  "<<": x', { '<<': 'x' }],
+  [
+    'a merge within a merge',
+    '  a: &a { x: 1 }\n  b: &b { <<: *a, y: { <<: *a } }\n  c: { <<: *b, z: 1 }',
+    { a: { x: 1 }, b: { x: 1, y: { x: 1 } }, c: { x: 1, y: { x: 1 }, z: 1 } },
+  ],
+  ['an anchor of one name three times', '  a: &a x\n  b: &a [&a y, *a]', { a: 'x', b: ['y', 'y'] }],
   [
     'an anchor that is used two hundred times',
     `  a: &a x\n  b: [${'*a, '.repeat(200)}]`,
@@ -77,6 +83,15 @@ test('a separator with a comment, an end of a document, a byte order mark', () =
   expect(parseManifests(text, 'a.yaml').map(({ name }) => name)).toEqual(['a', 'b']);
 });
 
+test('a key cannot change what objects inherit', () => {
+  const text = configMap('  __proto__: { x: 1 }\n  a: &a { __proto__: { x: 1 } }\n  b: { <<: *a }');
+  const data = parseManifests(text, 'a.yaml')[0]?.value.data as Record<string, Record<string, unknown>>;
+  for (const object of [data, data.a, data.b]) {
+    expect(Object.getPrototypeOf(object)).toBe(Object.prototype);
+    expect(Object.keys(object as object)).toContain('__proto__');
+  }
+});
+
 test('a map of many keys costs no minutes; a key that is there twice is found among them', () => {
   const keys = Array.from({ length: 100_000 }, (_unused, n) => `  k${n}: 1`).join('\n');
   const text = `kind: ConfigMap\nmetadata: { name: a }\ndata:\n${keys}\n`;
@@ -112,10 +127,14 @@ test.each<[text: string, message: string]>([
   ['kind: List\nitems: [{ kind: A, metadata: { name: a } }, text]', 'a.yaml:2 is no Kubernetes object'],
   ['kind: List\nitems: [{ metadata: { name: a } }]', 'a.yaml:2 has no "kind"'],
   ['kind: A\non: 1\n"true": 2', 'a.yaml is no YAML: Map keys must be unique at line 3'],
-  ['kind: A\n~: x', 'a.yaml has a field without a name'],
-  ['kind: A\nx: { <<: text }', 'a.yaml cannot be read: what << merges must be a map, or a list of maps'],
-  ['kind: A\nx: &x { y: *x }', 'a.yaml cannot be read: the anchor x contains itself'],
-  ['kind: A\nx: *gone', 'a.yaml cannot be read: Unresolved alias'],
+  ['kind: A\n~: x', 'a.yaml is no YAML: a field without a name at line 2, column 1'],
+  ['kind: A\n? [b]\n: x', 'a.yaml is no YAML: a key that is no text at line 2, column 3'],
+  ['kind: A\nx: { <<: text }', 'a.yaml cannot be read: the value of << must be a map, or a list of maps'],
+  ['kind: A\nx: &x { y: *x }', 'a.yaml is no YAML: &x contains itself at line 2, column 12'],
+  ['kind: A\nx: [&x y, &x [*x]]', 'a.yaml is no YAML: &x contains itself at line 2, column 15'],
+  ['kind: A\nx: *gone', 'a.yaml is no YAML: there is no &gone before this alias at line 2, column 4'],
+  ['kind: A\nx: { <<: *gone }', 'a.yaml is no YAML: there is no &gone before this alias at line 2, column 10'],
+  ['---\n'.repeat(10_001), 'a.yaml cannot be read: it has more than 10000 documents'],
   [
     `kind: A\nx: &x y\nz: [${'*x,'.repeat(20_000)}]`,
     'a.yaml cannot be read: it has more than 20000 anchors and aliases',
@@ -131,7 +150,7 @@ test.each<[text: string, message: string]>([
     `kind: A\nmetadata: { name: a }\nx: &x { ${Array.from({ length: 10_000 }, (_unused, n) => `k${n}: 1`)} }\ny:\n${'  - { <<: *x }\n'.repeat(40)}`,
     'a.yaml cannot be read: its aliases stand for more than 500000 values',
   ],
-  ['['.repeat(100_000), 'a.yaml'],
+  ['['.repeat(100_000), 'it is nested too deeply'],
   [`kind: A\nx: ${'y'.repeat(8_000_000)}`, 'a.yaml is larger than 8 MB'],
   [
     `kind: List\nitems:\n${'- { kind: A, metadata: { name: a } }\n'.repeat(2_001)}`,
