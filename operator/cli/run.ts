@@ -4,13 +4,12 @@ import { runOptions } from './run/options.ts';
 import { Session } from './run/session.ts';
 
 const help = `
-Usage: corelane run FILE.yaml|FOLDER|- [--pods N] [--workers N] [--port N] [--image I] [--env K=V] [--env-file F]
+Usage: corelane run FILE.yaml|FOLDER [--pods N] [--workers N] [--port N] [--image I] [--env K=V] [--env-file F]
                     [--allowed-host NAME] [--watch] [--load N] [--chaos] [--dashboard] [--quiet-logs]
                     [--engine docker|podman]
 
-Runs a RenderService (a file, or - for standard input), or a folder with a Node.js program, in containers of Docker or
-Podman: the same proxies, configuration and worker runtime as in a cluster. Ctrl-C removes everything. docs/run.md tells
-what is left out.
+Runs a RenderService, or a folder with a Node.js program, in containers of Docker or Podman: the same proxies,
+configuration and worker runtime as in a cluster. Ctrl-C removes everything. docs/run.md tells what is left out.
 
       --pods N           pods (1); they share their work
       --workers N        workers per pod (spec.workersPerPod; 2 for a folder)

@@ -69,7 +69,7 @@ export function resolvedEnv(
   const set = context.set.map(({ name, value = '' }) => ({ name, value: literal(value) }));
   const names = new Set([...own, ...set].map(({ name }) => name));
   const all = [...sources.filter(({ name }) => !names.has(name)), ...own, ...set];
-  for (const { name } of all.filter(({ value }) => value?.includes('\0')))
+  for (const { name } of all.filter(({ name, value }) => `${name}${value}`.includes('\0')))
     errors.push({ path: `${context.path}.env (${name})`, message: 'has a byte 0, which no variable can have' });
   return { env: all, errors, leftOut };
 }

@@ -112,7 +112,6 @@ export class Hands {
 
   async #rollOut(): Promise<void> {
     const { options, engine, fleet, logs, nodeImage, print } = this.#with;
-    if (options.path === '-') throw new Error('standard input cannot be read again: run a file');
     const began = performance.now();
     const service = loadService(options, nodeImage);
     await pulled(engine, service.worker.image ?? '');

@@ -12,8 +12,7 @@ import type { RunOptions } from './options.ts';
  */
 export function loadService({ path, isFolder, image, env, workers }: RunOptions, nodeImage: string): Service {
   if (isFolder) return loadFolder(path, image ?? nodeImage, { source: path, env, workers });
-  const [file, source] = path === '-' ? ([0, 'stdin'] as const) : [path, path];
-  return loadDocuments(inputOf(file, source), { source, image, env, workers });
+  return loadDocuments(inputOf(path, path), { source: path, image, env, workers });
 }
 
 /** Options of the engine for the workers: a folder is mounted, and its program is no more than the user. */

@@ -5,7 +5,7 @@ import type { V1EnvVar } from '@kubernetes/client-node';
 import { IMAGE } from '../../local/documents.ts';
 import { envOfFile } from '../../local/env.ts';
 import type { EngineName } from '../../local/find-engine.ts';
-import { bytesOf, INPUT_BYTES_MAX } from '../../local/text-file.ts';
+import { INPUT_BYTES_MAX, textOf } from '../../local/text-file.ts';
 import { WORKERS_PER_POD_MAX } from '../../src/api/names.ts';
 import { numberOf, wholeOf } from '../options.ts';
 import { UsageError } from '../usage.ts';
@@ -17,7 +17,7 @@ const CHAOS_LOAD = 10;
 const PODS_MAX = 20;
 
 export interface RunOptions {
-  /** File or folder; `-` is standard input. */
+  /** File or folder. */
   path: string;
   isFolder: boolean;
   pods: number;
@@ -61,8 +61,8 @@ export function runOptions(args: string[]): RunOptions {
   const [path, ...rest] = positionals;
   if (path === undefined || rest.length > 0)
     throw new UsageError('one file with a RenderService, or one folder, is needed; see corelane run --help');
-  if (path !== '-' && !existsSync(path)) throw new UsageError(`there is no file or folder ${path}`);
-  const isFolder = path !== '-' && statSync(path).isDirectory();
+  if (!existsSync(path)) throw new UsageError(`there is no file or folder ${path}`);
+  const isFolder = statSync(path).isDirectory();
   if (values.watch && !isFolder)
     throw new UsageError('--watch needs a folder: an image does not change; [r] reads the file again');
   return {
@@ -99,9 +99,9 @@ function oneEnv(text: string): V1EnvVar {
 function fileEnv(path: string): V1EnvVar[] {
   if (!existsSync(path)) throw new UsageError(`--env-file: there is no file ${path}`);
   if (statSync(path).isDirectory()) throw new UsageError(`--env-file: ${path} is a folder`);
-  const bytes = bytesOf(path, INPUT_BYTES_MAX);
-  if (!bytes) throw new UsageError(`--env-file: ${path} has more than ${INPUT_BYTES_MAX / 1024 ** 2} MB`);
-  return envOfFile(bytes.toString());
+  const text = textOf(path, INPUT_BYTES_MAX);
+  if (text === undefined) throw new UsageError(`--env-file: ${path} has more than ${INPUT_BYTES_MAX / 1024 ** 2} MB`);
+  return envOfFile(text);
 }
 
 function engineOf(text: string | undefined): EngineName | undefined {

@@ -97,6 +97,11 @@ describe('a file as kubectl reads it', () => {
     ]);
   });
 
+  test('the name of a variable from a file of bytes', () => {
+    const env = [{ name: 'A\0', value: 'x' }];
+    expect(() => loadDocuments(service(''), { source: 'f', env })).toThrow('has a byte 0, which no variable can have');
+  });
+
   test('--image wins over the image of the file, which need not have one', () => {
     const without = service('').replace('image: a, ', '');
     for (const text of [without, service(''), service('').replace('image: a', 'image: "{{ image }}"')])

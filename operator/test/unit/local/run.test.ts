@@ -158,7 +158,6 @@ describe('arguments', () => {
     expect(runOptions([file])).toMatchObject({ isFolder: false, pods: 1, port: 8080, load: 0, env: [], logs: true });
     expect(runOptions([folder, '--chaos', '--watch'])).toMatchObject({ isFolder: true, load: 10, watch: true });
     expect(runOptions([file, '--chaos', '--load', '3', '--env', 'A=b=c']).env).toEqual([{ name: 'A', value: 'b=c' }]);
-    expect(runOptions(['-'])).toMatchObject({ path: '-', isFolder: false });
   });
 
   test.each([
