@@ -168,6 +168,14 @@ export const CODES = {
       'The conditions of a RenderService that runs: `Stalled` (an object of its name belongs to somebody else, a rollout came to nothing), `WorkersHealthy` (a worker ends again and again), `Ready`, `CapacityAvailable`, `ObjectsInSync`, `SchemaInStep`.',
     wayOut: 'The message has it (docs/why-no-pods.md, docs/bad-resources.md).',
   },
+  C021: {
+    title: 'who the client is',
+    levels: ['warning'],
+    meaning:
+      'The address of a client counts in `limits.perClient`, in the quarantine, in the access log and in the application. Corelane takes it from `X-Forwarded-For` if the connection comes from a range in `forwarded.trust`, and from the connection otherwise. A range of all addresses lets every client choose its address. A list without the range of the ingress makes the ingress the client, and every page one of `http`: many applications then redirect without an end. A load balancer that passes connections on hides the clients, unless nodes keep their addresses or it sends PROXY headers.',
+    wayOut:
+      'Compare `client` and `proxy` in the access log with your own address. docs/edge.md and docs/gateways.md say what to trust.',
+  },
 } as const satisfies Record<string, CodeEntry>;
 
 export type Code = keyof typeof CODES;

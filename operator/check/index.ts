@@ -2,6 +2,7 @@
 import { KIND } from '../src/api/names.ts';
 import { parseRenderService, type RenderServiceResource } from '../src/api/resource.ts';
 import { autoscalersRule } from './autoscalers.ts';
+import { clientsRule } from './clients.ts';
 import type { Code } from './codes.ts';
 import { conditionsRule } from './conditions.ts';
 import { cpuRules } from './cpu.ts';
@@ -33,8 +34,8 @@ const RULES: Rule[] = [
   limitRangesRule,
 ];
 
-/** Only of what runs. */
-const RUNNING_RULES: Rule[] = [conditionsRule];
+/** Only of a RenderService. `convert` keeps the Service of a Deployment, so its clients are as known as before. */
+const OWN_RULES: Rule[] = [clientsRule, conditionsRule];
 
 /** What the API server refuses is found before any rule. */
 const REFUSALS: Code[] = ['C001', 'C019'];
@@ -49,7 +50,7 @@ export interface Report {
 
 /** All rules on a workload. */
 export function checkWorkload(workload: Workload): Report {
-  const rules = workload.origin === KIND ? [...RULES, ...RUNNING_RULES] : RULES;
+  const rules = workload.origin === KIND ? [...RULES, ...OWN_RULES] : RULES;
   const skipped = rules.flatMap(({ codes, skipped: whyNot }) => {
     const why = whyNot?.(workload);
     return why === undefined ? [] : codes.map((code) => ({ code, why }));

@@ -54,8 +54,8 @@ export async function reserved(pod: Pod, identity: string, revision = 'r1'): Pro
   return tokens(FLEET_KEY, 'hand-over', headerOf(answer, 'X-Corelane-Reservation'), ME, identity);
 }
 
-/** As nginx sends it. */
-export const AS_NGINX = { 'X-Request-ID': 'id', 'X-Forwarded-For': '192.0.2.1', 'X-Forwarded-Proto': 'https' };
+/** As nginx sends it, with the list of a trusted proxy. The client invented the first address. */
+export const AS_NGINX = { 'X-Request-ID': 'id', 'X-Forwarded-For': '0.0.0.0, 192.0.2.1', 'X-Forwarded-Proto': 'https' };
 
 /** Hands a request over. */
 export function handOver(

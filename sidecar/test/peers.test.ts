@@ -112,6 +112,8 @@ describe('one pod', () => {
     const answer = await handOver(pod, ticket);
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
     expect(headerOf(answer, 'X-Corelane-Proof')).toBe(proof);
+    const { headers } = JSON.parse(/\{.*\}/s.exec(answer)?.[0] ?? '');
+    expect(headers['x-forwarded-for']).toBe(AS_NGINX['X-Forwarded-For']);
     expect(await handOver(pod, ticket)).toBe('');
     expect(pod.events({ event: 'begin', id: 'mine' })).toHaveLength(1);
   });

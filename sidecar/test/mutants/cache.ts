@@ -63,11 +63,6 @@ const haproxy: Breakage[] = [
     caughtBy: 'cache-herds: while no worker is up here',
   },
   {
-    name: 'a client hides behind 0.0.0.0',
-    edits: [[/req\.fhdr\(X-Forwarded-For\) -m str/g, 'req.hdr(X-Forwarded-For) -m str']],
-    caughtBy: 'forwarded: X-Forwarded-For of a trusted proxy, the mark',
-  },
-  {
     name: 'the stages of the cache forget the class',
     breaks: 'I1',
     edits: [[/\|served-as/g, REMOVED]],

@@ -146,6 +146,12 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
     caughtBy: 'forwarded: of a stranger nothing is believed',
   },
   {
+    name: 'a client hides behind 0.0.0.0 in a list',
+    breaks: 'forwarded',
+    edits: [[/req\.fhdr(?=\(X-Forwarded-For\) -m str 0\.0\.0\.0)/g, 'req.hdr']],
+    caughtBy: 'forwarded: X-Forwarded-For of a trusted proxy, the mark before the client',
+  },
+  {
     name: 'the request of a peer goes over a kept connection (http-reuse always)',
     breaks: 'I2',
     edits: [[/http-reuse safe/g, 'http-reuse always']],

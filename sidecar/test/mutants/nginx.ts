@@ -1,5 +1,5 @@
 /** Breakages of nginx: bodies, responses, replays, who the client is, its log. */
-import { type Mutant, REMOVED } from './mutant.ts';
+import { exactly, type Mutant, REMOVED } from './mutant.ts';
 
 const breakages: Omit<Mutant, 'file'>[] = [
   {
@@ -123,10 +123,22 @@ const breakages: Omit<Mutant, 'file'>[] = [
     caughtBy: 'forwarded: X-Forwarded-For of a trusted proxy, proxies after',
   },
   {
-    name: 'what a client wrote into X-Forwarded-For passes behind a proxy',
+    name: "a stranger's X-Forwarded-For passes",
+    breaks: 'forwarded',
+    edits: [[/\$corelane_untrusted\|\$http_x_forwarded_for/g, '|$http_x_forwarded_for']],
+    caughtBy: 'forwarded: of a stranger nothing is believed',
+  },
+  {
+    name: 'nginx adds a proxy to X-Forwarded-For',
     breaks: 'forwarded',
     edits: [[/(X-Forwarded-For) \$corelane_forwarded_for/g, '$1 $proxy_add_x_forwarded_for']],
-    caughtBy: 'forwarded: X-Forwarded-For of a trusted proxy, what the client wrote',
+    caughtBy: 'forwarded: X-Forwarded-For of a trusted proxy, a client',
+  },
+  {
+    name: 'a client marks its request as a shared render',
+    breaks: 'forwarded',
+    edits: [[exactly('"~^\\|[\\s,]*0\\.0\\.0\\.0[\\s,]*$" $realip_remote_addr;'), REMOVED]],
+    caughtBy: 'forwarded: X-Forwarded-For of a trusted proxy, the mark of a shared render',
   },
   {
     name: 'Forwarded passes, which nobody has read',

@@ -67,10 +67,11 @@ export const forwarded = z
   .strictObject({
     trust: z
       .array(cidr())
-      .max(64)
+      // CloudFront's list counts as 55 ranges at AWS. Those of the ingress come on top.
+      .max(128)
       .default(PRIVATE_RANGES)
       .describe(
-        'Address ranges of the proxies in front (ingress, load balancer, CDN) whose X-Forwarded-* and X-Real-IP are believed. What anybody else sends of these is replaced by what nginx itself knows. Private ranges unless given. docs/edge.md says which headers, and what a worker gets.',
+        'Address ranges of the proxies in front (ingress, load balancer, CDN) whose X-Forwarded-* headers are believed. The headers that anybody else sends are replaced by what nginx itself knows, or removed. Private ranges unless given; a list of yours replaces them, so it must have the range of your ingress. docs/edge.md says which headers, and what a worker gets.',
       ),
     proxyProtocol: z
       .boolean()

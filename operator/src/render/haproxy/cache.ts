@@ -37,10 +37,10 @@ const OWN = [
 ];
 
 /**
- * Before a worker: a shared render sees no client. An application would render for that address (pages for developers
- * on loopback), or limit it. HAProxy itself needs the client in X-Real-IP, for the quarantine. By the whole line, which
- * no client's request has: nginx adds an address. Without a cache, too: a pod of another revision may have handed it
- * over.
+ * Before a worker: a shared render sees no client. An application would render for its address (pages for developers on
+ * loopback), or limit it. HAProxy itself needs the client in X-Real-IP, for the quarantine. The mark is the whole line:
+ * a client may send it as an element of a list (nginx/clients.ts). Without a cache, too: a pod of another revision may
+ * have handed the request over.
  */
 export const HIDES_CLIENT_OF_SHARED: Lines = ['X-Real-IP', 'X-Forwarded-For'].map(
   (name) => `http-request del-header ${name} if { req.fhdr(X-Forwarded-For) -m str ${SHARED} }`,

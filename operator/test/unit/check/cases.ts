@@ -360,6 +360,55 @@ export const CASES: CheckCase[] = [
     surroundings: { limitRanges: [{ spec: { limits: [{ type: 'Container', max: { memory: '4Gi' } }] } }] },
     found: [],
   },
+  {
+    what: 'everybody is a proxy',
+    spec: { forwarded: { trust: ['10.0.0.0/8', '::/0'] } },
+    found: ['C021 warning spec.forwarded.trust[1]'],
+  },
+  {
+    what: 'a CDN is trusted, and the ingress is not',
+    spec: { forwarded: { trust: ['173.245.48.0/20', '2400:cb00::/32'] } },
+    found: ['C021 warning spec.forwarded.trust'],
+  },
+  {
+    what: 'a CDN and the ingress are trusted',
+    spec: { forwarded: { trust: ['173.245.48.0/20', '10.0.0.0/8'] } },
+    found: [],
+  },
+  { what: 'nobody is trusted', spec: { forwarded: { trust: [] } }, found: [] },
+  {
+    what: 'balancers of Google that reach the pods',
+    spec: { forwarded: { trust: ['130.211.0.0/22', '35.191.0.0/16'] } },
+    found: [],
+  },
+  {
+    what: 'a load balancer that hides clients',
+    spec: { service: { type: 'LoadBalancer' } },
+    found: ['C021 warning spec.service.type'],
+  },
+  {
+    what: 'a CDN before a load balancer that keeps addresses',
+    spec: {
+      forwarded: { trust: ['173.245.48.0/20'] },
+      service: { type: 'LoadBalancer', externalTrafficPolicy: 'Local' },
+    },
+    found: [],
+  },
+  {
+    what: 'a load balancer that sends PROXY headers',
+    spec: { forwarded: { proxyProtocol: true }, service: { type: 'LoadBalancer' } },
+    found: [],
+  },
+  {
+    what: 'a load balancer that passes requests on',
+    spec: {
+      service: {
+        type: 'LoadBalancer',
+        annotations: { 'service.beta.kubernetes.io/do-loadbalancer-protocol': 'http' },
+      },
+    },
+    found: [],
+  },
   { what: 'a probe', worker: { livenessProbe: {} }, found: ['C001 error spec.template.spec.containers'] },
   { what: 'the network of the node', pod: { hostNetwork: true }, found: ['C012 error spec.template.spec.hostNetwork'] },
   { what: 'a queue of text', spec: { queue: { maxLength: 'x' } }, found: ['C019 error spec.queue.maxLength'] },

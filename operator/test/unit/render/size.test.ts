@@ -7,7 +7,7 @@ import { renderLive } from '../../../src/render/live.ts';
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 
 test('the configuration of the largest pod has less than two thirds of what is kept, its live settings less than half', () => {
-  const trust = Array.from({ length: 64 }, (_unused, n) => `2001:db8:${n}::/48`);
+  const trust = Array.from({ length: 128 }, (_unused, n) => `2001:db8:${n}::/48`);
   const match = {
     visitor: 'Crawler' as const,
     pathPrefix: `/${'a'.repeat(127)}`,
