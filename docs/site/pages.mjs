@@ -34,6 +34,7 @@ const GROUPS = [
       'docs/scaling.md',
       'docs/keda.md',
       'docs/look.md',
+      'docs/access-log.md',
       'docs/gateways.md',
       'docs/gitops.md',
       'docs/network-policy.md',

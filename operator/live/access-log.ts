@@ -4,6 +4,7 @@ import { z } from 'zod';
 const line = z.object({
   time: z.string(),
   requestId: z.string(),
+  samplingPercent: z.number().optional(),
   method: z.string(),
   uri: z.string(),
   status: z.number(),
@@ -24,6 +25,8 @@ export interface Request {
   /** When it ended, ISO 8601. */
   time: string;
   id: string;
+  /** Percentage of such requests that have a line; undefined: all have. */
+  samplingPercent?: number | undefined;
   method: string;
   uri: string;
   status: number;

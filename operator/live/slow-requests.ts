@@ -11,7 +11,7 @@ export type Reason = 'failed' | 'queue' | 'render' | 'client' | 'died' | 'cache'
 export interface SlowRequest {
   request: Request;
   reason: Reason;
-  /** The one that had the worker before it: what it has waited for. */
+  /** The one that had the worker before it: what it has waited for. Unknown where not each request has a line. */
   behind: Request | undefined;
 }
 
@@ -35,6 +35,7 @@ export class SlowRequests {
   #slowest: SlowRequest[] = [];
   #all = 0;
   #slow = 0;
+  #samplePercent = 100;
 
   constructor(options: SlowOptions) {
     this.#options = options;
@@ -45,6 +46,7 @@ export class SlowRequests {
     const request = readLine(text, pod);
     if (!request) return;
     this.#all += 1;
+    this.#samplePercent = Math.min(this.#samplePercent, request.samplingPercent ?? 100);
     const behind = this.#before(request);
     if (request.totalMs < this.#options.thanMs) return;
     this.#slow += 1;
@@ -54,7 +56,7 @@ export class SlowRequests {
   }
 
   #before(request: Request): Request | undefined {
-    if (!request.worker || request.servedAs) return undefined;
+    if (!request.worker || request.servedAs || request.samplingPercent !== undefined) return undefined;
     const key = `${request.loggedBy} ${request.pod} ${request.worker}`;
     const last = this.#last.get(key);
     this.#last.set(key, request);
@@ -73,9 +75,9 @@ export class SlowRequests {
     return sorted.slice(0, this.#options.kept);
   }
 
-  /** Requests seen, those that were slow, and how many for which reason. */
-  get counts(): { all: number; slow: number; reasons: ReadonlyMap<Reason, number> } {
-    return { all: this.#all, slow: this.#slow, reasons: this.#reasons };
+  /** Requests seen, those that were slow, how many for which reason, and the least share that has lines. */
+  get counts(): { all: number; slow: number; reasons: ReadonlyMap<Reason, number>; samplePercent: number } {
+    return { all: this.#all, slow: this.#slow, reasons: this.#reasons, samplePercent: this.#samplePercent };
   }
 }
 
@@ -104,14 +106,16 @@ export function slowLines(
   found: SlowRequests,
   { thanMs, since, pods }: { thanMs: number; since: string; pods: number },
 ): string[] {
-  const { all, slow, reasons } = found.counts;
-  const where = `in the last ${since} of ${counted(pods, 'pod')}`;
+  const { all, slow, reasons, samplePercent } = found.counts;
+  const sample = samplePercent < 100 ? ` (a sample: accessLog.samplingPercent is ${samplePercent})` : '';
+  const where = `in the last ${since} of ${counted(pods, 'pod')}${sample}`;
   const percent = all > 0 ? (100 * slow) / all : 0;
   const share = percent > 0 && percent < 0.1 ? '< 0.1' : percent.toFixed(1);
   const head = `${counted(all, 'request')} ${where}; ${count(slow)} took ${milliseconds(thanMs)} or more (${share} %)`;
   const parts = [...reasons]
     .sort(([, one], [, other]) => other - one)
     .map(([reason, number]) => `${count(number)} ${WORDS[reason]}`);
+  if (all === 0) return [head, 'Pods with accessLog.enabled: false log no requests.'];
   if (slow === 0) return [head];
   const rows = found.slowest.map(({ request, reason, behind }) => [
     request.time.slice(11, 19),

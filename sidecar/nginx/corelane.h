@@ -15,6 +15,9 @@ enum { CORELANE_STREAM_NEVER, CORELANE_STREAM_AUTO, CORELANE_STREAM_ALWAYS };
 /* Which parameters of a query are in the cache's key. */
 enum { CORELANE_QUERY_ALL, CORELANE_QUERY_ONLY, CORELANE_QUERY_EXCEPT };
 
+/* How much of a query, and of addresses, stands in the logs. PART: names of parameters; the network of an address. */
+enum { CORELANE_LOG_FULL, CORELANE_LOG_PART, CORELANE_LOG_NONE };
+
 /* Which requests of a location are in the figures, and of which their times are as well. */
 /* NOTHING and INSIDE are not in the figures. INSIDE is for programs of the pod, whose requests take no place either. */
 enum { CORELANE_COUNT_PAGES, CORELANE_COUNT_REQUESTS, CORELANE_COUNT_NOTHING, CORELANE_COUNT_INSIDE };
@@ -50,6 +53,9 @@ typedef struct {
   ngx_int_t spans_max;
   /* Address ranges (ngx_cidr_t) of those whose PROXY header is believed. */
   ngx_array_t *balancers;
+  /* How much the logs have of queries, and of addresses of clients. */
+  ngx_uint_t log_query;
+  ngx_uint_t log_client;
 } corelane_conf_t;
 
 /* Of a location. */
@@ -205,6 +211,14 @@ u_char *corelane_write_cache_results(u_char *to, u_char *end);
 
 /* From the first byte of a request to the last one that its client was sent. */
 ngx_msec_int_t corelane_total_ms(ngx_http_request_t *r);
+
+/* Writes what may be logged of a target, 512 bytes at most, and returns its end. `query` is a CORELANE_LOG_ value. */
+u_char *corelane_write_target(u_char *to, u_char *last, ngx_str_t *target, ngx_uint_t query);
+/* Messages of the error log have no more of client and request than the access log: for a new connection, a request. */
+void corelane_describe_errors(ngx_connection_t *c);
+ngx_int_t corelane_describe_errors_of(ngx_http_request_t *r);
+/* $corelane_log_uri, $corelane_log_client, $corelane_log_proxy. */
+ngx_int_t corelane_add_log_variables(ngx_conf_t *cf);
 
 /* A sampled request has ended. */
 ngx_int_t corelane_tell_request(ngx_http_request_t *r);

@@ -180,6 +180,9 @@ void corelane_init_connection(ngx_connection_t *c) {
     make_room(cycle);
   }
   ngx_http_init_connection(c);
-  if (!c->destroyed) corelane_expect_http2(c);
+  if (!c->destroyed) {
+    corelane_describe_errors(c);
+    corelane_expect_http2(c);
+  }
   corelane_expect_proxy_header(c);
 }

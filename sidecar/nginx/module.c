@@ -20,6 +20,8 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->streaming = NGX_CONF_UNSET_UINT;
   conf->clients_max = NGX_CONF_UNSET;
   conf->kept_max = NGX_CONF_UNSET_SIZE;
+  conf->log_query = NGX_CONF_UNSET_UINT;
+  conf->log_client = NGX_CONF_UNSET_UINT;
   conf->balancers = ngx_array_create(cf->pool, 8, sizeof(ngx_cidr_t));
   return conf->balancers == NULL ? NULL : conf;
 }
@@ -31,7 +33,8 @@ static char *init_conf(ngx_conf_t *cf, void *data) {
       || conf->large_bodies_max == NGX_CONF_UNSET || conf->answers_max == NGX_CONF_UNSET
       || conf->busy_max == NGX_CONF_UNSET || conf->body_memory == NGX_CONF_UNSET_SIZE
       || conf->draining_file.len == 0 || conf->worker_held_max == NGX_CONF_UNSET_MSEC
-      || conf->streaming == NGX_CONF_UNSET_UINT) {
+      || conf->streaming == NGX_CONF_UNSET_UINT || conf->log_query == NGX_CONF_UNSET_UINT
+      || conf->log_client == NGX_CONF_UNSET_UINT) {
     ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "a corelane_ directive is missing");
     return NGX_CONF_ERROR;
   }
@@ -68,7 +71,7 @@ static ngx_int_t add_variables(ngx_conf_t *cf) {
   if (corelane_add_variable(cf, "corelane_no_place", corelane_no_place) != NGX_OK
       || corelane_add_cache_variables(cf) != NGX_OK || corelane_add_purge_variables(cf) != NGX_OK
       || corelane_add_drain_variables(cf) != NGX_OK
-      || corelane_add_metrics_variables(cf) != NGX_OK
+      || corelane_add_metrics_variables(cf) != NGX_OK || corelane_add_log_variables(cf) != NGX_OK
       || corelane_add_trace_variables(cf) != NGX_OK) return NGX_ERROR;
   return corelane_add_variable(cf, "corelane_first_byte_ms", corelane_first_byte_ms);
 }
@@ -129,6 +132,7 @@ static ngx_int_t install(ngx_conf_t *cf) {
       || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_count_request) != NGX_OK
       || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_tell_request) != NGX_OK
       || add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_encode_target) != NGX_OK
+      || add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_describe_errors_of) != NGX_OK
       || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_note_personal) != NGX_OK
       || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_take_place) != NGX_OK
       /* What comes later here nginx calls first. */
@@ -167,6 +171,20 @@ static ngx_conf_enum_t streaming[] = {
     {ngx_null_string, 0},
 };
 
+static ngx_conf_enum_t queries[] = {
+    {ngx_string("full"), CORELANE_LOG_FULL},
+    {ngx_string("names"), CORELANE_LOG_PART},
+    {ngx_string("none"), CORELANE_LOG_NONE},
+    {ngx_null_string, 0},
+};
+
+static ngx_conf_enum_t addresses[] = {
+    {ngx_string("full"), CORELANE_LOG_FULL},
+    {ngx_string("masked"), CORELANE_LOG_PART},
+    {ngx_string("none"), CORELANE_LOG_NONE},
+    {ngx_null_string, 0},
+};
+
 static ngx_conf_enum_t counts[] = {
     {ngx_string("pages"), CORELANE_COUNT_PAGES},
     {ngx_string("requests"), CORELANE_COUNT_REQUESTS},
@@ -195,6 +213,8 @@ static ngx_command_t commands[] = {
     DIRECTIVE("worker_held_max", ngx_conf_set_msec_slot, worker_held_max, NULL),
     DIRECTIVE("balancer", corelane_set_balancer, balancers, NULL),
     DIRECTIVE("kept_max", ngx_conf_set_size_slot, kept_max, NULL),
+    DIRECTIVE("log_query", ngx_conf_set_enum_slot, log_query, queries),
+    DIRECTIVE("log_client", ngx_conf_set_enum_slot, log_client, addresses),
     {ngx_string("corelane_cache_query"), NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, corelane_set_cache_query,
      NGX_HTTP_MAIN_CONF_OFFSET, 0, NULL},
     DIRECTIVE("streaming", ngx_conf_set_enum_slot, streaming, streaming),

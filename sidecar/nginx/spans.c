@@ -120,9 +120,9 @@ static u_char *add_result(ngx_http_request_t *r, u_char *to, u_char *end) {
 }
 
 static void tell_of(ngx_http_request_t *r, ngx_msec_int_t total_ms, ngx_msec_int_t first_byte_ms) {
-  u_char record[RECORD_MAX], *to = record, *end = record + RECORD_MAX;
-  ngx_str_t sent = text_of(r, "corelane_traceparent"), came = text_of(r, "corelane_parent"), path = r->uri;
-  ngx_str_t parent = ngx_null_string;
+  u_char record[RECORD_MAX], *to = record, *end = record + RECORD_MAX, path_bytes[TEXT_MAX];
+  ngx_str_t sent = text_of(r, "corelane_traceparent"), came = text_of(r, "corelane_parent");
+  ngx_str_t parent = ngx_null_string, path = {0, path_bytes};
 
   if (sent.len != TRACEPARENT_LEN || sent.data[sent.len - 1] != '1') {
     return;
@@ -152,8 +152,7 @@ static void tell_of(ngx_http_request_t *r, ngx_msec_int_t total_ms, ngx_msec_int
   to = add(r, to, end, "server_protocol");
   to = add(r, to, end, "corelane_host");
   /* Nothing of a query: there are secrets in some. */
-  path = r->unparsed_uri;
-  for (path.len = 0; path.len < ngx_min(r->unparsed_uri.len, TEXT_MAX) && path.data[path.len] != '?'; path.len++) /* void */;
+  path.len = corelane_write_target(path_bytes, path_bytes + TEXT_MAX, &r->unparsed_uri, CORELANE_LOG_NONE) - path_bytes;
   to = add_text(to, end, path);
   tell(record, to - record);
 }

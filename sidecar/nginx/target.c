@@ -30,22 +30,6 @@ static void encode(ngx_str_t *target, u_char *to, ngx_str_t *query) {
   if (query->len > 0) *query = encoded_query;
 }
 
-/* nginx writes it into its error log as it is: codes that a terminal obeys must not stand there. */
-static ngx_int_t clean_line(ngx_http_request_t *r) {
-  ngx_str_t came = r->request_line;
-  size_t i;
-
-  r->request_line.data = ngx_pnalloc(r->pool, came.len);
-  if (r->request_line.data == NULL) {
-    r->request_line.len = 0;
-    return NGX_ERROR;
-  }
-  for (i = 0; i < came.len; i++) {
-    r->request_line.data[i] = IS_ASCII(came.data[i]) ? came.data[i] : '?';
-  }
-  return NGX_OK;
-}
-
 ngx_int_t corelane_encode_target(ngx_http_request_t *r) {
   ngx_str_t *target = &r->unparsed_uri;
   ngx_uint_t i, others = 0;
@@ -64,7 +48,7 @@ ngx_int_t corelane_encode_target(ngx_http_request_t *r) {
     return CORELANE_BAD_REQUEST;
   }
   encoded = ngx_pnalloc(r->pool, length);
-  if (encoded == NULL || clean_line(r) != NGX_OK) {
+  if (encoded == NULL) {
     return NGX_HTTP_INTERNAL_SERVER_ERROR;
   }
   encode(target, encoded, &r->args);

@@ -113,13 +113,16 @@ function putId({ begunAtMs, ids, whats }, { id, method = '', url = '' }, nowMs) 
   return place;
 }
 
-/** Requests in progress: `{ id, ms }`, the oldest first; `what` each asks for, if that is wanted. */
+/**
+ * Requests in progress: `{ id, ms }`, the oldest first; `what` each asks for, if that is wanted: method and path, as a
+ * query may have tokens in it.
+ */
 function inProgress({ begunAtMs, ids, whats }, nowMs, hasWhat = false) {
   const found = [];
   for (let place = 0; place < IDS_MAX; place += 1) {
     if (begunAtMs[place] === 0) continue;
     const one = { id: textAt(ids, ID_BYTES, place), ms: Math.round(nowMs - begunAtMs[place]) };
-    found.push(hasWhat ? { ...one, what: textAt(whats, WHAT_BYTES, place) } : one);
+    found.push(hasWhat ? { ...one, what: textAt(whats, WHAT_BYTES, place).replace(/[?;#].*/s, '') } : one);
   }
   return found.sort((one, other) => other.ms - one.ms);
 }

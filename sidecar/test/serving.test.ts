@@ -14,6 +14,8 @@ beforeAll(async () => {
     // Blocked workers are told when to go on, and no watchdog is to be faster.
     watchdog: { stallTimeout: '29s' },
     buffering: { request: { maxSize: '2Mi', memory: '16Ki' } },
+    // Of a query what is logged by default.
+    accessLog: { clientAddress: 'Masked' },
   });
 });
 afterAll(() => pod?.stop());
@@ -174,7 +176,7 @@ test('the answer has the queue time, and nothing that is for the log only', asyn
 
 test('the access log has one harmless line per request', async () => {
   const hostile = '"},{"status":200,"x":"\\';
-  const path = `/?id=logged&q="},{"a":"\\${'y'.repeat(2000)}`;
+  const path = `/"},{"a":"\\${'y'.repeat(2000)}?id=logged&q=${hostile}`;
   await pod
     .get(path, { headers: { 'x-request-id': hostile, traceparent: hostile, 'user-agent': hostile, host: hostile } })
     .catch(() => 0);
@@ -186,8 +188,72 @@ test('the access log has one harmless line per request', async () => {
   expect(line.worker).toMatch(/^worker-[01]$/);
   expect(typeof line.queueMs).toBe('number');
   expect(typeof line.renderMs).toBe('number');
-  expect(String(line.uri)).toHaveLength(512);
+  expect(line.uri).toBe(path.slice(0, 512));
   expect(await logs(pod.nginx)).not.toContain(hostile);
+});
+
+/** The line of a request with this id. */
+const lineOf = (id: string) =>
+  until(`${id} is logged`, async () => (await pod.accessLog()).find(({ requestId }) => requestId === id));
+
+describe('neither log has a value of a query', () => {
+  test.each([
+    ['ordinary ones', '/?code=4/0AX4XfWh&state=xyz&scope=', '/?code=-&state=-&scope='],
+    ['a word alone', '/a?debug', '/a?debug'],
+    ['a number alone', '/a?123456', '/a?-'],
+    ['a token alone', '/a?eyJhbGciOiJIUzI1NiJ9.e30', '/a?-'],
+    ['a token that ends in =', '/a?dG9rZW4tc2VjcmV0==', '/a?-'],
+    ['empty ones', '/?a=1&&b=2;c=3&=4&', '/?a=-&&b=-&=-&'],
+    ['brackets', '/?filter%5Bsize%5D=9&filter[color]=red', '/?filter%5Bsize%5D=-&filter[color]=-'],
+    ['encoded names', '/?%74oken=1&token%3Dsecret&token%3Dsecret=1', '/?-=-&-&-=-'],
+    ['long names', `/?${'n'.repeat(64)}=1&${'n'.repeat(65)}=1`, `/?${'n'.repeat(64)}=-&-=-`],
+    ['hostile names', '/?q="},{"admin":true&"x"=1&\\=2', '/?q=-&-=-&-=-'],
+    ['a URL as a value', '/login?next=https://a/?token=secret', '/login?next=-'],
+    ['parameters of a path', '/a;jsessionid=1A2B;v=1/b;x?y=1', '/a;jsessionid=-;v=-/b;x?y=-'],
+    ['a fragment', '/a#access_token=secret', '/a#access_token=-'],
+    ['a long value', `/?token=${'x'.repeat(7_000)}&last=1`, '/?token=-&last=-'],
+    ['many', `/?${'a=1&'.repeat(1_000)}`, `/?${'a=-&'.repeat(1_000)}`.slice(0, 512)],
+  ])('%s', async (what, path, uri) => {
+    const id = what.replaceAll(/[^a-z]/gi, '-');
+    await pod.get(path, { headers: { 'x-request-id': id } });
+    expect((await lineOf(id)).uri).toBe(uri);
+  });
+
+  test('32 kB of a query are refused, and nothing of them is logged', async () => {
+    // nginx may close the connection before all of it is sent.
+    await pod.get(`/?token=${'secret'.repeat(5_500)}`).catch(() => 0);
+    const line = await until('it is logged', async () => (await pod.accessLog()).find((one) => one.status === 414));
+    expect(line.uri).toBe('');
+  });
+
+  test('the error log has the same of a request, and no Referer', async () => {
+    const headers = { 'x-request-id': 'error-log', referer: 'http://a/?token=secret' };
+    const body = Buffer.alloc(20 * 1024);
+    // Of a connection that was kept, too.
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    expect((await pod.get('/?id=first', { agent })).status).toBe(200);
+    expect((await pod.get('/error-log?token=secret', { method: 'POST', body, headers, agent })).status).toBe(200);
+    agent.destroy();
+    await lineOf('error-log');
+    const text = await logs(pod.nginx);
+    const told = text.split('\n').find((line) => line.includes('"POST /error-log?token=-"'));
+    expect(told).toMatch(/\[warn\] .* buffered to a temporary file .*, client: [0-9]+\.[0-9]+\.[0-9]+\.0, request: /);
+    expect(text).not.toContain('secret');
+  });
+});
+
+test.each([
+  ['203.0.113.77', '203.0.113.0'],
+  ['2001:db8:7:8::9', '2001:db8:7::'],
+  ['2001:db8::9', '2001:db8::'],
+  ['::ffff:203.0.113.77', '::ffff:203.0.113.0'],
+])('of the client %s the log has the network: %s', async (client, network) => {
+  const id = `of-${client.replaceAll(':', '-')}`;
+  await pod.get('/?id=masked', { headers: { 'x-request-id': id, 'x-forwarded-for': client } });
+  expect(await lineOf(id)).toMatchObject({
+    client: network,
+    proxy: expect.stringMatching(/^[0-9]+\.[0-9]+\.[0-9]+\.0$/),
+  });
 });
 
 test('idle connections of clients are kept', async () => {

@@ -12,7 +12,8 @@ beforeAll(async () => {
   // Room for a page of 60 MB: what does not fit on the disk goes at the speed of its client, whatever an application
   // says.
   const sidecar = { nginx: { ephemeralStorageLimit: '64Gi' } };
-  pod = await Pod.start({ workersPerPod: 1, timeouts: { clientSend: '120s' }, sidecar });
+  const accessLog = { query: 'None' as const, samplingPercent: 50 };
+  pod = await Pod.start({ workersPerPod: 1, timeouts: { clientSend: '120s' }, sidecar, accessLog });
 });
 afterAll(() => pod?.stop());
 
@@ -72,3 +73,34 @@ test.each(['/@corelane_draining', '/%40corelane_502', '//@corelane_draining', '/
     expect([status, JSON.parse(body).method]).toEqual([200, 'GET']);
   },
 );
+
+test('the log has a sample of the requests, all that fail, and paths only; the metrics have all', async () => {
+  const get = (path: string, id: string, headers = {}) =>
+    pod.get(path, { headers: { 'x-request-id': id, ...headers } });
+  for (let n = 0; n < 100; n += 1) await get('/sampled?token=secret', `sampled-${n}`);
+  for (let n = 0; n < 20; n += 1) await get('/failed?status=500', `failed-${n}`);
+  await get('/refused?token=secret', 'refused', { host: 'shop.example,other' });
+  const lines = await until('the last one is logged', async () => {
+    const all = await pod.accessLog();
+    return all.some(({ requestId }) => requestId === 'refused') ? all : undefined;
+  });
+  const of = (name: string) => lines.filter(({ requestId }) => String(requestId).startsWith(name));
+  const shown = (name: string) => of(name).map(({ uri, samplingPercent }) => [uri, samplingPercent]);
+  // The chance that all of them have a line, or none, is that of 100 coins.
+  const { length } = of('sampled-');
+  expect([0, 100]).not.toContain(length);
+  expect(shown('sampled-')).toEqual(Array(length).fill(['/sampled', 50]));
+  expect(shown('failed-')).toEqual(Array(20).fill(['/failed', 100]));
+  expect(of('refused')).toMatchObject([{ uri: '/refused', error: 'bad-request', samplingPercent: 100 }]);
+  // The page of metrics is a second old.
+  await until('all are counted', async () => (await ofMetrics('code="4xx",reason="bad-request"')) >= 1);
+  expect(await ofMetrics('code="2xx",reason=""')).toBeGreaterThanOrEqual(100);
+  expect(await ofMetrics('code="5xx",reason=""')).toBeGreaterThanOrEqual(20);
+});
+
+/** Requests that the pod has counted. */
+async function ofMetrics(labels: string): Promise<number> {
+  const { body } = await pod.get('/corelane/metrics', { port: PORTS.stats });
+  const line = body.split('\n').find((text) => text.startsWith(`corelane_requests_total{${labels}} `));
+  return Number(line?.split(' ')[1] ?? 0);
+}

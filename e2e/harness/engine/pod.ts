@@ -115,7 +115,9 @@ export class Pod extends LocalPod {
     await prepare();
     const { network, name, revision, files, median, shell, ...worker } = options;
     const template = { spec: { containers: [{ name: 'worker', image: NODE_IMAGE }] } };
-    const pod = new Pod(engine, renderServiceSpec.parse({ template, ...patient(input) }), {
+    // Tests find the lines of their requests by what is in the query.
+    const accessLog = { query: 'Full' as const };
+    const pod = new Pod(engine, renderServiceSpec.parse({ template, accessLog, ...patient(input) }), {
       ...{ sidecarImage: SIDECAR_IMAGE, network, revision, key, files, median, shell, secondsMax: SECONDS_MAX },
       edit: (file, text) => Pod.editAll(file, edit(file, text)),
       ...(name !== undefined && { name }),

@@ -145,6 +145,20 @@ export function intOrPercent() {
   });
 }
 
+/** A percentage with two decimals, as nginx' split_clients has it. */
+export function percentage() {
+  const message = 'must be a percentage with at most 2 decimals, such as 12.5';
+  return (
+    z
+      .number()
+      .min(0)
+      .max(100)
+      .refine((percent) => Math.round(percent * 100) / 100 === percent, message)
+      // Not by its text: to the API server that of a number may be without an end.
+      .meta(celRule('double(int(self * 100.0 + 0.5)) / 100.0 == self', message))
+  );
+}
+
 /** A range of addresses in CIDR notation. */
 export function cidr() {
   const message = 'must be a range of addresses such as 10.0.0.0/8 or 2001:db8::/32';

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { WORKERS_PER_POD_MAX } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
 import { scaling } from './scaling.ts';
+import { accessLog } from './spec/access-log.ts';
 import { assets, framework } from './spec/assets.ts';
 import { cache } from './spec/cache.ts';
 import { classes } from './spec/classes.ts';
@@ -83,6 +84,7 @@ export const specShape = z.strictObject({
   drain,
   disruptionBudget,
   networkPolicy,
+  accessLog,
   tracing,
   objectives,
 });

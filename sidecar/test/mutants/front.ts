@@ -1,5 +1,5 @@
-/** Breakages of what the front does beside: heads, compression, the PROXY protocol. */
-import { type Mutant, REMOVED } from './mutant.ts';
+/** Breakages of what the front does beside: heads, logs, compression, the PROXY protocol. */
+import { exactly, type Mutant, REMOVED } from './mutant.ts';
 
 export const front: Mutant[] = [
   {
@@ -26,16 +26,63 @@ export const front: Mutant[] = [
   {
     name: 'the target of a request that is none is in the access log as it came',
     breaks: 'I7',
-    file: 'nginx.conf',
-    edits: [[/<corelane_uri_head>\[ -~\]/g, '<corelane_uri_head>.']],
+    file: 'log.c',
+    edits: [[/ && IS_PRINTABLE\(\*end\)/g, REMOVED]],
     caughtBy: 'heads: codes that a terminal obeys are in no log',
   },
   {
     name: 'the line of a request is in the error log as it came',
     breaks: 'I7',
-    file: 'target.c',
-    edits: [[/clean_line\(r\) != NGX_OK/g, '(0 && clean_line(r) != NGX_OK)']],
+    file: 'log.c',
+    edits: [[/c->log->handler = describe;/g, '(void) describe;']],
     caughtBy: 'heads: codes that a terminal obeys are in no log',
+  },
+  {
+    name: 'the error log has all of what a kept connection asks for',
+    breaks: 'logs',
+    file: 'log.c',
+    edits: [[/ +corelane_describe_errors\(r->connection\);\n/g, REMOVED]],
+    caughtBy: 'serving: neither log has a value of a query the error log',
+  },
+  {
+    name: 'values of a query are in the access log',
+    breaks: 'logs',
+    file: 'log.c',
+    edits: [
+      [
+        exactly('add(to, last, has_value, has_value + 2)'),
+        'add(add(to, last, has_value, has_value + 1), last, value, end)',
+      ],
+    ],
+    caughtBy: 'serving: neither log has a value of a query ordinary ones',
+  },
+  {
+    name: 'whatever stands alone is a name',
+    breaks: 'logs',
+    file: 'log.c',
+    edits: [[/is_word\(from, name_end\) :/g, 'is_word(from, from) :']],
+    caughtBy: 'serving: neither log has a value of a query a token alone',
+  },
+  {
+    name: 'parameters of a path are in the access log',
+    breaks: 'logs',
+    file: 'log.c',
+    edits: [[/ \|\| c == ';'/g, REMOVED]],
+    caughtBy: 'serving: neither log has a value of a query parameters of a path',
+  },
+  {
+    name: 'an address that is to be masked is not',
+    breaks: 'logs',
+    file: 'log.c',
+    edits: [[/ +v4 &= htonl\(0xffffff00\);\n/g, REMOVED]],
+    caughtBy: 'serving: of the client 203.0.113.77',
+  },
+  {
+    name: 'requests that fail are sampled, too',
+    breaks: 'logs',
+    file: 'nginx.conf',
+    edits: [[/"~\^\[\^\|\]\|\[\|\]5" 100;/g, '"~^never$" 100;']],
+    caughtBy: 'x-accel: the log has a sample',
   },
   {
     name: 'a head that HAProxy does not take has no reason',

@@ -18,7 +18,7 @@ export type MutantFile =
   | `stickiness/${'actions' | 'decision' | 'elsewhere' | 'ids' | 'navigation' | 'search'}.lua`
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
-  | `${'answers' | 'cache' | 'heads' | 'http2' | 'kept' | 'live' | 'metrics' | 'places' | 'proxy-protocol' | 'purge' | 'rounds' | 'size' | 'spans' | 'streaming' | 'target' | 'trace' | 'transform' | 'whole-files'}.c`
+  | `${'answers' | 'cache' | 'heads' | 'http2' | 'kept' | 'live' | 'log' | 'metrics' | 'places' | 'proxy-protocol' | 'purge' | 'rounds' | 'size' | 'spans' | 'streaming' | 'target' | 'trace' | 'transform' | 'whole-files'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */
@@ -86,7 +86,8 @@ export interface Mutant {
     | 'canary'
     | 'stickiness'
     | 'metrics'
-    | 'traces';
+    | 'traces'
+    | 'logs';
   file: MutantFile;
   /** Every match of each pattern is replaced. */
   edits: [find: RegExp, replace: string][];

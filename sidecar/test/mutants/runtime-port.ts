@@ -31,6 +31,13 @@ export const runtimePort: Mutant[] = [
     caughtBy: 'explain: saturated: all workers busy, two wait, one is refused',
   },
   {
+    name: 'the page of what runs has queries',
+    breaks: 'logs',
+    file: 'shared-metrics.cjs',
+    edits: [[/\.replace\(\/\[\?;#\]\.\*\/s, ''\)/g, REMOVED]],
+    caughtBy: 'explain: saturated: all workers busy, two wait, one is refused',
+  },
+  {
     name: 'the header counts under any Host',
     breaks: 'runtime',
     file: 'head.cjs',

@@ -124,7 +124,7 @@ const spans: Omit<Mutant, 'file' | 'breaks'>[] = [
   },
   {
     name: 'a query is told',
-    edits: [[/path\.data\[path\.len\] != '\?'/g, 'path.data[path.len] != 0']],
+    edits: [[/CORELANE_LOG_NONE/g, 'CORELANE_LOG_FULL']],
     caughtBy: told,
   },
   {

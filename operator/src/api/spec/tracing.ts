@@ -1,8 +1,7 @@
 /** Traces that begin in a pod, and what a pod records of them. */
 import { z } from 'zod';
-import { matching } from '../scalars.ts';
+import { matching, percentage } from '../scalars.ts';
 
-const percentMessage = 'must be a percentage with at most 2 decimals, such as 12.5';
 const ENDPOINT_PATTERN =
   /^https?:[/][/]([A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(:[0-9]{1,5})?([/][A-Za-z0-9._~%+-]+)*[/]?$/;
 const endpointMessage =
@@ -26,17 +25,7 @@ const headersFrom = z
 
 export const tracing = z
   .strictObject({
-    samplingPercent: z
-      .number()
-      .min(0)
-      .max(100)
-      .refine((percent) => Math.round(percent * 100) / 100 === percent, percentMessage)
-      .meta({
-        'x-kubernetes-validations': [
-          // Not by its text: to the API server that of a number may be without an end.
-          { rule: 'double(int(self * 100.0 + 0.5)) / 100.0 == self', message: percentMessage },
-        ],
-      })
+    samplingPercent: percentage()
       .default(100)
       .describe(
         'Percentage of the new traces that are marked as sampled. OpenTelemetry follows the mark unless it is told otherwise, so this takes the place of a ratio that your program has for traces that begin in it. What comes with a traceparent is sampled as that says.',

@@ -9,6 +9,7 @@ import { PORTS, workerName } from '../../api/names.ts';
 import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import { concurrencyBounds } from '../../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
+import { type AccessLog, accessLog } from './access-log.ts';
 import { type Assets, assets } from './assets.ts';
 import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
 import { type Cache, cache } from './cache.ts';
@@ -86,6 +87,7 @@ export interface DataPlaneModel {
   assets?: Assets;
   /** Undefined if nothing is kept. */
   cache?: Cache;
+  accessLog: AccessLog;
   /** Undefined if no trace begins in the pod. */
   tracing?: Tracing;
   /** Whether a request may become a WebSocket. */
@@ -158,6 +160,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     pingPath: spec.ping.path,
     assets: served,
     cache: kept,
+    accessLog: accessLog(spec),
     tracing: tracing(spec),
     webSockets: spec.webSockets.enabled,
     retryAfterSeconds: RETRY_AFTER_SECONDS,

@@ -4,10 +4,11 @@
  */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { block, given, type Lines, paragraphs, when } from '../directives.ts';
+import type { AccessLog } from '../model/access-log.ts';
 import type { AssetFolder, Assets, Next } from '../model/assets.ts';
 import { quoted, whole, word } from '../safe.ts';
 import { BODY_ERRORS } from './errors.ts';
-import { ACCESS_LOG } from './logging.ts';
+import { writesLines } from './logging.ts';
 import { IGNORES_REDIRECTS } from './proxy.ts';
 
 /** The compressed variants: brotli's module must come before the others are used, gzip's is built in. */
@@ -91,17 +92,17 @@ export const CLOSES_IN_DRAIN: Lines = [
 ];
 
 /** The folder that is the whole site, if there is one: it takes the place of `location /`. */
-export function siteAssets(assets: Assets): Lines {
-  return given(assets.site, (site) => location('location /', site, assets, forClients(site)));
+export function siteAssets(assets: Assets, log: AccessLog): Lines {
+  return given(assets.site, (site) => location('location /', site, assets, forClients(site, log)));
 }
 
 /**
  * The locations of a server for clients. `page` is what sends a request to a worker, `missing` one for a file.
  */
-export function assetLocations(assets: Assets, page: Lines, missing: Lines): Lines[] {
+export function assetLocations(assets: Assets, page: Lines, missing: Lines, log: AccessLog): Lines[] {
   const { below, next } = assets;
   return [
-    ...below.map((folder) => location(prefix(folder), folder, assets, forClients(folder))),
+    ...below.map((folder) => location(prefix(folder), folder, assets, forClients(folder, log))),
     block(`location ${NEXT.page.location}`, page),
     when(
       next.worker,
@@ -141,13 +142,13 @@ export const OTHER_REVISIONS: Lines = block(
 );
 
 /** What a client gets beside the file, and where it is written down. */
-function forClients(folder: AssetFolder): Lines {
+function forClients(folder: AssetFolder, log: AccessLog): Lines {
   return [
     'add_header Connection $corelane_closing always;',
     COUNTED_WITHOUT_TIMES,
     // HAProxy, which decides when a draining pod has been forgotten, does not see these requests.
     `access_log ${RUN_MOUNT_PATH}/late-assets corelane_late_asset if=$corelane_closing;`,
-    ACCESS_LOG,
+    writesLines(log),
     `try_files ${fileOf(folder)} ${nextVariable(folder)};`,
   ];
 }

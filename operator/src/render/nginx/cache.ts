@@ -11,7 +11,7 @@ import { quoted, whole, word } from '../safe.ts';
 import { TELLS_SERVED_AS } from './classes.ts';
 import { TELLS_BROWSER } from './fallback.ts';
 import { HOST } from './hosts.ts';
-import { ACCESS_LOG } from './logging.ts';
+import { writesLines } from './logging.ts';
 import { headerVariable, literal, pathPattern } from './patterns.ts';
 import { TELLS_CLASS } from './priority.ts';
 import { HIDES } from './proxy.ts';
@@ -270,7 +270,7 @@ export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
           'location /',
           '# No URL that a program fetches can have sent this header.',
           block('if ($http_x_corelane_page = "")', 'return 404;'),
-          block('if ($corelane_bad_request)', 'return 400;'),
+          block('if ($corelane_bad_host)', 'return 400;'),
           block('if ($corelane_bad_peer_host)', 'return 400;'),
           block('if ($corelane_cacheable = "")', 'return 400;'),
           look,
@@ -302,7 +302,7 @@ interface Asker {
 }
 
 /** A client, as far as the cache knows it. */
-function client(cache: Cache, { fallback }: DataPlaneModel): Asker {
+function client(cache: Cache, { accessLog, fallback }: DataPlaneModel): Asker {
   return {
     epoch: '$corelane_cache_epoch',
     client: '$remote_addr',
@@ -324,7 +324,7 @@ function client(cache: Cache, { fallback }: DataPlaneModel): Asker {
       'add_header Cache-Status $corelane_cache_header always;',
       'add_header Vary $upstream_http_x_corelane_vary always;',
       `access_log ${RUN_MOUNT_PATH}/late-assets corelane_late_asset if=$corelane_closing;`,
-      ACCESS_LOG,
+      writesLines(accessLog),
     ],
   };
 }

@@ -20,8 +20,5 @@ export const HOSTS: Lines = [
   ),
   '# An HTTP/1.0 client need not send one, Node.js insists on it.',
   block('map $corelane_authority $corelane_missing_host', 'default $corelane_authority;', '"" localhost;'),
-  '# nginx writes it into its error log as it is: codes that a terminal obeys must not stand there.',
-  block('map $http_referer $corelane_bad_referer', '"~[\\x00-\\x1f\\x7f]|\\xc2[\\x80-\\x9f]" 1;'),
-  block('map "$corelane_bad_host$corelane_bad_referer" $corelane_bad_request', 'default 1;', '"" "";'),
   block('map $http_host $corelane_host', 'default $http_host;', '"" $corelane_missing_host;'),
 ];

@@ -1,18 +1,41 @@
-/** One line per request, of bounded length; `escape=json` makes every value of a client harmless that is ASCII. */
-import { block, given, type Lines, section, when } from '../directives.ts';
+/**
+ * One line per request, of bounded length. `escape=json` makes the values of a client harmless; our module leaves out
+ * what nobody may read (docs/access-log.md).
+ */
+import { block, given, type Lines, section, when, words } from '../directives.ts';
+import type { AccessLog } from '../model/access-log.ts';
 import type { Cache } from '../model/cache.ts';
 import type { DataPlaneModel } from '../model/index.ts';
+import { percent, word } from '../safe.ts';
 import { LOGS_SERVED_AS } from './classes.ts';
 import { LOGS_CLASS } from './priority.ts';
 
-/** Directive for what is to be logged. */
-export const ACCESS_LOG = 'access_log /dev/stdout corelane buffer=32k flush=100ms;';
+/** Directive for what is to be logged; a location with another log needs it as well. */
+export function writesLines({ hasLines, sampledPercent }: AccessLog): Lines {
+  const isSampled = sampledPercent !== undefined;
+  return (
+    hasLines &&
+    `${words('access_log /dev/stdout corelane buffer=32k flush=100ms', isSampled && 'if=$corelane_logged')};`
+  );
+}
 
-/** Maps that bound what a client can put into a line. */
-const BOUNDS: Lines = [
-  '# Bytes beyond ASCII are encoded by now, but for those of a request that is none. A terminal obeys some of them.',
-  block('map $request_uri $corelane_log_uri', '"~^(?<corelane_uri_head>[ -~]{0,512})" $corelane_uri_head;'),
-];
+/** $corelane_log_percent, by which a line counts, and $corelane_logged. */
+function sampled(share: number): Lines {
+  const some = share > 0 ? percent(share, 'accessLog.samplingPercent') : undefined;
+  return [
+    given(some, (percentage) => [
+      "# By nginx' own id: with one of its choice a client could keep its requests out of the log.",
+      block('split_clients $request_id $corelane_sampled', `${percentage} 1;`, '* 0;'),
+    ]),
+    '# What has failed is always logged.',
+    block(
+      'map "$sent_http_x_corelane_error|$status" $corelane_log_percent',
+      `default ${some?.replace('%', '') ?? 0};`,
+      '"~^[^|]|[|]5" 100;',
+    ),
+    block(`map "${some ? '$corelane_sampled' : ''}|$corelane_log_percent" $corelane_logged`, '"~^1|[|]100$" 1;'),
+  ];
+}
 
 /** @param isKept whether it may stand in a page that was rendered for another request */
 function ofHaproxy(isKept: boolean): Lines {
@@ -52,17 +75,29 @@ function cacheResult({ isShared }: Cache): Lines {
   );
 }
 
-/** The maps, and the line. */
-export function logging({ cache, classes, priority }: DataPlaneModel): Lines {
+/** What both logs have of a request, the maps, and the line. */
+export function logging(model: DataPlaneModel): Lines {
+  const { accessLog, cache } = model;
   return [
-    BOUNDS,
-    ofHaproxy(cache !== undefined),
+    '# Our module: how much the logs have of queries and addresses.',
+    `corelane_log_query ${word(accessLog.query, 'accessLog.query')};`,
+    `corelane_log_client ${word(accessLog.client, 'accessLog.clientAddress')};`,
+    '# For the metrics and spans, too.',
     given(cache, cacheResult),
+    accessLog.hasLines ? lines(model) : 'access_log off;',
+  ];
+}
+
+function lines({ accessLog, cache, classes, priority }: DataPlaneModel): Lines {
+  return [
+    ofHaproxy(cache !== undefined),
+    given(accessLog.sampledPercent, sampled),
     section(
       `log_format corelane escape=json '{"time":"$time_iso8601",'`,
       `'"requestId":"$corelane_request_id",'`,
-      `'"client":"$remote_addr",'`,
-      `'"proxy":"$realip_remote_addr",'`,
+      given(accessLog.sampledPercent, () => `'"samplingPercent":$corelane_log_percent,'`),
+      `'"client":"$corelane_log_client",'`,
+      `'"proxy":"$corelane_log_proxy",'`,
       `'"method":"$request_method",'`,
       `'"uri":"$corelane_log_uri",'`,
       `'"status":$status,'`,
@@ -86,6 +121,6 @@ export function logging({ cache, classes, priority }: DataPlaneModel): Lines {
     ),
     '# Lines go out together: one at a time costs the container runtime (Docker) as much CPU as nginx takes for the request.',
     '# A stop writes what is there; a kill -9 loses the lines of the last 0.1 s.',
-    ACCESS_LOG,
+    writesLines(accessLog),
   ];
 }

@@ -32,7 +32,7 @@ function toWorkers(model: DataPlaneModel): Lines {
 
 /** The block. */
 export function server(model: DataPlaneModel): Lines {
-  const { assets, cache, limits, pingPath } = model;
+  const { accessLog, assets, cache, limits, pingPath } = model;
   const alone = toWorkers(model);
   const page = [when(cache !== undefined, LEADS_TO_CACHE), alone];
   return [
@@ -64,8 +64,8 @@ export function server(model: DataPlaneModel): Lines {
           block(DRAINS, 'add_header X-Corelane-Error draining always;', 'return 503 "draining\\n";'),
           'return 200 "ok\\n";',
         ),
-        given(assets, siteAssets) || block('location /', page),
-        ...(assets ? assetLocations(assets, page, alone) : []),
+        given(assets, (all) => siteAssets(all, accessLog)) || block('location /', page),
+        ...(assets ? assetLocations(assets, page, alone, accessLog) : []),
         [
           '# Clients are told to come back with a new connection, which leads to another pod.',
           block('location @corelane_draining', 'keepalive_timeout 0;', toHaproxy(model)),

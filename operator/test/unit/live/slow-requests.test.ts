@@ -101,7 +101,22 @@ test('what is told of all, and the slowest first', () => {
     '12:03:11  0.7 s   0.0 ms  700 ms  200     storefront-1/worker-0  rendered                       GET /p/shoes?page=3',
   ]);
   expect(shown([line()])).toEqual(['1 request in the last 10m of 1 pod; 0 took 500 ms or more (0.0 %)']);
-  expect(shown([])).toEqual(['0 requests in the last 10m of 1 pod; 0 took 500 ms or more (0.0 %)']);
+  expect(shown([])).toEqual([
+    '0 requests in the last 10m of 1 pod; 0 took 500 ms or more (0.0 %)',
+    'Pods with accessLog.enabled: false log no requests.',
+  ]);
+});
+
+test('a sample: it says so, and nobody knows who had the worker before', () => {
+  const lines = [
+    line({ samplingPercent: 12.5 }),
+    line({ samplingPercent: 12.5, queueMs: 900, totalSeconds: 0.94, firstByteMs: 940 }),
+    line({ samplingPercent: 100, status: 503, error: 'queue-full', worker: '', renderMs: null, tries: '503' }),
+  ];
+  expect(shown(lines)[0]).toMatch(
+    /^3 requests in the last 10m of 1 pod \(a sample: accessLog\.samplingPercent is 12\.5\); /,
+  );
+  expect(shown(lines).at(-1)).toContain('  waited for a worker  ');
 });
 
 test('of many the slowest are kept, whatever their order', () => {

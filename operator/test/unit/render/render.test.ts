@@ -66,6 +66,44 @@ test.each<[object | undefined, string]>([
   expect(config.includes('split_clients')).toBe(expected.includes('%'));
 });
 
+test.each<[accessLog: object, expected: string[], never: string[]]>([
+  [
+    {},
+    ['corelane_log_query names;', 'corelane_log_client full;', 'flush=100ms;'],
+    ['samplingPercent', 'split_clients', 'flush=100ms if='],
+  ],
+  [
+    { query: 'Full', clientAddress: 'Masked' },
+    ['corelane_log_query full;', 'corelane_log_client masked;'],
+    ['split_clients'],
+  ],
+  [
+    { samplingPercent: 12.35 },
+    [
+      '\n    12.35% 1;\n    * 0;\n',
+      'default 12.35;',
+      '"samplingPercent":$corelane_log_percent,',
+      'if=$corelane_logged;',
+    ],
+    ['flush=100ms;'],
+  ],
+  [
+    { samplingPercent: 0 },
+    ['default 0;', 'map "|$corelane_log_percent" $corelane_logged {', 'if=$corelane_logged;'],
+    ['split_clients', 'flush=100ms;'],
+  ],
+  [
+    { enabled: false, query: 'None', samplingPercent: 10 },
+    ['\n  access_log off;\n', 'corelane_log_query none;', '/late-assets corelane_late_asset'],
+    ['/dev/stdout', 'log_format corelane ', 'split_clients'],
+  ],
+])('accessLog: %j', (accessLog, expected, never) => {
+  // Locations with a log of their own say both.
+  const config = renderConfig(specOf({ accessLog, assets: [{ path: '/a/', from: 'a' }], cache: { enabled: true } }));
+  for (const text of expected) expect(config['nginx.conf']).toContain(text);
+  for (const text of never) expect(config['nginx.conf']).not.toContain(text);
+});
+
 test('HAProxy asks the supervisors, unless there are none by choice', () => {
   const asked = renderHaproxy(dataPlaneModel(specOf({ workersPerPod: 2 })));
   expect(asked).toContain('server worker-0 127.0.0.1:9002 agent-port 9102 ');
