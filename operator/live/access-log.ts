@@ -1,4 +1,4 @@
-/** One line of a pod's access log (sidecar/README.md). Strangers choose what is in it. Computes only. */
+/** One line of a pod's access log (docs/access-log.md). Strangers choose what is in it. Computes only. */
 import { z } from 'zod';
 
 const line = z.object({

@@ -35,7 +35,7 @@ export class SlowRequests {
   #slowest: SlowRequest[] = [];
   #all = 0;
   #slow = 0;
-  #samplePercent = 100;
+  #isSample = false;
 
   constructor(options: SlowOptions) {
     this.#options = options;
@@ -46,7 +46,7 @@ export class SlowRequests {
     const request = readLine(text, pod);
     if (!request) return;
     this.#all += 1;
-    this.#samplePercent = Math.min(this.#samplePercent, request.samplingPercent ?? 100);
+    this.#isSample ||= request.samplingPercent !== undefined;
     const behind = this.#before(request);
     if (request.totalMs < this.#options.thanMs) return;
     this.#slow += 1;
@@ -75,9 +75,9 @@ export class SlowRequests {
     return sorted.slice(0, this.#options.kept);
   }
 
-  /** Requests seen, those that were slow, how many for which reason, and the least share that has lines. */
-  get counts(): { all: number; slow: number; reasons: ReadonlyMap<Reason, number>; samplePercent: number } {
-    return { all: this.#all, slow: this.#slow, reasons: this.#reasons, samplePercent: this.#samplePercent };
+  /** Requests seen, those that were slow, how many for which reason, and whether there were others without a line. */
+  get counts(): { all: number; slow: number; reasons: ReadonlyMap<Reason, number>; isSample: boolean } {
+    return { all: this.#all, slow: this.#slow, reasons: this.#reasons, isSample: this.#isSample };
   }
 }
 
@@ -106,8 +106,8 @@ export function slowLines(
   found: SlowRequests,
   { thanMs, since, pods }: { thanMs: number; since: string; pods: number },
 ): string[] {
-  const { all, slow, reasons, samplePercent } = found.counts;
-  const sample = samplePercent < 100 ? ` (a sample: accessLog.samplingPercent is ${samplePercent})` : '';
+  const { all, slow, reasons, isSample } = found.counts;
+  const sample = isSample ? ' (a sample: accessLog.samplingPercent)' : '';
   const where = `in the last ${since} of ${counted(pods, 'pod')}${sample}`;
   const percent = all > 0 ? (100 * slow) / all : 0;
   const share = percent > 0 && percent < 0.1 ? '< 0.1' : percent.toFixed(1);

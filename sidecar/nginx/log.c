@@ -6,33 +6,25 @@
 #include "corelane.h"
 
 #define TARGET_BYTES 512
-/* A longer name may be a value, and so may a word without "=" that is longer: "?eyJhbGciOiJIUzI1NiJ9". */
+/* A longer name may be a value. */
 #define NAME_BYTES 64
-#define WORD_BYTES 16
-/* Controls, and all beyond ASCII. */
+/* Not controls, and nothing beyond ASCII: a terminal obeys some of them. */
 #define IS_PRINTABLE(byte) ((byte) >= ' ' && (byte) < 0x7f)
-
-static ngx_uint_t is_letter(u_char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-/* "debug", "no-cache". A code or a token has a digit, or is longer. */
-static ngx_uint_t is_word(u_char *from, u_char *end) {
-  if (end - from > WORD_BYTES) return 0;
-  while (from < end && (is_letter(*from) || *from == '_' || *from == '-' || *from == '.')) from++;
-  return from == end;
-}
 
 /* An encoded bracket: filter%5Bsize%5D. */
 static ngx_uint_t is_bracket(u_char *from, u_char *end) {
   return end - from >= 3 && from[0] == '%' && from[1] == '5' && ngx_strchr("BDbd", from[2]) != NULL;
 }
 
+static ngx_uint_t is_of_name(u_char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || ngx_strchr("_-.:$[]", c) != NULL;
+}
+
 static ngx_uint_t is_name(u_char *from, u_char *end) {
   if (end - from > NAME_BYTES) return 0;
   while (from < end) {
     if (is_bracket(from, end)) from += 3;
-    else if (is_letter(*from) || (*from >= '0' && *from <= '9') || ngx_strchr("_-.:$[]", *from) != NULL) from++;
+    else if (is_of_name(*from)) from++;
     else return 0;
   }
   return 1;
@@ -44,19 +36,20 @@ static u_char *add(u_char *to, u_char *last, u_char *from, u_char *end) {
   return ngx_cpymem(to, from, length);
 }
 
-/* "name=-"; "name=" and "word" as they are; "-" for what may be a value although it stands in the place of a name. */
+/*
+ * "name=-"; "-=-" if the name may be a value. Without a value all of it may be one: "-". A token in base64 may end in
+ * "=", too.
+ */
 static u_char *add_parameter(u_char *to, u_char *last, u_char *from, u_char *end) {
   static u_char hidden[] = "-", has_value[] = "=-";
   u_char *name_end = from, *value;
-  ngx_uint_t is_shown;
 
+  if (from == end) return to;
   while (name_end < end && *name_end != '=') name_end++;
-  /* A token in base64 may end in "=", too. */
   for (value = name_end; value < end && *value == '='; value++) /* void */;
-  is_shown = value == end ? is_word(from, name_end) : is_name(from, name_end);
-  if (value == end && is_shown) return add(to, last, from, end);
-  to = is_shown ? add(to, last, from, name_end) : add(to, last, hidden, hidden + 1);
-  return value == end ? to : add(to, last, has_value, has_value + 2);
+  if (value == end) return add(to, last, hidden, hidden + 1);
+  to = is_name(from, name_end) ? add(to, last, from, name_end) : add(to, last, hidden, hidden + 1);
+  return add(to, last, has_value, has_value + 2);
 }
 
 /* Parameters are in a query, and behind a ";" of a path. */
@@ -69,13 +62,13 @@ u_char *corelane_write_target(u_char *to, u_char *last, ngx_str_t *target, ngx_u
   ngx_uint_t in_query = 0;
 
   last = ngx_min(last, to + TARGET_BYTES);
-  /* The target of a request that is none is as it came: a terminal would obey some bytes. */
+  /* The target of a request that is none is as it came. */
   while (end < target->data + target->len && IS_PRINTABLE(*end)) end++;
   if (query == CORELANE_LOG_FULL) return add(to, last, pos, end);
   for (;;) {
     for (part = pos; pos < end && !is_mark(*pos, in_query); pos++) /* void */;
     to = mark == '/' ? add(to, last, part, pos) : add_parameter(to, last, part, pos);
-    if (pos == end) return to;
+    if (pos == end || to == last) return to;
     mark = *pos++;
     in_query |= mark == '?' || mark == '#';
     if (in_query && query == CORELANE_LOG_NONE) return to;
@@ -106,14 +99,18 @@ static u_char *add_address(u_char *to, u_char *last, ngx_str_t *address, ngx_uin
   return add_network(to, last, address);
 }
 
-/* Which client and request a message is about. */
+/* Adds to a message which client and request it is about. `length` bytes of nginx' buffer are left. */
 static u_char *describe(ngx_log_t *log, u_char *to, size_t length) {
   corelane_conf_t *conf = ngx_http_cycle_get_module_main_conf(ngx_cycle, ngx_http_corelane_module);
   ngx_http_log_ctx_t *ctx = log->data;
   ngx_http_request_t *r = ctx->request;
   ngx_http_upstream_t *u;
-  u_char *last = to + length;
+  u_char *last = to + length, *byte;
 
+  /* The message itself may quote a header, or the path of a file, decoded. */
+  for (byte = last - NGX_MAX_ERROR_STR; byte < to; byte++) {
+    if (!IS_PRINTABLE(*byte)) *byte = '?';
+  }
   if (log->action != NULL) to = ngx_slprintf(to, last, " while %s", log->action);
   to = ngx_slprintf(to, last, ", client: ");
   to = add_address(to, last, &ctx->connection->addr_text, conf->log_client);
@@ -129,7 +126,10 @@ void corelane_describe_errors(ngx_connection_t *c) {
   c->log->handler = describe;
 }
 
-/* nginx sets its own handler again when a connection that was kept has its next request. */
+/*
+ * nginx sets its own handler again when a connection that was kept has its next request. Until this phase it has nothing
+ * to say at the level "warn" (main.ts) but that memory is short.
+ */
 ngx_int_t corelane_describe_errors_of(ngx_http_request_t *r) {
   corelane_describe_errors(r->connection);
   return NGX_DECLINED;
@@ -138,20 +138,24 @@ ngx_int_t corelane_describe_errors_of(ngx_http_request_t *r) {
 /* $corelane_log_uri */
 static ngx_int_t log_uri(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
   corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
-  u_char *text = ngx_pnalloc(r->pool, TARGET_BYTES), *end;
+  /* What is left out is never shorter than what stands for it. */
+  size_t length = ngx_min(r->unparsed_uri.len, TARGET_BYTES);
+  u_char *text = ngx_pnalloc(r->pool, length);
 
   if (text == NULL) return NGX_ERROR;
-  end = corelane_write_target(text, text + TARGET_BYTES, &r->unparsed_uri, conf->log_query);
-  return corelane_set_value(value, text, end - text);
+  return corelane_set_value(value, text,
+                            corelane_write_target(text, text + length, &r->unparsed_uri, conf->log_query) - text);
 }
 
 static ngx_int_t set_address(ngx_http_request_t *r, ngx_http_variable_value_t *value, ngx_str_t *address) {
   corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
-  u_char *text = ngx_pnalloc(r->pool, NGX_SOCKADDR_STRLEN);
+  u_char *text;
 
+  if (conf->log_client == CORELANE_LOG_FULL) return corelane_set_value(value, address->data, address->len);
+  text = ngx_pnalloc(r->pool, NGX_INET6_ADDRSTRLEN);
   if (text == NULL) return NGX_ERROR;
   return corelane_set_value(value, text,
-                            add_address(text, text + NGX_SOCKADDR_STRLEN, address, conf->log_client) - text);
+                            add_address(text, text + NGX_INET6_ADDRSTRLEN, address, conf->log_client) - text);
 }
 
 /* $corelane_log_client */

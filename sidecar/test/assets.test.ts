@@ -4,7 +4,7 @@ import http from 'node:http';
 import { join } from 'node:path';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { APP_FILES, AppFiles, BUILT } from '../../e2e/harness/engine/app-files.ts';
-import { docker } from '../../e2e/harness/engine/docker.ts';
+import { docker, logs } from '../../e2e/harness/engine/docker.ts';
 import { type Call, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
@@ -340,10 +340,14 @@ test('HTTP/1.0 has its compressed file, too', async () => {
   expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*\r\nContent-Encoding: gzip\r\n/);
 });
 
-test('a file that nginx may not read is asked of a worker', async () => {
-  writeFileSync(join(pod.run, '../assets/0/_next/static/unreadable.js'), 'x', { mode: 0o600 });
-  await rendered('/_next/static/unreadable.js?id=unreadable');
+test('a file that nginx may not read is asked of a worker; no terminal obeys what nginx says of it', async () => {
+  writeFileSync(join(pod.run, '../assets/0/_next/static/unreadable\x1b[2J.js'), 'x', { mode: 0o600 });
+  await rendered('/_next/static/unreadable%1B%5B2J.js?id=unreadable');
   expect(renders('unreadable')).toBe(1);
+  const said = await until('nginx says why', async () =>
+    (await logs(pod.nginx)).split('\n').find((line) => /unreadable.*13: Permission denied/.test(line)),
+  );
+  expect(said).toContain('/_next/static/unreadable?[2J.js" failed');
 });
 
 test('nginx has no links, and cannot change what it serves', async () => {

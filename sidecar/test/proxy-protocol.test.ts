@@ -162,7 +162,7 @@ test('nothing of these has come to a worker', () => {
 test.each([
   ['in a header', `PROXY TCP4 \x1b[2J\x1b]0;x\x07 5.6.7.8 1 80\r\n`],
   ['in place of one', '\x1b[2J\x1b]0;x\x07\r\n\r\n'],
-])('codes that a terminal obeys do not come into the log: %s', async (_what, bytes) => {
+])('what is no header does not come into the log: %s', async (_what, bytes) => {
   const { socket, text } = await converse(pod, bytes);
   await once(socket, 'close');
   expect(text()).toBe('');
@@ -171,8 +171,7 @@ test.each([
   const { socket: next } = await converse(pod, v1('198.51.100.60') + request(id));
   await until('the next one is logged', async () => (await logs(pod.nginx)).includes(`/?id=${id}"`));
   next.destroy();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are looked for
-  expect(await logs(pod.nginx)).not.toMatch(/[\x00-\x09\x0b-\x1f]/);
+  expect(await logs(pod.nginx)).not.toMatch(/broken header|\[2J/);
 });
 
 test('a second header is no request', async () => {

@@ -198,18 +198,16 @@ const lineOf = (id: string) =>
 
 describe('neither log has a value of a query', () => {
   test.each([
-    ['ordinary ones', '/?code=4/0AX4XfWh&state=xyz&scope=', '/?code=-&state=-&scope='],
-    ['a word alone', '/a?debug', '/a?debug'],
-    ['a number alone', '/a?123456', '/a?-'],
-    ['a token alone', '/a?eyJhbGciOiJIUzI1NiJ9.e30', '/a?-'],
+    ['ordinary ones', '/?code=4/0AX4XfWh&state=xyz', '/?code=-&state=-'],
+    ['a token alone', '/a?secret&page=2', '/a?-&page=-'],
     ['a token that ends in =', '/a?dG9rZW4tc2VjcmV0==', '/a?-'],
-    ['empty ones', '/?a=1&&b=2;c=3&=4&', '/?a=-&&b=-&=-&'],
+    ['empty ones', '/?a=1&&b=2;c=3&=4&=&', '/?a=-&&b=-&=-&-&'],
     ['brackets', '/?filter%5Bsize%5D=9&filter[color]=red', '/?filter%5Bsize%5D=-&filter[color]=-'],
-    ['encoded names', '/?%74oken=1&token%3Dsecret&token%3Dsecret=1', '/?-=-&-&-=-'],
+    ['encoded names', '/?%74oken=1&token%3Dsecret=1', '/?-=-&-=-'],
     ['long names', `/?${'n'.repeat(64)}=1&${'n'.repeat(65)}=1`, `/?${'n'.repeat(64)}=-&-=-`],
     ['hostile names', '/?q="},{"admin":true&"x"=1&\\=2', '/?q=-&-=-&-=-'],
     ['a URL as a value', '/login?next=https://a/?token=secret', '/login?next=-'],
-    ['parameters of a path', '/a;jsessionid=1A2B;v=1/b;x?y=1', '/a;jsessionid=-;v=-/b;x?y=-'],
+    ['parameters of a path', '/a;jsessionid=1A2B;v=1/b;secret?y=1', '/a;jsessionid=-;v=-/b;-?y=-'],
     ['a fragment', '/a#access_token=secret', '/a#access_token=-'],
     ['a long value', `/?token=${'x'.repeat(7_000)}&last=1`, '/?token=-&last=-'],
     ['many', `/?${'a=1&'.repeat(1_000)}`, `/?${'a=-&'.repeat(1_000)}`.slice(0, 512)],

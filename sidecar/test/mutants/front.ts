@@ -60,7 +60,7 @@ export const front: Mutant[] = [
     name: 'whatever stands alone is a name',
     breaks: 'logs',
     file: 'log.c',
-    edits: [[/is_word\(from, name_end\) :/g, 'is_word(from, from) :']],
+    edits: [[exactly('if (value == end) return add(to, last, hidden, hidden + 1);'), REMOVED]],
     caughtBy: 'serving: neither log has a value of a query a token alone',
   },
   {
@@ -69,6 +69,13 @@ export const front: Mutant[] = [
     file: 'log.c',
     edits: [[/ \|\| c == ';'/g, REMOVED]],
     caughtBy: 'serving: neither log has a value of a query parameters of a path',
+  },
+  {
+    name: 'what a message quotes is in the error log as it came',
+    breaks: 'I7',
+    file: 'log.c',
+    edits: [[exactly("*byte = '?';"), '(void) byte;']],
+    caughtBy: 'assets: a file that nginx may not read',
   },
   {
     name: 'an address that is to be masked is not',
@@ -159,7 +166,7 @@ export const front: Mutant[] = [
     breaks: 'I7',
     file: 'proxy-protocol.c',
     edits: [[/c->log->log_level = NGX_LOG_CRIT;/g, REMOVED]],
-    caughtBy: 'proxy-protocol: codes that a terminal obeys do not come into the log: in a header',
+    caughtBy: 'proxy-protocol: what is no header does not come into the log: in a header',
   },
   {
     name: 'who is answered without a place stays for as long as he likes',
