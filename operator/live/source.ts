@@ -6,7 +6,7 @@ import type { Snapshot } from './snapshot.ts';
 /** A request that a worker has at the moment. */
 export interface RequestNow {
   id: string;
-  /** Method and URL. */
+  /** Method and path. */
   what: string;
   ms: number;
 }

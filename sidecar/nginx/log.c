@@ -127,8 +127,8 @@ void corelane_describe_errors(ngx_connection_t *c) {
 }
 
 /*
- * nginx sets its own handler again when a connection that was kept has its next request. Until this phase it has nothing
- * to say at the level "warn" (main.ts) but that memory is short.
+ * nginx sets its own handler again when a connection that was kept has its next request. Before this phase all that it
+ * says of level "warn" (main.ts) is that memory is short.
  */
 ngx_int_t corelane_describe_errors_of(ngx_http_request_t *r) {
   corelane_describe_errors(r->connection);
