@@ -4,7 +4,7 @@ import { addBuckets, type Buckets, bucketsSince, countOf, quantileMs } from './q
 import type { Snapshot } from './snapshot.ts';
 
 /** Refusals of what a client should not have sent. */
-const OF_THE_CLIENT = new Set(['bad-request', 'body-too-large', 'asset-not-found', 'client-limit']);
+const OF_THE_CLIENT = new Set(['bad-request', 'head-too-large', 'body-too-large', 'asset-not-found', 'client-limit']);
 
 export interface Window {
   /** Between the looks; undefined: since each pod's proxies were started. */

@@ -138,11 +138,21 @@ ngx_uint_t corelane_is_of_connection(ngx_table_elt_t *header);
 
 /* Of the head of a request, as HAProxy counts. What the proxies add takes less than the rest of its 15 kB. */
 #define CORELANE_HEAD_MAX (14 * 1024)
-/* error_page leads it to "bad-request". */
+/* error_page leads them to "bad-request" and "head-too-large". */
 #define CORELANE_BAD_REQUEST 419
+#define CORELANE_HEAD_TOO_LARGE 422
 
-/* What HAProxy does not take of a target is percent-encoded. */
+/* What HAProxy does not take of a target is percent-encoded, or refused. */
 ngx_int_t corelane_encode_target(ngx_http_request_t *r);
+/* As the client sent it, also if nginx could not read it. */
+ngx_str_t corelane_sent_target(ngx_http_request_t *r);
+/* $corelane_target, $corelane_method. */
+ngx_int_t corelane_add_target_variables(ngx_conf_t *cf);
+
+/* Refuses header names that HAProxy does not take, and renames headers that could be read as another header. */
+ngx_int_t corelane_check_names(ngx_http_request_t *r);
+/* $corelane_removed_headers. */
+ngx_int_t corelane_add_names_variables(ngx_conf_t *cf);
 
 /* Refuses a head that is too large for HAProxy, or that has control characters in it. */
 ngx_int_t corelane_check_size(ngx_http_request_t *r);
@@ -217,6 +227,8 @@ u_char *corelane_write_target(u_char *to, u_char *last, ngx_str_t *target, ngx_u
 /* Messages of the error log have no more of client and request than the access log: for a new connection, a request. */
 void corelane_describe_errors(ngx_connection_t *c);
 ngx_int_t corelane_describe_errors_of(ngx_http_request_t *r);
+/* The error log gets printable ASCII only. Must be called once, before the first request. */
+void corelane_init_error_log(ngx_cycle_t *cycle);
 /* $corelane_log_uri, $corelane_log_client, $corelane_log_proxy. */
 ngx_int_t corelane_add_log_variables(ngx_conf_t *cf);
 

@@ -37,6 +37,32 @@ static ngx_int_t begin_again(ngx_http_request_t *r) {
   return NGX_OK;
 }
 
+/*
+ * Adds the reason to a 400 of HAProxy's parser. HAProxy sends a fixed text there (h1_send_error), and applies neither
+ * http-error nor http-after-response. Each other response of HAProxy, also a 400 of the application, has one of these
+ * headers.
+ */
+static ngx_int_t name_refusal(ngx_http_request_t *r) {
+  static ngx_str_t queue_ms = ngx_string("X-Corelane-Queue-Ms"), pod = ngx_string("X-Corelane-Pod");
+  ngx_http_upstream_t *u = r->upstream;
+  ngx_table_elt_t *header;
+
+  if (u->headers_in.status_n != NGX_HTTP_BAD_REQUEST || corelane_find_header(u, &queue_ms) != NULL
+      || corelane_find_header(u, &pod) != NULL) {
+    return NGX_OK;
+  }
+  header = ngx_list_push(&u->headers_in.headers);
+  if (header == NULL) {
+    return NGX_ERROR;
+  }
+  ngx_memzero(header, sizeof(ngx_table_elt_t));
+  ngx_str_set(&header->key, "X-Corelane-Error");
+  ngx_str_set(&header->value, "bad-request");
+  header->lowcase_key = (u_char *) "x-corelane-error";
+  header->hash = ngx_hash_key(header->lowcase_key, header->key.len);
+  return NGX_OK;
+}
+
 static ngx_int_t process_header(ngx_http_request_t *r) {
   corelane_ctx_t *ctx = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
   ngx_http_upstream_t *u = r->upstream;
@@ -53,6 +79,9 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
       return NGX_HTTP_UPSTREAM_INVALID_HEADER;
     }
     if (rc == NGX_OK && !is_interim(u->headers_in.status_n)) {
+      if (name_refusal(r) != NGX_OK) {
+        return NGX_ERROR;
+      }
       corelane_note_head(r, ctx);
       corelane_count_fill(r);
       corelane_tell_fill(r);

@@ -105,12 +105,8 @@ static u_char *describe(ngx_log_t *log, u_char *to, size_t length) {
   ngx_http_log_ctx_t *ctx = log->data;
   ngx_http_request_t *r = ctx->request;
   ngx_http_upstream_t *u;
-  u_char *last = to + length, *byte;
+  u_char *last = to + length;
 
-  /* The message itself may quote a header, or the path of a file, decoded. */
-  for (byte = last - NGX_MAX_ERROR_STR; byte < to; byte++) {
-    if (!IS_PRINTABLE(*byte)) *byte = '?';
-  }
   if (log->action != NULL) to = ngx_slprintf(to, last, " while %s", log->action);
   to = ngx_slprintf(to, last, ", client: ");
   to = add_address(to, last, &ctx->connection->addr_text, conf->log_client);
@@ -135,16 +131,33 @@ ngx_int_t corelane_describe_errors_of(ngx_http_request_t *r) {
   return NGX_DECLINED;
 }
 
+/* What nginx says about a request quotes its line, Host, Referer, and the path of a file, as the client sent them. */
+static void write_printable(ngx_log_t *log, ngx_uint_t level, u_char *line, size_t length) {
+  size_t i;
+
+  /* The last byte ends the line. */
+  for (i = 0; i + 1 < length; i++) {
+    if (!IS_PRINTABLE(line[i])) line[i] = '?';
+  }
+  (void) ngx_write_fd(log->file->fd, line, length);
+}
+
+/* nginx copies the writer to the log of each connection when a request begins (ngx_set_connection_log). */
+void corelane_init_error_log(ngx_cycle_t *cycle) {
+  cycle->log->writer = write_printable;
+}
+
 /* $corelane_log_uri */
 static ngx_int_t log_uri(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
   corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
+  ngx_str_t target = corelane_sent_target(r);
   /* What is left out is never shorter than what stands for it. */
-  size_t length = ngx_min(r->unparsed_uri.len, TARGET_BYTES);
+  size_t length = ngx_min(target.len, TARGET_BYTES);
   u_char *text = ngx_pnalloc(r->pool, length);
 
   if (text == NULL) return NGX_ERROR;
   return corelane_set_value(value, text,
-                            corelane_write_target(text, text + length, &r->unparsed_uri, conf->log_query) - text);
+                            corelane_write_target(text, text + length, &target, conf->log_query) - text);
 }
 
 static ngx_int_t set_address(ngx_http_request_t *r, ngx_http_variable_value_t *value, ngx_str_t *address) {

@@ -66,6 +66,7 @@ static const struct {
     {ngx_string("client-limit"), 0},
     {ngx_string("deadline"), 0},
     {ngx_string("draining"), 0},
+    {ngx_string("head-too-large"), 0},
     {ngx_string("poison"), 0},
     {ngx_string("proxy-down"), 0},
     {ngx_string("proxy-timeout"), 0},

@@ -72,6 +72,7 @@ static ngx_int_t add_variables(ngx_conf_t *cf) {
       || corelane_add_cache_variables(cf) != NGX_OK || corelane_add_purge_variables(cf) != NGX_OK
       || corelane_add_drain_variables(cf) != NGX_OK
       || corelane_add_metrics_variables(cf) != NGX_OK || corelane_add_log_variables(cf) != NGX_OK
+      || corelane_add_target_variables(cf) != NGX_OK || corelane_add_names_variables(cf) != NGX_OK
       || corelane_add_trace_variables(cf) != NGX_OK) return NGX_ERROR;
   return corelane_add_variable(cf, "corelane_first_byte_ms", corelane_first_byte_ms);
 }
@@ -132,6 +133,7 @@ static ngx_int_t install(ngx_conf_t *cf) {
       || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_count_request) != NGX_OK
       || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_tell_request) != NGX_OK
       || add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_encode_target) != NGX_OK
+      || add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_check_names) != NGX_OK
       || add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_describe_errors_of) != NGX_OK
       || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_note_personal) != NGX_OK
       || add_handler(cf, NGX_HTTP_PREACCESS_PHASE, corelane_take_place) != NGX_OK
@@ -148,6 +150,7 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
   ngx_uint_t i;
   ngx_listening_t *listening = cycle->listening.elts;
 
+  corelane_init_error_log(cycle);
   corelane_init_places(cycle->log);
   corelane_init_answers();
   corelane_init_metrics();

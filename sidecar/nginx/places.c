@@ -382,7 +382,8 @@ ngx_int_t corelane_take_place(ngx_http_request_t *r) {
   corelane_loc_conf_t *location = ngx_http_get_module_loc_conf(r, ngx_http_corelane_module);
   place_t *place;
 
-  if (location->counts == CORELANE_COUNT_INSIDE || r != r->main || place_of(r) != NULL) {
+  /* The page of `fallback` for a refused request is an answer without a place (answers.c). */
+  if (location->counts == CORELANE_COUNT_INSIDE || r != r->main || r->err_status != 0 || place_of(r) != NULL) {
     return NGX_DECLINED;
   }
   place = add_place(r);

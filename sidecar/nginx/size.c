@@ -1,5 +1,5 @@
 /*
- * What the head of a request may be. HAProxy, which has 15 kB for it, answers 400 without saying whose error it is.
+ * What the head of a request may be. HAProxy, which has 15 kB for it, answers 400 without saying what is too large.
  * Control characters, which no header may have, it passes on, and Node.js answers 400: to a request that may be the one
  * of many for whom a page is rendered. In HTTP/2 a header that is about the connection is an error, too.
  */
@@ -25,8 +25,11 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r) {
   ngx_table_elt_t *headers;
   ngx_uint_t i;
 
-  /* The size was checked before the request got its place. corelane_note_personal may have added a header since. */
-  if (corelane_has_place(r)) {
+  /*
+   * The size was checked before the request got its place. corelane_note_personal may have added a header since. A
+   * refused request that gets the page of `fallback` passes here a second time, and must not be refused again.
+   */
+  if (corelane_has_place(r) || r->err_status != 0) {
     return NGX_DECLINED;
   }
   for (part = &r->headers_in.headers.part; part != NULL; part = part->next) {
@@ -38,5 +41,5 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r) {
       }
     }
   }
-  return bytes > CORELANE_HEAD_MAX ? CORELANE_BAD_REQUEST : NGX_DECLINED;
+  return bytes > CORELANE_HEAD_MAX ? CORELANE_HEAD_TOO_LARGE : NGX_DECLINED;
 }

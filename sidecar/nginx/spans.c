@@ -147,7 +147,7 @@ static void tell_of(ngx_http_request_t *r, ngx_msec_int_t total_ms, ngx_msec_int
   to = add_header(r, to, end, "X-Corelane-Pod");
   to = add_result(r, to, end);
   to = add(r, to, end, "corelane_served_as");
-  to = add(r, to, end, "request_method");
+  to = add(r, to, end, "corelane_method");
   to = add(r, to, end, "corelane_proto");
   to = add(r, to, end, "server_protocol");
   to = add(r, to, end, "corelane_host");

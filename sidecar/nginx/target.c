@@ -1,11 +1,15 @@
 /*
  * Bytes beyond ASCII in the target of a request, which old clients send as they are. Node.js takes them, HAProxy does
- * not, and would take more than these if it did. They become what a browser sends in their place: %C3%A9.
+ * not, and would take more than these if it did. They become what a browser sends in their place: %C3%A9. Also
+ * the method and the target of a request that nginx refuses before it has read the first line, for the access log.
  */
 #include "corelane.h"
 
 #define IS_ASCII(byte) ((byte) < 0x80)
 #define ENCODED_MORE 2
+/* No method is longer. A client may send anything in its place. */
+#define METHOD_BYTES_MAX 32
+#define PROTOCOL "HTTP/"
 
 /* Also the query, which is a part of the target: nginx makes a target of path and query where there is no path. */
 static void encode(ngx_str_t *target, u_char *to, ngx_str_t *query) {
@@ -37,6 +41,10 @@ ngx_int_t corelane_encode_target(ngx_http_request_t *r) {
   u_char *encoded;
 
   for (i = 0; i < target->len; i++) {
+    /* Browsers send no fragment. HAProxy's parser would answer 400 without a reason. */
+    if (target->data[i] == '#') {
+      return CORELANE_BAD_REQUEST;
+    }
     others += !IS_ASCII(target->data[i]);
   }
   if (others == 0) {
@@ -45,7 +53,7 @@ ngx_int_t corelane_encode_target(ngx_http_request_t *r) {
   length = target->len + others * ENCODED_MORE;
   /* Before it takes memory: who is refused has no place. */
   if (length > CORELANE_HEAD_MAX) {
-    return CORELANE_BAD_REQUEST;
+    return CORELANE_HEAD_TOO_LARGE;
   }
   encoded = ngx_pnalloc(r->pool, length);
   if (encoded == NULL) {
@@ -53,4 +61,78 @@ ngx_int_t corelane_encode_target(ngx_http_request_t *r) {
   }
   encode(target, encoded, &r->args);
   return NGX_DECLINED;
+}
+
+/* The first line, or the part that nginx has read before it refused it. $request of nginx finds it in the same way. */
+static ngx_str_t first_line(ngx_http_request_t *r) {
+  ngx_str_t line = r->request_line;
+  u_char *byte = r->request_start;
+
+  /* Until a line is complete, header_in is the buffer that it is in. An HTTP/2 stream has none. */
+  if (line.len > 0 || byte == NULL || byte < r->header_in->start || byte >= r->header_in->last) {
+    return line;
+  }
+  line.data = byte;
+  while (byte < r->header_in->last && *byte != CR && *byte != LF) byte++;
+  line.len = byte - line.data;
+  return line;
+}
+
+/* A line without its method and version. */
+static ngx_str_t target_of(ngx_str_t line) {
+  u_char *begin = line.data, *end = line.data + line.len, *word;
+  ngx_str_t target = ngx_null_string;
+
+  while (begin < end && *begin != ' ') begin++;
+  while (begin < end && *begin == ' ') begin++;
+  for (word = end; word > begin && word[-1] != ' '; word--) /* void */;
+  if ((size_t) (end - word) >= sizeof(PROTOCOL) - 1
+      && ngx_strncasecmp(word, (u_char *) PROTOCOL, sizeof(PROTOCOL) - 1) == 0) {
+    for (end = word; end > begin && end[-1] == ' '; end--) /* void */;
+  }
+  target.data = begin;
+  target.len = end - begin;
+  return target;
+}
+
+ngx_str_t corelane_sent_target(ngx_http_request_t *r) {
+  ngx_str_t text = r->unparsed_uri;
+
+  if (text.len == 0 && r->stream == NULL) {
+    text = target_of(first_line(r));
+  } else if (text.len == 0 && r->uri_start != NULL && r->uri_end != NULL) {
+    text.data = r->uri_start;
+    text.len = r->uri_end - r->uri_start;
+  }
+  return text;
+}
+
+/* $corelane_target */
+static ngx_int_t target(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
+  ngx_str_t text = corelane_sent_target(r);
+
+  return text.len == 0 ? corelane_set_value(value, (u_char *) "", 0) : corelane_set_value(value, text.data, text.len);
+}
+
+static ngx_uint_t is_of_method(u_char byte) {
+  return (byte >= 'A' && byte <= 'Z') || (byte >= 'a' && byte <= 'z') || byte == '-' || byte == '_';
+}
+
+/* $corelane_method: the method that the client sent. error_page turns all but HEAD into GET in $request_method. */
+static ngx_int_t method(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {
+  ngx_str_t text = first_line(r);
+  size_t length = 0;
+
+  if (text.len == 0) {
+    text = r->method_name;
+  }
+  while (length < text.len && length < METHOD_BYTES_MAX && is_of_method(text.data[length])) length++;
+  return length == 0 ? corelane_set_value(value, (u_char *) "", 0) : corelane_set_value(value, text.data, length);
+}
+
+ngx_int_t corelane_add_target_variables(ngx_conf_t *cf) {
+  return corelane_add_variable(cf, "corelane_target", target) != NGX_OK
+                 || corelane_add_variable(cf, "corelane_method", method) != NGX_OK
+             ? NGX_ERROR
+             : NGX_OK;
 }

@@ -83,6 +83,16 @@ test.each([
   expect(JSON.parse(body)).toMatchObject({ id: `here-${method}`, method });
 });
 
+test('a request for a file whose body is broken reaches no worker', async () => {
+  const before = begun();
+  const socket = await rawConnection(newer.port(PORTS.http));
+  socket.write('GET /_next/static/broken.js HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n');
+  let received = '';
+  for await (const chunk of socket) received += chunk.toString('latin1');
+  expect(received).toMatch(/^HTTP\/1\.1 400 .*"bad-request"/s);
+  expect(begun()).toBe(before);
+});
+
 test('a URL cannot lead a peer out of its folders', async () => {
   const before = begun();
   const socket = await rawConnection(newer.port(PORTS.http));

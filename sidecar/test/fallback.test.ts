@@ -9,6 +9,7 @@ import { docker } from '../../e2e/harness/engine/docker.ts';
 import { type Call, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { browser, CHROME, filling, reason, SHELL, seen } from './fallback.ts';
+import { rawConnection } from './raw.ts';
 
 let pod: Pod;
 const stop = () => pod?.stop();
@@ -163,6 +164,37 @@ describe('every error of the proxies, and none of the application', () => {
     },
   );
 
+  test('what nginx refuses keeps its status, and a browser gets the page', async () => {
+    const large = { cookie: 'a'.repeat(7_500), 'x-large': 'a'.repeat(7_500) };
+    for (const [path, headers, expected] of [
+      ['/shop#red', {}, [400, 'bad-request']],
+      ['/shop', { host: 'a,b' }, [400, 'bad-request']],
+      ['/shop', large, [431, 'head-too-large']],
+      // nginx has read no header of this one, and not all of that one.
+      ['/search/100%', {}, [400, 'bad-request']],
+      ['/shop', { cookie: 'a'.repeat(9_000) }, [431, 'head-too-large']],
+    ] as const) {
+      const answer = await pod.get(path, browser(headers));
+      expect([path, ...seen(answer), answer.headers['retry-after']]).toEqual([path, ...expected, 'shell', undefined]);
+    }
+    expect(seen(await pod.get('/shop#red'))).toEqual([400, 'bad-request', 'json']);
+    expect(seen(await pod.get('/shop', { headers: large }))).toEqual([431, 'head-too-large', 'json']);
+    expect(seen(await pod.get('/search/100%', { method: 'POST' }))).toEqual([400, 'bad-request', 'json']);
+  });
+
+  test.each([
+    ['a form that nginx refuses gets JSON', 'POST', 'a'],
+    ['so does a browser whose request is refused, and whose body is broken', 'GET', 'a,b'],
+  ])('%s', async (_what, method, host) => {
+    const socket = await rawConnection(pod.port(PORTS.http));
+    const headers = Object.entries(browser().headers ?? {}).map(([name, value]) => `${name}: ${value}\r\n`);
+    const head = `${method} /shop HTTP/1.1\r\nHost: ${host}\r\n${headers.join('')}Transfer-Encoding: chunked`;
+    socket.write(`${head}\r\n\r\nzz\r\n\r\n`);
+    let received = '';
+    for await (const chunk of socket) received += chunk.toString('latin1');
+    expect(received).toMatch(/^HTTP\/1\.1 400 .*\{"error":"bad-request"\}$/s);
+  });
+
   test('HAProxy is not there', async () => {
     await docker('kill', '--signal', 'KILL', pod.haproxy);
     expect(seen(await pod.get('/?id=down', browser()))).toEqual([503, 'proxy-down', 'shell']);
@@ -179,6 +211,18 @@ describe('every error of the proxies, and none of the application', () => {
 
 describe("errors of nginx' own", () => {
   afterEach(stop);
+
+  test('the page of a refused request is for its paths, and takes no place', async () => {
+    const edit = (_file: string, text: string) => text.replace(/corelane_requests [0-9]+/, 'corelane_requests 1');
+    pod = await Pod.start({ workersPerPod: 1, fallback: { html: SHELL, paths: ['/shop'] } }, { edit });
+    const busy = pod.get('/?hold=1&id=holds');
+    await pod.begun('holds');
+    expect(seen(await pod.get('/shop/100%?x=/api', browser()))).toEqual([400, 'bad-request', 'shell']);
+    expect(seen(await pod.get('/api/100%?x=/shop', browser()))).toEqual([400, 'bad-request', 'json']);
+    expect(seen(await pod.get('/shop#red', browser()))).toEqual([400, 'bad-request', 'shell']);
+    pod.release('holds');
+    expect((await busy).status).toBe(200);
+  });
 
   test('as many requests as there is memory for', async () => {
     const edit = (_file: string, text: string) => text.replace(/corelane_requests [0-9]+/, 'corelane_requests 1');

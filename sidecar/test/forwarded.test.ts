@@ -272,6 +272,7 @@ const accepted: [what: string, text: string, host: string][] = [
     'GET / HTTP/1.1\r\nHost: my_shop.example.:8080',
     'my_shop.example.:8080',
   ],
+  ['a port without a number', 'GET / HTTP/1.1\r\nHost: localhost:', 'localhost:'],
   ['a probe of kubelet', 'GET / HTTP/1.1\r\nHost: 10.244.1.7:9000', '10.244.1.7:9000'],
   ['a probe of kubelet by IPv6', 'GET / HTTP/1.1\r\nHost: [fd00:10:244::7]:9000', '[fd00:10:244::7]:9000'],
   ['an HTTP/1.0 client without one', 'GET / HTTP/1.0', 'localhost'],

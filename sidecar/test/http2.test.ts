@@ -190,6 +190,11 @@ const REFUSED: [what: string, parts: Buffer[]][] = [
   ['Upgrade', [got('upgrade', ['upgrade', 'websocket'])]],
   ['TE', [got('te', ['te', 'gzip'])]],
   ['upper case', [got('upper', ['X-Upper', 'x'])]],
+  ['a name that is no token', [got('token', ['x(y)', 'x'])]],
+  ['a name of 256 bytes', [got('long-name', ['x'.repeat(256), 'x'])]],
+  ['a fragment', [only(request('/?id=refused-fragment#b'))]],
+  ['a path that is none', [only(request('/a%zz?id=refused-none'))]],
+  ['TRACE', [only(request('/?id=refused-trace', 'TRACE'))]],
   ['a line end in a name', [got('name', ['x\r\ny', 'x'])]],
   ['a line end in a value', [got('value', ['x', 'a\r\nTransfer-Encoding: chunked'])]],
   ['a new line in a value', [got('lf', ['x', 'a\nb: c'])]],
@@ -219,11 +224,24 @@ const REFUSED: [what: string, parts: Buffer[]][] = [
 
 test.each(REFUSED)('400 to %s, and its connection stays', async (_what, parts) => {
   const came = await frames(...parts);
-  expect(came.status(1)).toBe(400);
+  expect([came.status(1), came.body(1)]).toEqual([400, '{"error":"bad-request"}']);
   expect(begun('refused-')).toEqual([]);
   came.send(headers(3, request('/?id=next')));
   await until('the next is answered', () => came.whole(3));
   expect(came.status(3)).toBe(200);
+});
+
+test('names of headers are as in HTTP/1', async () => {
+  const names = ['api_key', 'x.trace'];
+  const removed = ['x_forwarded_for', 'content_length', 'x.corelane.ask'];
+  const fields = [...names, ...removed].map((name): Field => [name, 'sent']);
+  const came = await frames(headers(1, request('/?id=odd-names', 'GET', fields)));
+  const seen = JSON.parse(came.body(1)).headers;
+  expect(Object.keys(seen).filter((name) => seen[name] === 'sent')).toEqual(names);
+  const line = await until('it is logged', async () =>
+    (await pod.accessLog()).find(({ uri }) => uri === '/?id=odd-names'),
+  );
+  expect(line.removedHeaders).toBe(removed.join(', '));
 });
 
 test('what is about a connection is in no response', async () => {

@@ -66,13 +66,13 @@ test.each(['@corelane_draining', '@corelane_502', '/@corelane_413'])(
   },
 );
 
-test.each(['/@corelane_draining', '/%40corelane_502', '//@corelane_draining', '/@corelane_413'])(
-  'a client that names an inner place in its URL, %s, gets a page',
-  async (path) => {
-    const { status, body } = await pod.get(path, { headers: { 'x-accel-redirect': '@corelane_502' } });
-    expect([status, JSON.parse(body).method]).toEqual([200, 'GET']);
-  },
-);
+test.each([
+  ...['/@corelane_draining', '/%40corelane_502', '//@corelane_draining', '/@corelane_413'],
+  ...['//corelane-400', '/%2fcorelane-400', '/x/..//corelane-431', '///corelane-431'],
+])('a client that names an inner place in its URL, %s, gets a page', async (path) => {
+  const { status, body } = await pod.get(path, { headers: { 'x-accel-redirect': '@corelane_502' } });
+  expect([status, JSON.parse(body).method]).toEqual([200, 'GET']);
+});
 
 test('the log has a sample of the requests, all that fail, and paths only; the metrics have all', async () => {
   const get = (path: string, id: string, headers = {}) =>

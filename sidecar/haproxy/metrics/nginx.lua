@@ -20,6 +20,7 @@ local REASONS = {
   'client-limit',
   'deadline',
   'draining',
+  'head-too-large',
   'poison',
   'proxy-down',
   'proxy-timeout',

@@ -94,6 +94,13 @@ export const assets: Mutant[] = [
     caughtBy: 'assets-revisions: what nobody has goes to one worker',
   },
   {
+    name: 'a worker gets a part of a body',
+    breaks: 'assets',
+    file: 'nginx.conf',
+    edits: [[/error_page 400 = \/\/corelane-400;/g, 'error_page 400 = @corelane_missing_asset;']],
+    caughtBy: 'assets-revisions: a request for a file whose body is broken',
+  },
+  {
     name: 'a file is asked of a worker of the other revision',
     breaks: 'assets',
     file: 'haproxy.cfg',

@@ -54,13 +54,23 @@ const nginx: Omit<Mutant, 'file' | 'breaks'>[] = [
   },
   {
     name: 'a page that is not there is an error of its own',
-    edits: [[/ +error_page 403 404 500 = @corelane_no_shell;\n/g, REMOVED]],
+    edits: [[/ +error_page 400 403 404 420 500 = @corelane_no_shell;\n/g, REMOVED]],
     caughtBy: 'fallback: that is not there',
   },
   {
     name: 'a client that has more requests than it may gets a page that asks for more',
     edits: [[/return 429 .*;/g, 'return 424;']],
     caughtBy: 'fallback: a client that has more requests',
+  },
+  {
+    name: 'a form that nginx has refused gets the page',
+    edits: [[/map \$corelane_method \$corelane_browser/g, 'map $request_method $corelane_browser']],
+    caughtBy: 'fallback: a form that nginx refuses',
+  },
+  {
+    name: 'whoever has sent no header that nginx has read gets JSON',
+    edits: [[/ +"" \$corelane_unread;\n/g, REMOVED]],
+    caughtBy: 'fallback: what nginx refuses keeps its status',
   },
 ];
 

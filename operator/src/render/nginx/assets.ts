@@ -16,8 +16,12 @@ export const BROTLI_MODULE = 'load_module /usr/lib/nginx/modules/ngx_http_brotli
 
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 const CHANGES = 'public, max-age=0';
-/** Of a pod of another revision: it has not got the file either, its nginx is full (420), or something is wrong. */
-const NOT_THERE_EITHER = [400, 403, 404, 420, 429, 500, 502, 503, 504];
+/**
+ * Of a pod of another revision: it has not got the file either, its nginx is full (420), the head is too large for it
+ * with what this pod has added (422), or something is wrong. Not 400: nginx says that of a broken body, too, and a
+ * worker would get the part of the body that is here.
+ */
+const NOT_THERE_EITHER = [403, 404, 420, 422, 429, 500, 502, 503, 504];
 
 /** Who comes next: the name of the location, and what a variable that leads there is called. */
 const NEXT: Record<Next, { location: string; variable: string }> = {

@@ -5,15 +5,21 @@ import { block, given, type Lines, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
 import { CACHE_PAGE } from './cache.ts';
-import { leadsToShell, shellPage } from './fallback.ts';
+import { leadsToShell, type Refusal, shellPage } from './fallback.ts';
 import { requestLimits } from './limits.ts';
+
+/**
+ * Locations for requests that nginx refuses by itself. nginx may not know the URL yet, and a named location needs one.
+ * No client can ask for these locations, because nginx merges slashes.
+ */
+const NOT_READ: Record<Refusal, string> = { 400: '//corelane-400', 431: '//corelane-431' };
 
 const BODY_TOO_LARGE = 'error_page 413 @corelane_413;';
 const EVICTED = 'error_page 417 = @corelane_evicted;';
-/** What may happen to a body in a location with an error_page of its own. */
-export const BODY_ERRORS: Lines = [BODY_TOO_LARGE, EVICTED];
+/** What may happen to a body in a location with an error_page of its own: a worker must not get a part of one. */
+export const BODY_ERRORS: Lines = [BODY_TOO_LARGE, EVICTED, `error_page 400 = ${NOT_READ[400]};`];
 
-/** Which status leads to which location. 417 to 420 are never sent: they stand for what nginx has no status for. */
+/** Which status leads to which location. 417 to 425 are never sent: they stand for what nginx has no status for. */
 export function errorPages(model: DataPlaneModel): Lines {
   return [
     '# 408 is missing: nginx closes the connection of a client that is too slow, and logs 408.',
@@ -21,9 +27,13 @@ export function errorPages(model: DataPlaneModel): Lines {
     BODY_TOO_LARGE,
     'error_page 502 @corelane_502;',
     'error_page 504 @corelane_504;',
-    '# 419 stands for "no valid host": a 400 that nginx makes before it knows the URL could not be led anywhere.',
-    'error_page 419 = @corelane_400;',
-    block('if ($corelane_bad_host)', 'return 419;'),
+    '# What nginx refuses by itself: it may not know a URL yet, and a named location needs one.',
+    `error_page 400 405 501 505 = ${NOT_READ[400]};`,
+    `error_page 414 494 = ${NOT_READ[431]};`,
+    '# 419 stands for "bad request", 422 for "head too large". With "=" alone nginx would send "100 Continue" first.',
+    'error_page 419 =400 @corelane_400;',
+    'error_page 422 =431 @corelane_431;',
+    block('if ($corelane_bad_request)', 'return 419;'),
     '# 420 stands for "full": clients come back.',
     requestLimits(model),
     'error_page 420 = @corelane_full;',
@@ -47,8 +57,18 @@ export function errorPages(model: DataPlaneModel): Lines {
 export function errorLocations({ assets, fallback, retryAfterSeconds }: DataPlaneModel): Lines[] {
   const retry = `add_header Retry-After ${whole(retryAfterSeconds, 'Retry-After')} always;`;
   const shell = (reason: string) => given(fallback, () => leadsToShell(reason));
+  const refusal = (status: Refusal, reason: string, code: number) => [
+    block(`location = ${NOT_READ[status]}`, `return ${code};`),
+    errorLocation(
+      String(status),
+      status,
+      reason,
+      given(fallback, () => leadsToShell(reason, status)),
+    ),
+  ];
   return [
-    errorLocation('400', 400, 'bad-request'),
+    ...refusal(400, 'bad-request', 419),
+    ...refusal(431, 'head-too-large', 422),
     errorLocation(
       'full',
       503,

@@ -8,16 +8,24 @@ import { pathPattern } from './patterns.ts';
 /** Where HAProxy leads its errors. */
 export const SHELL = '@corelane_fallback';
 
+/** Statuses of requests that nginx refuses by itself. */
+export type Refusal = 400 | 431;
+/** What stands for "the page for a browser": with the status of `fallback`, or with that of a refusal. */
+const LEADS = { shell: 424, 400: 425, 431: 423 };
+
 /** Whether a request is a browser's that wants a page to show it. Most are not, and cost the first map only. */
 export function browsers({ paths }: Fallback): Lines {
   return [
     '# $corelane_browser: it wants a page to show it to somebody.',
-    block('map $request_method $corelane_browser', 'GET $corelane_takes_html;', 'HEAD $corelane_takes_html;'),
+    block('map $corelane_method $corelane_browser', 'GET $corelane_takes_html;', 'HEAD $corelane_takes_html;'),
     block(
       'map $http_accept $corelane_takes_html',
       '"~*(?:^|,) *text/html *; *q=0(?:[.]0*)? *(?:,|$)" "";',
       '"~*(?:^|,) *text/html *(?:[;,]|$)" $corelane_navigates;',
+      '"" $corelane_unread;',
     ),
+    '# nginx has refused it before it read Accept and Host: it may be a browser.',
+    block('map "$uri|$http_host" $corelane_unread', '"~^//corelane-[0-9]+\\|$" $corelane_in_paths;'),
     '# A script that fetches a page to put it into its own says so; who says nothing is an old browser, or without TLS.',
     block('map $http_sec_fetch_mode $corelane_navigates', '"" $corelane_visitor;', 'navigate $corelane_visitor;'),
     '# Nor does a browser make conditions to which nginx would answer 304 or 412 in place of the page.',
@@ -26,14 +34,18 @@ export function browsers({ paths }: Fallback): Lines {
       '"~^\\|(?!\\*)" $corelane_in_paths;',
     ),
     block(
-      'map $uri $corelane_in_paths',
+      'map $corelane_path $corelane_in_paths',
       paths.map((path) => `${pathPattern(path)} 1;`),
     ),
-    '# Of an error that HAProxy has made, or of one of nginx.',
+    '# The path as the client sent it, if nginx has refused the request by itself.',
+    block('map $uri $corelane_path', 'default $uri;', '"~^//corelane-" $corelane_sent_path;'),
+    block('map $corelane_target $corelane_sent_path', '"~^(?<corelane_before_query>[^?]*)" $corelane_before_query;'),
+    '# Of an error that HAProxy has made, or of one of nginx. A request that is refused would be refused again.',
     block(
-      'map $upstream_http_retry_after $corelane_retry_after',
+      'map "$corelane_reason|$upstream_http_retry_after" $corelane_retry_after',
       'default 1;',
-      '"~^[0-9]+$" $upstream_http_retry_after;',
+      '"~^(?:bad-request|head-too-large)\\|" "";',
+      '"~\\|(?<corelane_retry_s>[0-9]+)$" $corelane_retry_s;',
     ),
   ];
 }
@@ -44,14 +56,15 @@ export const TELLS_BROWSER = 'proxy_set_header X-Corelane-Fallback $corelane_bro
 /** In `server`, beside the other error pages. */
 export function shellPage({ status }: Fallback): Lines {
   return [
-    '# 424 stands for "the page for a browser".',
-    `error_page 424 =${whole(status, 'fallback.status')} @corelane_shell;`,
+    '# These stand for "the page for a browser", with its own status and with that of a refusal.',
+    `error_page ${LEADS.shell} =${whole(status, 'fallback.status')} @corelane_shell;`,
+    ...([400, 431] as const).map((refusal) => `error_page ${LEADS[refusal]} =${refusal} @corelane_shell;`),
   ];
 }
 
 /** In the location of an error of nginx. */
-export function leadsToShell(reason: string): Lines {
-  return [`set $corelane_reason ${reason};`, block('if ($corelane_browser)', 'return 424;')];
+export function leadsToShell(reason: string, refusal?: Refusal): Lines {
+  return [`set $corelane_reason ${reason};`, block('if ($corelane_browser)', `return ${LEADS[refusal ?? 'shell']};`)];
 }
 
 /** The locations, each of which is a paragraph. */
@@ -63,7 +76,7 @@ export function shellLocations({ folder }: Fallback): Lines[] {
   return [
     [
       '# HAProxy leads its own errors here.',
-      block(`location ${SHELL}`, 'set $corelane_reason $upstream_http_x_corelane_error;', 'return 424;'),
+      block(`location ${SHELL}`, 'set $corelane_reason $upstream_http_x_corelane_error;', `return ${LEADS.shell};`),
     ],
     [
       '# The same bytes for everybody, but never instead of the page that is there a second later: nobody keeps it, and nothing in it',
@@ -72,7 +85,8 @@ export function shellLocations({ folder }: Fallback): Lines[] {
         'location @corelane_shell',
         `root ${folder};`,
         `try_files /${SHELL_FILE} =404;`,
-        'error_page 403 404 500 = @corelane_no_shell;',
+        '# 400: the body of a refused request is broken, too. 420: its client has as many requests as it may.',
+        'error_page 400 403 404 420 500 = @corelane_no_shell;',
         'types {}',
         'default_type "text/html; charset=utf-8";',
         'etag off;',
@@ -95,6 +109,8 @@ export function shellLocations({ folder }: Fallback): Lines[] {
         closes,
         block('if ($upstream_status ~ 502$)', `return 502 ${json};`),
         block('if ($upstream_status ~ 504$)', `return 504 ${json};`),
+        block('if ($corelane_reason = bad-request)', `return 400 ${json};`),
+        block('if ($corelane_reason = head-too-large)', `return 431 ${json};`),
         `return 503 ${json};`,
       ),
     ],

@@ -12,6 +12,8 @@ export function http({ body, limits, timeouts }: DataPlaneModel): Lines {
     'reset_timedout_connection on;',
     '# HAProxy takes 15 kB. Each line costs memory beside its bytes, and one of them may be three bytes.',
     'large_client_header_buffers 2 8k;',
+    '# Names with "_", "." and the like reach the application. Our module looks at them.',
+    'ignore_invalid_headers off;',
     `max_headers ${whole(limits.headerLines, 'header lines')};`,
     '# What is on disk needs no memory on its way.',
     'sendfile on;',
