@@ -58,17 +58,18 @@ export const CODES = {
   },
   C006: {
     title: 'NODE_OPTIONS that would be replaced',
-    levels: ['info', 'decide'],
+    levels: ['warning', 'decide'],
     needs: 'the image on this machine, for what it sets itself',
     meaning:
-      'The worker runtime enters through NODE_OPTIONS of the container. A value in `env` of the template is kept behind it. One from the image (`ENV NODE_OPTIONS`) or from `envFrom` cannot be seen and is replaced.',
-    wayOut: 'Repeat the value in `env` of the worker, or in `runtime.nodeFlags`.',
+      'The worker runtime enters through NODE_OPTIONS of the container. A value in `env` or `envFrom` of the template is kept. One of the image (`ENV NODE_OPTIONS`) cannot be seen and is replaced. A command that sets or unsets the variable keeps the runtime out.',
+    wayOut:
+      'Repeat the value of the image in `env` of the worker, or in `runtime.nodeFlags`. Let a script keep what it finds: `NODE_OPTIONS="$NODE_OPTIONS --flag"`.',
   },
   C007: {
     title: 'memory of a worker',
-    levels: ['info', 'error'],
+    levels: ['info', 'warning', 'error'],
     meaning:
-      'V8 may fill three quarters of the memory limit with old objects; the rest is for buffers, code, threads and the worker runtime (20 MB). Below 256Mi too little is left for pages. A `--max-old-space-size` above three quarters of the limit ends in OOMKilled before V8 collects. Where several processes shared the limit of one container, each worker gets its part of it.',
+      'V8 may fill three quarters of the memory limit with old objects; the rest is for buffers, code, threads and the worker runtime (20 MB). Below 256Mi too little is left for pages. A `--max-old-space-size` above three quarters of the limit ends in OOMKilled before V8 collects. A heap snapshot (`--heapsnapshot-near-heap-limit`) takes several times the heap: without room for that the kernel kills the worker, and the file has 0 bytes. Where several processes shared the limit of one container, each worker gets its part of it.',
     wayOut: 'Raise `limits.memory` of the worker, or leave `--max-old-space-size` out: Corelane sets it.',
   },
   C008: {
@@ -114,8 +115,8 @@ export const CODES = {
     levels: ['info', 'warning', 'error'],
     needs: 'the image on this machine, where its name does not tell',
     meaning:
-      'The worker runtime works in Node.js 18.19 and newer; other images are served without it, and a stuck worker is not noticed. Alpine works. `npm start` works: the supervisor finds the server below it. Programs that watch files (nodemon, `next dev`) are for development.',
-    wayOut: 'Use a newer Node.js; start the built server.',
+      'The worker runtime works in Node.js 18.19 and newer; other images are served without it, and a stuck worker is not noticed. Alpine works. `npm start` works: the supervisor finds the server below it. Programs that watch files (nodemon, `next dev`) are for development. With `--permission` the supervisor needs `--allow-child-process` (from Node.js 25 on also `--allow-net`), and the right to read its own files, the live settings and /proc.',
+    wayOut: 'Use a newer Node.js; start the built server; see docs/how-to/err-access-denied.md for `--permission`.',
   },
   C014: {
     title: 'LimitRanges leave the proxies alone',

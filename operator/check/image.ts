@@ -1,6 +1,7 @@
 /** C013: whether the image has a Node.js that the worker runtime works in, and what it starts. */
+import { RUNTIME_MOUNT_PATH, WORKER_LIVE_MOUNT_PATH } from '../src/api/names.ts';
 import type { Finding } from './finding.ts';
-import { commandLine, type Rule, type Workload, workerOf } from './workload.ts';
+import { commandField, commandLine, nodeOptionsOf, type Rule, type Workload, workerOf } from './workload.ts';
 
 const NODE_MIN = { major: 18, minor: 19 };
 /** Images of other programs that listen on a port of their own. */
@@ -9,6 +10,9 @@ const OTHERS =
 const WATCHERS =
   /(^|[\s/])(nodemon|ts-node-dev|next dev|nuxt dev|nuxi dev|vite|astro dev|npm run dev|yarn dev|pnpm dev)(\s|$)/;
 const LAUNCHERS = /(^|[\s/])(npm|yarn|pnpm|npx)(\s|$)/;
+const PERMISSION = /--(experimental-)?permission(\s|$)/;
+/** What the supervisor reads: its own files, the live settings, /proc. */
+const READ = [RUNTIME_MOUNT_PATH, WORKER_LIVE_MOUNT_PATH, '/proc'];
 const OTHER_RUNTIMES = /^(\S*\/)?(bun|bunx|deno)(\s|$)/;
 
 /** Last part of an image's name, and its tag. */
@@ -85,11 +89,32 @@ function* onImage(workload: Workload): Generator<Finding> {
   }
 }
 
+/** Node.js' permission model keeps the supervisor from its work. */
+function* onPermission(workload: Workload): Generator<Finding> {
+  const { worker, path } = workerOf(workload);
+  const options = nodeOptionsOf(workload);
+  if (!workload.spec.runtime.instrument || !PERMISSION.test(options)) return;
+  const reads = (folder: string) => new RegExp(`--allow-fs-read[= ](\\*|/|${folder}(/\\S*)?)(\\s|$)`).test(options);
+  const missing = [
+    ...(options.includes('--allow-child-process') ? [] : ['--allow-child-process']),
+    ...READ.filter((folder) => !reads(folder)).map((folder) => `--allow-fs-read=${folder}`),
+  ].join(' ');
+  if (missing === '') return;
+  yield {
+    code: 'C013',
+    level: 'warning',
+    object: workload.object,
+    path: `${path}.${commandField(worker)}`,
+    what: `Node.js runs with --permission and without ${missing}`,
+    why: 'The worker runtime is off, or Node.js does not start (ERR_ACCESS_DENIED)',
+    wayOut: `Add ${missing}, or set runtime.instrument: false.`,
+  };
+}
+
 function* onCommand(workload: Workload): Generator<Finding> {
   const { worker, path } = workerOf(workload);
   const line = commandLine(worker, workload.surroundings.images[worker.image ?? '']);
-  const field = worker.command ? 'command' : worker.args ? 'args' : 'image';
-  const at = { code: 'C013', object: workload.object, path: `${path}.${field}` } as const;
+  const at = { code: 'C013', object: workload.object, path: `${path}.${commandField(worker)}` } as const;
   if (WATCHERS.test(line)) {
     yield {
       ...at,
@@ -124,5 +149,5 @@ export const imageRule: Rule = {
     if (image in workload.surroundings.images || nodeVersion(workload, image)) return undefined;
     return 'the image is not on this machine (docker pull), and its name does not tell';
   },
-  find: (workload) => [...onImage(workload), ...onCommand(workload)],
+  find: (workload) => [...onImage(workload), ...onCommand(workload), ...onPermission(workload)],
 };

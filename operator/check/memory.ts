@@ -1,18 +1,20 @@
 /** C007: the memory of a worker against what V8 takes. */
 import { parseQuantity } from '../src/api/scalars.ts';
-import { commandLine, type Rule, workerOf } from './workload.ts';
+import { nodeOptionsOf, type Rule, workerOf } from './workload.ts';
 
 const MIB = 2 ** 20;
 /** V8 and the worker runtime take some 100 MiB before the first page. */
 const LIMIT_MIN_MIB = 256;
 /** The part that Corelane lets V8 fill (docs/runtime.md). */
 const OLD_SPACE_SHARE = 0.75;
+/** A heap of 250 MB of small objects, and its snapshot: eight times as much was too little, sixteen times enough. */
+const SNAPSHOT_HEAPS = 16;
 
 export const memoryRule: Rule = {
   codes: ['C007'],
   find(workload) {
     const { worker, path } = workerOf(workload);
-    const { object, spec, surroundings } = workload;
+    const { object } = workload;
     const text = worker.resources?.limits?.memory;
     const limitMib = text === undefined ? undefined : (parseQuantity(text) ?? 0) / MIB;
     if (limitMib === undefined) {
@@ -41,11 +43,26 @@ export const memoryRule: Rule = {
         },
       ];
     }
-    const options = worker.env?.find(({ name }) => name === 'NODE_OPTIONS')?.value ?? '';
-    const flags = [...spec.runtime.nodeFlags, options, commandLine(worker, surroundings.images[worker.image ?? ''])];
-    const [, size] = /--max[-_]old[-_]space[-_]size[= ]([0-9]{1,9})/.exec(flags.join(' ')) ?? [];
+    const options = nodeOptionsOf(workload);
+    // The last one counts.
+    const [, size] = [...options.matchAll(/--max-old-space-size[= ]([0-9]{1,9})/g)].at(-1) ?? [];
     const most = Math.floor(OLD_SPACE_SHARE * limitMib);
-    if (size === undefined || Number(size) <= most) return [];
+    const heapMib = Number(size ?? most);
+    if (heapMib <= most) {
+      const neededMib = SNAPSHOT_HEAPS * heapMib;
+      if (limitMib >= neededMib || !options.includes('--heapsnapshot-near-heap-limit')) return [];
+      return [
+        {
+          code: 'C007',
+          level: 'warning',
+          object,
+          path: `${path}.resources.limits.memory`,
+          what: `--heapsnapshot-near-heap-limit with a heap of ${heapMib} MiB and a limit of ${Math.floor(limitMib)}Mi`,
+          why: 'A snapshot takes several times the heap: the kernel kills the worker first, and the file has 0 bytes',
+          wayOut: `For as long as you look for the leak, set --max-old-space-size=${Math.floor(limitMib / SNAPSHOT_HEAPS)}, or ${heapMib} with a limit of ${neededMib}Mi.`,
+        },
+      ];
+    }
     return [
       {
         code: 'C007',

@@ -1,7 +1,7 @@
 /** C005: several processes in one container. */
 import type { V1Container } from '@kubernetes/client-node';
 import type { Finding } from './finding.ts';
-import { commandLine, type ImageConfig, type Rule, workerOf } from './workload.ts';
+import { commandField, commandLine, type ImageConfig, type Rule, workerOf } from './workload.ts';
 
 /** Variables by which a program decides how many processes it starts; 1 is fine. */
 const COUNT = /^(WEB_CONCURRENCY|NODE_CLUSTER_\w+|CLUSTER_WORKERS|NITRO_CLUSTER_WORKERS|PM2_INSTANCES)$/;
@@ -22,7 +22,7 @@ interface Sign {
 /** Signs of several processes, in the command, the arguments and the environment of a container. */
 function* signs(worker: V1Container, image: ImageConfig | undefined): Generator<Sign> {
   const line = commandLine(worker, image);
-  const field = worker.command ? 'command' : worker.args ? 'args' : 'image';
+  const field = commandField(worker);
   if (PM2.test(line)) yield pm2(line, field);
   else if (CLUSTER.test(line) || PM2_COUNT.test(line)) {
     const what = `"${short(line)}" starts several processes`;

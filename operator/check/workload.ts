@@ -107,6 +107,30 @@ export function toDecide({ origin }: Workload, otherwise: Level): Level {
   return origin === 'Deployment' ? 'decide' : otherwise;
 }
 
+/** The field of a container that its command line comes from. */
+export function commandField({ command, args }: V1Container): 'command' | 'args' | 'image' {
+  if (command) return 'command';
+  return args ? 'args' : 'image';
+}
+
+/** Options of Node.js for a worker, wherever they are written, without quotes. Node.js takes `_` for `-`. */
+export function nodeOptionsOf(workload: Workload): string {
+  const { worker } = workerOf(workload);
+  const { images, configMaps } = workload.surroundings;
+  const own = worker.env?.find(({ name }) => name === 'NODE_OPTIONS');
+  const options = own ? [own.value ?? ''] : optionsFrom(configMaps, worker);
+  const line = commandLine(worker, images[worker.image ?? '']);
+  return [...workload.spec.runtime.nodeFlags, ...options, line].join(' ').replaceAll(/["']/g, '').replaceAll('_', '-');
+}
+
+/** NODE_OPTIONS by `envFrom`, as far as the ConfigMaps are known. */
+function optionsFrom(configMaps: V1ConfigMap[], { envFrom = [] }: V1Container): string[] {
+  return envFrom.flatMap(({ prefix = '', configMapRef }) => {
+    const { data = {} } = configMaps.find(({ metadata }) => configMapRef && metadata?.name === configMapRef.name) ?? {};
+    return Object.entries(data).flatMap(([key, value]) => (`${prefix}${key}` === 'NODE_OPTIONS' ? [value] : []));
+  });
+}
+
 /** Command and arguments of a container, with those of its image where the container has none of its own. */
 export function commandLine(worker: V1Container, image: ImageConfig | undefined): string {
   // As kubelet does: a command of the container leaves the image's arguments out, too.

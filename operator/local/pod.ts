@@ -283,8 +283,8 @@ export class LocalPod {
     return /^v[0-9]+\./.test(version);
   }
 
-  /** State of a container: `{ Running, ExitCode }`. */
-  async state(container: string): Promise<{ Running: boolean; ExitCode: number }> {
+  /** State of a container. */
+  async state(container: string): Promise<{ Running: boolean; ExitCode: number; StartedAt: string }> {
     return JSON.parse(await this.engine.run('inspect', '--format', '{{json .State}}', container));
   }
 

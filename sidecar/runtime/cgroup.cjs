@@ -6,6 +6,7 @@ const { totalmem } = require('node:os');
 
 const CPU_V2 = '/sys/fs/cgroup/cpu.max';
 const CPU_V1 = '/sys/fs/cgroup/cpu/cpu.cfs_';
+const MEMORY_EVENTS = ['/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control'];
 
 function numbersIn(path) {
   try {
@@ -29,4 +30,19 @@ function memoryLimitBytes() {
   return bytes > 0 && bytes < totalmem() ? bytes : undefined;
 }
 
-module.exports = { cpuQuota, memoryLimitBytes };
+/**
+ * Processes of this container that the kernel has killed because its memory limit was reached. NaN where the kernel
+ * does not tell.
+ */
+function oomKills() {
+  for (const path of MEMORY_EVENTS) {
+    try {
+      return Number(/^oom_kill ([0-9]+)$/m.exec(readFileSync(path, 'latin1'))?.[1]);
+    } catch {
+      // The other version of cgroups.
+    }
+  }
+  return Number.NaN;
+}
+
+module.exports = { cpuQuota, memoryLimitBytes, oomKills };

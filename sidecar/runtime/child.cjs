@@ -5,18 +5,18 @@ const { spawn } = require('node:child_process');
 const { accessSync, constants: fsConstants } = require('node:fs');
 const { constants } = require('node:os');
 const { join } = require('node:path');
+const { oomKills } = require('./cgroup.cjs');
 const { log } = require('./log.cjs');
+const { ENTRY, SIZES, isSaidBy, nameOf, usersOptions } = require('./node-options.cjs');
 const { killAll, name } = require('./processes.cjs');
 const { marker } = require('./settings.cjs');
 const { dispatch, state } = require('./state.cjs');
 
 /** Programs that stand in front of others as process 1 and do not care how those end. */
 const INITS = ['tini', 'tini-static', 'docker-init', 'dumb-init', 'catatonit'];
-/**
- * Allowed in NODE_OPTIONS by each version: the list of all that are costs 1.5 MB, and these are there in most workers.
- */
-const ALWAYS_ALLOWED = ['--max-old-space-size', '--max-semi-space-size'];
 const REAPER = join(__dirname, 'reaper');
+/** The exit code of a process that SIGKILL has ended. */
+const KILLED = 137;
 
 /** Looks for the helper that reaps orphans; whether it is made for this machine shows when the child is started. */
 function findReaper() {
@@ -40,6 +40,7 @@ function start() {
     CORELANE_SPANS_HEADERS: undefined,
   };
   state.startedAtSeconds = Date.now() / 1000;
+  const killsBefore = oomKills();
   const child = state.reaper
     ? spawn(state.reaper, [execPath, argv0, ...command], { env, stdio: 'inherit' })
     : spawn(execPath, command, { argv0, env, stdio: 'inherit' });
@@ -48,7 +49,10 @@ function start() {
   const end = (code, signal) => {
     if (ended) return;
     ended = true;
-    dispatch('ended', { code, signal, exitCode: exitCode(code, signal), isExitAwaited: isExitAwaited() });
+    const exitCode = exitCodeOf(code, signal);
+    // A launcher passes the code of its server on.
+    const killedBy = exitCode === KILLED && oomKills() > killsBefore ? 'the memory limit of the container' : undefined;
+    dispatch('ended', { code, signal, exitCode, isExitAwaited: isExitAwaited(), killedBy });
   };
   child.once('exit', end);
   child.once('error', (error) => {
@@ -62,22 +66,25 @@ function start() {
 }
 
 /**
- * CORELANE_NODE_FLAGS before the user's own, which win. A flag that this Node.js does not allow there would keep it
- * from starting.
+ * CORELANE_NODE_FLAGS before the user's own options, which win: the last of two counts, and of V8's heap sizes Corelane
+ * sets none that the user sets. A flag that this Node.js does not allow there would keep it from starting.
  */
 function nodeOptions() {
-  const [entry = '', ...users] = (process.env.NODE_OPTIONS ?? '').split(' ');
-  const flags = (process.env.CORELANE_NODE_FLAGS ?? '').split(' ').filter(Boolean);
+  const { env, execArgv } = process;
+  const users = usersOptions(env);
+  const isUsers = (name) => state.leftOut.has(name) || isSaidBy([...users, ...execArgv], name);
+  const flags = (env.CORELANE_NODE_FLAGS ?? '').split(' ').filter((flag) => flag && !isUsers(nameOf(flag)));
+  // Each version allows the sizes: the list of all that are allowed costs 1.5 MB, and these are there in most workers.
   const isAllowed = (flag) => {
-    const [option] = flag.split('=');
-    return ALWAYS_ALLOWED.includes(option) || process.allowedNodeEnvironmentFlags.has(option);
+    const name = nameOf(flag);
+    return SIZES.includes(name) || process.allowedNodeEnvironmentFlags.has(name);
   };
   const refused = flags.filter((flag) => !isAllowed(flag));
   if (refused.length > 0) log('flags', { refused, node: process.version });
-  return [entry, ...flags.filter(isAllowed), ...users].join(' ');
+  return [ENTRY, ...flags.filter(isAllowed), ...users].join(' ');
 }
 
-function exitCode(code, signal) {
+function exitCodeOf(code, signal) {
   return signal ? 128 + constants.signals[signal] : (code ?? 1);
 }
 

@@ -14,6 +14,11 @@ const LOOP_FAILURES = 5;
 /** While a worker is replaced because nobody waits for what it renders, it counts as busy for so long at most. */
 const REPLACING_MS = 10_000;
 
+/** Why a worker that is up is not watched, for its log. */
+const UNWATCHED =
+  'the server on PORT is not watched: a stuck render stays stuck. Either a script sets or unsets NODE_OPTIONS (write ' +
+  'NODE_OPTIONS="$NODE_OPTIONS --flag"), or Node.js runs with --permission, or the server does not use node:net';
+
 /** Before the first start. */
 const FIRST = {
   phase: 'waiting',
@@ -37,6 +42,7 @@ const isAbandoned = { words: 'overdue before', holds: ({ cause }) => cause === '
 const isAwaited = { words: 'somebody waits for its exit code', holds: isExitAwaited };
 const isCold = { words: 'to be warmed', holds: (_life, event) => event.isCold };
 const isKilled = { words: 'being killed', holds: ({ cause }) => cause === 'stalled' };
+const isOverruled = { words: 'flags to leave out', holds: (_life, event) => event.leftOut !== undefined };
 const isRecycled = { words: 'told to end', holds: ({ cause }) => cause === 'recycled' };
 const isSilent = { words: 'still silent', holds: ({ cause }, event) => event.isSilent && cause !== 'stalled' };
 const isWanted = { words: 'not to end yet', holds: ({ cause }) => cause === undefined };
@@ -54,9 +60,10 @@ const warm = () => ({ notes: { cause: undefined, everUp: true }, effects: [['for
 
 function comeUp(_life, { atMs, isWatched, warmed }) {
   const log = warmed ? [['log', 'warm', warmed]] : [];
+  const up = { watched: isWatched, message: isWatched ? undefined : UNWATCHED };
   return {
     notes: { cause: undefined, everUp: true, upSinceMs: atMs, replacingSinceMs: undefined },
-    effects: [...log, ['forgetLauncher'], ['endTurn'], ['log', 'up', { watched: isWatched }]],
+    effects: [...log, ['forgetLauncher'], ['endTurn'], ['log', 'up', up]],
   };
 }
 
@@ -66,6 +73,17 @@ function greet({ phase, cause, stopSignal }, { server, below }) {
   if (cause === 'recycled') return { effects: [['kill'], look] };
   if (phase === 'stopping' && below !== undefined) return { effects: [['signalChild', stopSignal], look] };
   return { effects: [look] };
+}
+
+/**
+ * Starts the program again without flags of Corelane's that overrule the user's: Node.js takes the last of two, and a
+ * script has put the user's in front.
+ */
+function startWithout(_life, { server, leftOut }) {
+  return {
+    notes: { cause: 'recycled', everUp: true },
+    effects: [['log', 'flags', { leftOut }], ['kill'], ['lookWhetherReady', server]],
+  };
 }
 
 /** The server has gone, the process that was started may live on: a launcher, or a server that has closed its port. */
@@ -137,17 +155,17 @@ const quit = (_life, { signal }) => ({
   ],
 });
 
-function exit({ phase }, { exitCode: code }) {
+function exit({ phase }, { exitCode: code, killedBy }) {
   const reason = phase === 'stopping' ? 'stopped' : 'no server';
   return {
     effects: [
-      ['log', 'exit', { code, reason }],
+      ['log', 'exit', { code, reason, killedBy }],
       ['exit', code],
     ],
   };
 }
 
-function restart(life, { atMs, code, signal, exitCode }) {
+function restart(life, { atMs, code, signal, exitCode, killedBy }) {
   const reason = life.cause ?? (signal ? 'signal' : code === 0 ? 'exit' : 'error');
   const isExcused = isHealthy(life, atMs) || ['recycled', 'abandoned'].includes(life.cause);
   const failures = isExcused ? 0 : life.failures;
@@ -159,7 +177,8 @@ function restart(life, { atMs, code, signal, exitCode }) {
       ['forgetLauncher'],
       // What it has left behind may hold its port or its files.
       ['kill'],
-      ['log', 'restart', { reason, code, signal, afterMs: backoffMs }],
+      // Where the supervisor itself has sent SIGKILL, the kernel has killed another process.
+      ['log', 'restart', { reason, code, signal, killedBy: life.cause ? undefined : killedBy, afterMs: backoffMs }],
       ['startIn', backoffMs],
     ],
   };
@@ -203,6 +222,7 @@ const TABLE = {
     ],
     closed: [{ act: awaitLauncher }],
     'launcher-late': [{ act: killLauncher }],
+    attached: [{ when: isOverruled, act: startWithout }, ...greeting],
   },
   warming: {
     ...RUNNING,

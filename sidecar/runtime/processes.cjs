@@ -4,7 +4,7 @@
  */
 'use strict';
 
-const { readdirSync, readFileSync } = require('node:fs');
+const { readdirSync, readFileSync, readlinkSync } = require('node:fs');
 
 function read(file) {
   try {
@@ -69,6 +69,34 @@ function isStopped(pid) {
   return 'Tt'.includes(stat(pid).state || ' ');
 }
 
+/**
+ * What holds a process from outside of its program; undefined if nothing does. A tracer that only watches (a security
+ * agent, strace) holds nothing: the process is not in the state "tracing stop".
+ */
+function holderOf(pid) {
+  if (stat(pid).state === 't') return 'a debugger';
+  return descriptors(pid).some((fd) => isSnapshot(pid, fd)) ? 'a heap snapshot' : undefined;
+}
+
+function descriptors(pid) {
+  try {
+    return readdirSync(`/proc/${pid}/fd`);
+  } catch {
+    return []; // it has ended, or belongs to somebody else
+  }
+}
+
+/** Whether a file is open for a heap snapshot: Node.js opens it before V8 begins. */
+function isSnapshot(pid, fd) {
+  try {
+    if (!readlinkSync(`/proc/${pid}/fd/${fd}`).endsWith('.heapsnapshot')) return false;
+  } catch {
+    return false; // closed meanwhile
+  }
+  // The last octal digit has the mode: 0 reads only.
+  return /^flags:\t[0-7]*[12]$/m.test(read(`/proc/${pid}/fdinfo/${fd}`));
+}
+
 /** Sends SIGKILL to all of them, children first, until none is left; those that it may not kill are left alone. */
 function killAll(entry, spare = []) {
   const kept = new Set(spare);
@@ -89,4 +117,4 @@ function name(pid) {
   return read(`/proc/${pid}/comm`).trim();
 }
 
-module.exports = { hasEnded, isStopped, killAll, killBelow, name, withEnvironment };
+module.exports = { hasEnded, holderOf, isStopped, killAll, killBelow, name, withEnvironment };

@@ -4,6 +4,7 @@
 const begun = require('./request-journal.cjs');
 const { isProgram } = require('./child.cjs');
 const { nowMs } = require('./clock.cjs');
+const { SIZES } = require('./node-options.cjs');
 const { supervisor } = require('./settings.cjs');
 const { dispatch, news, state } = require('./state.cjs');
 const { ask, attachBulk, attachThread } = require('./watchers.cjs');
@@ -18,19 +19,22 @@ const RENDERS = 8;
 const OVERDUE = 16;
 const GUARDED = 32;
 const RENDERED = 0x80;
+/** In the place of a beat: the event loop is about to stand still for a heap snapshot. */
+const SNAPSHOT = 1;
 
 /** Connections of the processes below: a server, its watchdog thread, something large from there. */
-function take(verb, [given, number, ppid], socket) {
+function take(verb, [given, number, ppid, overridden], socket) {
   if (given !== supervisor.token) return false;
-  if (verb === 'corelane-worker') attach(Number(number), Number(ppid), socket);
+  if (verb === 'corelane-worker') attach(Number(number), Number(ppid), socket, overridden);
   else if (verb === 'corelane-watch') attachThread(Number(number), socket);
   else if (verb === 'corelane-bulk') return attachBulk(Number(number), socket);
   else return false;
   return true;
 }
 
-function attach(pid, ppid, socket) {
-  const server = { pid, ppid, silentMs: 0, beats: 0, idleBeats: 0, inspected: false, blocked: false, exempt: false };
+function attach(pid, ppid, socket, overridden) {
+  const server = { pid, ppid, silentMs: 0, heldMs: 0, beats: 0, idleBeats: 0 };
+  Object.assign(server, { inspected: false, takesSnapshot: false, blocked: false, exempt: false });
   const below = isProgram(server) ? undefined : pid;
   state.servers.set(socket, server);
   news.emit('guard');
@@ -39,7 +43,9 @@ function attach(pid, ppid, socket) {
   socket.unref();
   socket.on('data', (beats) => {
     server.hasRendered ||= beats.some((bits) => (bits & RENDERED) !== 0);
-    onBeat(server, beats[beats.length - 1]);
+    const last = beats[beats.length - 1];
+    server.takesSnapshot = last === SNAPSHOT;
+    if (!server.takesSnapshot) onBeat(server, last);
   });
   socket.on('close', () => {
     state.servers.delete(socket);
@@ -49,13 +55,21 @@ function attach(pid, ppid, socket) {
     else if (server.isStalled) dispatch('recovered', { server });
   });
   socket.resume();
-  dispatch('attached', { server, below });
+  dispatch('attached', { server, below, leftOut: leftOut(overridden) });
+}
+
+/** Notes which of Corelane's flags override the user's in this process; undefined if that was known. */
+function leftOut(overridden = '') {
+  const names = overridden.split(',').filter((name) => SIZES.includes(name) && !state.leftOut.has(name));
+  for (const name of names) state.leftOut.add(name);
+  return names.length > 0 ? names : undefined;
 }
 
 function onBeat(server, bits) {
   const has = (bit) => (bits & bit) !== 0;
   // The next look adds all the time since the last one.
   server.silentMs = state.watchedAtMs - nowMs();
+  server.heldMs = 0;
   server.beats += 1;
   server.inspected = has(INSPECTED);
   if (has(BLOCKED) !== server.blocked) {

@@ -9,6 +9,8 @@ const STOPS = ['SIGTERM', 'SIGINT', 'SIGQUIT'];
 const OTHERS = ['SIGHUP', 'SIGUSR1', 'SIGUSR2'];
 
 function handleSignals() {
+  // Options that are meant for the program have listeners here, too: --heapsnapshot-signal=SIGUSR2.
+  for (const signal of [...STOPS, ...OTHERS]) process.removeAllListeners(signal);
   for (const signal of STOPS) process.on(signal, () => dispatch('stop', { signal }));
   for (const signal of OTHERS) process.on(signal, () => forward(signal));
 }

@@ -36,8 +36,13 @@ function start() {
     revision: env.CORELANE_SPANS_REVISION ?? '',
     counts: counts.buffer,
   };
-  // Neither the user's preloads nor what OTEL_... says to the program.
-  const thread = new Worker(THREAD, { workerData, env: {}, execArgv: [], argv: [], resourceLimits: HEAP_MIB });
+  let thread;
+  try {
+    // Neither the user's preloads nor what OTEL_... says to the program.
+    thread = new Worker(THREAD, { workerData, env: {}, execArgv: [], argv: [], resourceLimits: HEAP_MIB });
+  } catch (error) {
+    return log('spans', { message: String(error?.message).slice(0, 256) }); // --permission without --allow-worker
+  }
   thread.unref();
   state.spansThread = thread;
   thread.on('message', (message) => {

@@ -34,13 +34,13 @@ async function capture(pid, stallMs) {
 }
 
 /** Notes one: from what `capture` has found. */
-function record(pid, silentMs, { frames, requests, stopped }) {
+function record(pid, silentMs, { frames, requests, stopped, heldBy }) {
   state.stalls += 1;
   const stall = {
     time: new Date().toISOString(),
     pid,
     seconds: Math.round(silentMs / 100) / 10,
-    in: frames?.length ? summary(frames) : stopped ? 'a process that is stopped by a signal' : UNKNOWN,
+    in: frames?.length ? summary(frames) : stopped ? 'a process that is stopped by a signal' : (heldBy ?? UNKNOWN),
     requests: requests.map(({ id }) => id),
     stack: frames ?? [],
   };

@@ -13,6 +13,8 @@ const state = {
   /** Path of the helper that reaps orphans; undefined where it cannot run. */
   reaper: undefined,
   startedAtSeconds: 0,
+  /** Names of Corelane's flags that NODE_OPTIONS of the program must not have (node-options.cjs). */
+  leftOut: new Set(),
   launcherTimer: undefined,
   /** Servers that tell their heartbeat, by connection (servers.cjs). */
   servers: new Map(),

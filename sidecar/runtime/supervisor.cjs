@@ -7,12 +7,21 @@
  */
 'use strict';
 
-const { readFileSync } = require('node:fs');
+const { readFileSync, writeSync } = require('node:fs');
 const Module = require('node:module');
 const { isMainThread } = require('node:worker_threads');
 
 const LOOPBACK = '0100007F'; // 127.0.0.1 as /proc/net/tcp writes it
 const LISTENING = '0A';
+
+/** Writes a line to the log; --no-warnings does not hide it. */
+function tell(text) {
+  try {
+    writeSync(2, `corelane: ${text}\n`);
+  } catch {
+    // Nobody reads the log.
+  }
+}
 
 /** Whether a socket of this network namespace listens on 127.0.0.1:port, so that a supervisor is there already. */
 function portIsTaken(port) {
@@ -33,11 +42,52 @@ function runsScript() {
   return !process.execArgv.some((argument) => other.test(argument));
 }
 
+/**
+ * The options of Node.js' permission model that a supervisor lacks: it starts a process, reads its own files, /proc and
+ * the live settings, and connects to the worker.
+ */
+function missingPermissions() {
+  const { permission, allowedNodeEnvironmentFlags, env } = process;
+  if (!permission) return [];
+  // Node.js before 25 does not restrict the network, and answers "no" all the same.
+  const hasNet = permission.has('net') || !allowedNodeEnvironmentFlags.has('--allow-net');
+  const unread = [__dirname, '/proc', env.CORELANE_LIVE].filter((path) => path && !permission.has('fs.read', path));
+  return [
+    ...(permission.has('child') ? [] : ['--allow-child-process']),
+    ...(hasNet ? [] : ['--allow-net']),
+    ...unread.map((path) => `--allow-fs-read=${path}`),
+  ];
+}
+
 /** The runtime port if this process should become a supervisor, else undefined. */
 function portToSupervise() {
   const port = Number(process.env.CORELANE_RUNTIME_PORT);
   if (!isMainThread || !Number.isInteger(port) || port <= 0 || !runsScript()) return undefined;
+  const missing = missingPermissions();
+  if (missing.length > 0) {
+    const way = `Add ${missing.join(' ')}, or set runtime.instrument: false`;
+    tell(`the worker runtime is off in this process, because Node.js runs with --permission. ${way}.`);
+    return undefined;
+  }
   return portIsTaken(port) ? undefined : port;
+}
+
+/**
+ * Begins this process anew, with this file in front of the modules that a script has put before it: NODE_OPTIONS="-r
+ * ./agent.cjs $NODE_OPTIONS". An agent that stayed in the supervisor would keep its memory, and its port.
+ */
+function dropPreloads() {
+  const { entryFirst, hasPreloadInFront } = require('./node-options.cjs');
+  const { argv, argv0, env, execArgv, execPath } = process;
+  if (!hasPreloadInFront(env.NODE_OPTIONS)) return;
+  try {
+    const command = [argv0, ...execArgv, ...argv.slice(1)];
+    process.execve(execPath, command, { ...env, NODE_OPTIONS: entryFirst(env) });
+  } catch {
+    // Node.js before 22.15. Up to 25 it aborts if the kernel refuses, which would refuse the program as well.
+    const way = 'Put it behind: NODE_OPTIONS="$NODE_OPTIONS --require=FILE"';
+    tell(`NODE_OPTIONS preloads a module before Corelane's, so the supervisor has loaded it, too. ${way}.`);
+  }
 }
 
 /**
@@ -64,7 +114,7 @@ function becomeSupervisor(port) {
     try {
       require('./supervise.cjs').supervise(port, step);
     } catch (error) {
-      process.emitWarning(`Corelane's supervisor cannot start: ${error}`);
+      tell(`the supervisor cannot start: ${error}`);
       step();
     }
   };
@@ -75,8 +125,11 @@ try {
     require('./worker.cjs').watchServers(process.env.CORELANE_SUPERVISOR);
   } else {
     const port = portToSupervise();
-    if (port !== undefined) becomeSupervisor(port);
+    if (port !== undefined) {
+      dropPreloads(); // from Node.js 22.15 on it does not return if there are any
+      becomeSupervisor(port);
+    }
   }
 } catch (error) {
-  process.emitWarning(`Corelane's worker runtime is off in this process: ${error}`);
+  tell(`the worker runtime is off in this process: ${error}`);
 }

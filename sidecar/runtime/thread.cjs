@@ -104,7 +104,14 @@ function takeStack(id) {
   const urls = new Map();
   session.on('Debugger.scriptParsed', ({ params }) => urls.set(params.scriptId, params.url));
   let pauses = 0;
+  let isEnabled = false;
   session.on('Debugger.paused', ({ params }) => {
+    if (!isEnabled) {
+      // Paused before this thread has asked for it: by another session, which also lets it go on.
+      endCapture();
+      answer(id, { heldBy: 'a debugger' });
+      return;
+    }
     const frames = plainFrames(params.callFrames, urls);
     pauses += 1;
     if (!frames.some(isProgram) && pauses < PAUSES_MAX) {
@@ -116,7 +123,9 @@ function takeStack(id) {
     answer(id, { part: true, frames });
     answer(id, { frames: mapped(frames) });
   });
-  session.post('Debugger.enable');
+  session.post('Debugger.enable', () => {
+    isEnabled = true;
+  });
   session.post('Debugger.pause');
   setTimeout(() => {
     if (capture === session && pauses === 0) session.post('Runtime.evaluate', { expression: PAUSE_HERE });

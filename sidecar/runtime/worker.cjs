@@ -27,6 +27,8 @@ const listening = new Set();
 /** Servers that have their limiter: one may listen again, after it was closed or its port was in use. */
 const guarded = new WeakSet();
 let supervisor;
+/** NODE_OPTIONS as this process has begun with it, and Corelane's flags in it: programs change the variable. */
+let given;
 let inspector;
 let connection;
 let timer;
@@ -42,6 +44,8 @@ const GUARDED = 32;
 const BEAT = 0x40;
 /** There was a render since the last beat, however short. */
 const RENDERED = 0x80;
+/** In the place of a beat: the event loop is about to stand still for a heap snapshot. */
+const SNAPSHOT = '\x01';
 
 function connect(eventLoop) {
   inspector = loadInspector();
@@ -57,7 +61,9 @@ function connect(eventLoop) {
       if (what === 'render') limiter?.setRenderMs(Number(number), abandonedMsOf(Number(number)));
     }
   });
-  connection.write(`corelane-worker ${supervisor.token} ${process.pid} ${process.ppid}\n`);
+  const { overriding } = require('./node-options.cjs');
+  const words = [supervisor.token, process.pid, process.ppid, overriding(given).join(',')];
+  connection.write(`corelane-worker ${words.join(' ')}\n`);
   const socket = connection;
   timer = setInterval(() => {
     eventLoop.beat();
@@ -65,6 +71,18 @@ function connect(eventLoop) {
     if (socket.writable) socket.write(String.fromCharCode(beat()), 'latin1');
   }, supervisor.intervalMs);
   timer.unref();
+}
+
+/** Calls that the watchdog must not take for a render that is stuck. */
+function announceSnapshots() {
+  const v8 = require('node:v8');
+  for (const name of ['getHeapSnapshot', 'writeHeapSnapshot']) {
+    const original = v8[name];
+    v8[name] = (...args) => {
+      if (connection?.writable) connection.write(SNAPSHOT);
+      return original(...args);
+    };
+  }
 }
 
 function beat() {
@@ -263,8 +281,11 @@ function noteOtherPort(server, port) {
 function watchServers(marker) {
   const [port, token, intervalMs] = marker.split(':');
   supervisor = { port: Number(port), token, intervalMs: Number(intervalMs) };
-  const workerPort = Number(process.env.PORT);
-  if (workerPort > 0) patchListen(workerPort);
+  const { NODE_OPTIONS, CORELANE_NODE_FLAGS, PORT } = process.env;
+  given = { NODE_OPTIONS, CORELANE_NODE_FLAGS };
+  if (!(Number(PORT) > 0)) return;
+  patchListen(Number(PORT));
+  announceSnapshots();
 }
 
 module.exports = { watchServers, onLoopback };

@@ -73,7 +73,10 @@ export class Program {
     );
   }
 
+  /** @param env NODE_OPTIONS stands behind the runtime's option, unless it has that itself */
   async launch(binary: string, args: string[], env: Record<string, string> = {}): Promise<void> {
+    const entry = `--require=${RUNTIME}`;
+    const { NODE_OPTIONS: options = '' } = env;
     [this.port = 0, this.runtimePort = 0] = await freePorts(2);
     const { NODE_OPTIONS: _own, ...outer } = process.env;
     this.process = spawn(binary, args, {
@@ -85,7 +88,7 @@ export class Program {
         CORELANE_STALL_TIMEOUT_MS: String(this.#stallMs),
         EVENTS: join(this.folder, 'events'),
         ...env,
-        NODE_OPTIONS: `--require=${RUNTIME} ${env.NODE_OPTIONS ?? ''}`,
+        NODE_OPTIONS: options.includes(entry) ? options : `${entry} ${options}`,
       },
     });
     for (const stream of [this.process.stdout, this.process.stderr])

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { text } from 'node:stream/consumers';
-import { SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
+import { NODE_IMAGE, SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
 import { until } from '../../e2e/harness/engine/pod.ts';
 import { App, RunProcess, textOf } from '../../e2e/harness/engine/run-process.ts';
 import { FILES, failure, port, QUICK, SERVER, TEXT } from './run.ts';
@@ -205,6 +205,16 @@ describe('what keeps it from starting is said, and nothing is left', () => {
     expect(said).toMatch(
       /^corelane: the workers do not come up: nothing listens on PORT=900\d, but a server listens on 300\d; let it use process\.env\.PORT\n/,
     );
+  });
+
+  test('a container that ends again and again, with no supervisor in it', async () => {
+    const command = '[node, --no-such-flag, server.js]';
+    app = new App({
+      'shop.yaml': QUICK.replace('image: replaced', `image: ${NODE_IMAGE}\n          command: ${command}`),
+    });
+    const { said } = await failure([`${app.folder}/shop.yaml`]);
+    expect(said).toMatch(/^corelane: the program ends again and again before it listens on PORT; /);
+    expect(said).toMatch(/\n {4}.*node: bad option: --no-such-flag\n/);
   });
 
   test('an image without Node.js', async () => {

@@ -127,6 +127,23 @@ test('a program that ends before it listens: back-off, down, and SIGTERM ends it
   await terminate(pod);
 });
 
+test('a start script that takes NODE_OPTIONS away from its server: the log says that it is not watched', async () => {
+  const script = 'NODE_OPTIONS= node /app/worker.mjs';
+  pod = await one({ command: ['node', '/app/script.cjs'], env: { SCRIPT: script } });
+  expect((await pod.get('/?id=unwatched', { method: 'POST' })).status).toBe(200);
+  const up = (await pod.supervisorLog(0)).find(({ event }) => event === 'up');
+  expect(up).toMatchObject({ watched: false, message: expect.stringContaining('NODE_OPTIONS="$NODE_OPTIONS --flag"') });
+});
+
+test('the log names the memory limit that has killed a worker', async () => {
+  pod = await one({ options: ['--memory', '200m', '--memory-swap', '200m'] });
+  expect((await pod.get('/?id=memory&keep=400', { method: 'POST' })).status).toBe(502);
+  const restart = await until('it starts again', async () =>
+    (await pod.supervisorLog(0)).find(({ event }) => event === 'restart'),
+  );
+  expect(restart).toMatchObject({ signal: 'SIGKILL', killedBy: 'the memory limit of the container' });
+});
+
 test('a Node.js process without NODE_OPTIONS works', async () => {
   pod = await one({ command: ['env', '-u', 'NODE_OPTIONS', 'node', '/app/worker.mjs'] });
   expect((await pod.get('/?id=bare', { method: 'POST' })).status).toBe(200);

@@ -1,5 +1,5 @@
 /** What a worker container may run: Node.js, other languages, and what gets no supervisor. */
-import { docker } from '../../e2e/harness/engine/docker.ts';
+import { docker, logs } from '../../e2e/harness/engine/docker.ts';
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { containerOf, one, terminate } from './supervisor-commands.ts';
@@ -33,6 +33,24 @@ test('a server without Node.js works; where nothing is told, HAProxy looks at th
   await until('it is down', async () => !(await pod.isUp(0)));
   await docker('start', containerOf(pod));
   expect((await pod.get('/')).body).toBe('perl');
+});
+
+test("a start script may put options before Corelane's", async () => {
+  const script = 'NODE_OPTIONS="-r /app/preload.cjs --max-old-space-size=150 $NODE_OPTIONS" exec node /app/server.cjs';
+  // Its port is for one process: the supervisor must not have it.
+  const options = { command: ['sh', '-c', script], env: { PRELOAD_PORT: '9464' } };
+  pod = await one(options, { runtime: { nodeFlags: ['--max-old-space-size=300'] } });
+  expect(JSON.parse((await pod.get('/')).body).heapMib).toBeLessThan(300);
+  const events = async () => (await pod.supervisorLog(0)).map(({ event }) => event);
+  await until('its log says so', async () => (await events()).includes('up'));
+  expect(await events()).toEqual(['up']);
+});
+
+test("Node.js' permission model keeps the runtime out: the program is served, and its log says so", async () => {
+  const command = ['node', '--permission', '--allow-fs-read=*', '/app/server.cjs'];
+  pod = await one({ command, env: { HOSTNAME: '127.0.0.1' } });
+  expect((await pod.get('/')).status).toBe(200);
+  expect(await logs(containerOf(pod))).toContain('Add --allow-child-process, or set runtime.instrument: false.');
 });
 
 test('runtime.instrument: false leaves the worker alone', async () => {

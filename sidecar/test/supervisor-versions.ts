@@ -65,6 +65,81 @@ export function testVersions(versions: string[], { stallMs }: { stallMs?: number
       expect(program.output).toMatch(/"event":"stalled"[\s\S]*"event":"restart","reason":"stalled"/);
     });
 
+    test("a script may put options before Corelane's: all count, and what they preload stays out of the supervisor", async () => {
+      const bare = { env: { ...process.env, NODE_OPTIONS: '' } };
+      const { stdout } = await promisify(execFile)(binary, ['-p', 'typeof process.execve'], bare);
+      const beginsAnew = stdout.trim() === 'function';
+      const [port] = await freePorts(1);
+      await program.start(binary, [app('server.cjs')], {
+        NODE_OPTIONS: `-r "${app('preload.cjs')}" --import ${app('preload.mjs')} --max_old_space_size=150 --require=${RUNTIME}`,
+        CORELANE_NODE_FLAGS: '--max-old-space-size=300',
+        // Two processes cannot have it.
+        ...(beginsAnew && { PRELOAD_PORT: String(port) }),
+      });
+      const { pid, heapMib } = JSON.parse((await get(program.port, '/')).body);
+      // V8 adds its young generation.
+      expect([heapMib >= 150, heapMib < 300]).toEqual([true, true]);
+      const pids = (event: string) => program.events(event).map((one) => one.pid);
+      expect([pids('preload'), pids('import')]).toEqual([[program.process?.pid, pid], [pid]]);
+      expect(program.output.includes('so the supervisor has loaded it, too')).toBe(!beginsAnew);
+    });
+
+    test("below a launcher, too, a script may put the size of the heap before Corelane's", async () => {
+      await program.start(binary, [app('script.cjs')], {
+        SCRIPT: `NODE_OPTIONS="--max-old-space-size=150 $NODE_OPTIONS" exec "$NODE" "${app('server.cjs')}"`,
+        CORELANE_NODE_FLAGS: '--max-old-space-size=300',
+      });
+      const { heapMib } = JSON.parse((await get(program.port, '/')).body);
+      expect([heapMib >= 150, heapMib < 300]).toEqual([true, true]);
+      expect(program.output).toContain('"event":"flags","leftOut":["--max-old-space-size"]');
+      expect(program.output.match(/"event":"restart","reason":"\w+"/g)).toEqual([
+        '"event":"restart","reason":"recycled"',
+      ]);
+    });
+
+    test('options of a variable that may be missing are added to those of the program', async () => {
+      // What kubelet leaves where there is none.
+      const other = new Program(stallMs);
+      const heapOf = async (one: Program, options: string) => {
+        await one.start(binary, [app('server.cjs')], { CORELANE_USER_NODE_OPTIONS: options });
+        return JSON.parse((await get(one.port, '/')).body).heapMib;
+      };
+      try {
+        const [sized, unsized] = [
+          await heapOf(program, '--max-old-space-size=150'),
+          await heapOf(other, '$(NODE_OPTIONS)'),
+        ];
+        expect([sized >= 150, sized < 300, unsized > 300]).toEqual([true, true, true]);
+      } finally {
+        await other.stop();
+      }
+    });
+
+    const major = Number(version.split('.')[0]);
+    const model = [major < 22 ? '--experimental-permission' : '--permission', '--allow-fs-read=*'];
+    const needed = ['--allow-child-process', ...(major < 25 ? [] : ['--allow-net'])];
+    // Node.js has the model from 20 on.
+    if (major >= 20)
+      test("Node.js' permission model keeps the runtime out, or lets it in", async () => {
+        const env = { HOSTNAME: '127.0.0.1' };
+        const pidOf = async (one: Program) => JSON.parse((await get(one.port, '/')).body).pid;
+        const missing = `Add ${needed.join(' ')}, or set runtime.instrument: false.\n`;
+        await program.launch(binary, [...model, app('server.cjs')], env);
+        await until('its log names what is missing', () => program.output.includes(missing));
+        // From 25 on a server may need --allow-net itself.
+        if (major < 25) {
+          const served = await until(`it serves; ${program.output}`, () => pidOf(program).catch(() => undefined));
+          expect(served).toBe(program.process?.pid);
+        }
+        const other = new Program(stallMs);
+        try {
+          await other.start(binary, [...model, ...needed, app('server.cjs')], env);
+          expect(await pidOf(other)).not.toBe(other.process?.pid);
+        } finally {
+          await other.stop();
+        }
+      });
+
     test('the program waits until HAProxy has been told that it is down, 0.3 s at most', async () => {
       await program.launch(binary, [app('worker.mjs')]);
       let refusedAt = 0;

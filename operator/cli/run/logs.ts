@@ -16,7 +16,7 @@ export interface WorkerLog {
   /** The program's last lines. */
   lines: string[];
   wasUp: boolean;
-  /** Ends of its program since it was last up. */
+  /** Ends of its program, or of its container, since it was last up. */
   ends: number;
   /** It is known not to start: what it says at each try is not shown. */
   isBroken: boolean;
@@ -63,17 +63,24 @@ export class Logs {
     const container = log.pod.workers[log.worker] ?? '';
     const isThere = () => !this.#isOver && log.pod.workers[log.worker] === container;
     let since: string[] = [];
+    let restarts = 0;
     while (isThere()) {
       const code = await this.#followOnce(log, ['logs', '--follow', ...since, container]);
       since = ['--since', new Date().toISOString()];
-      if (code !== 0 || !(await this.#isKnown(container))) break;
+      const counted = await this.#restartsOf(container);
+      if (code !== 0 || counted === undefined) break;
+      // Ends of a program that has no supervisor, or has taken it along. `docker restart` counts from 0 again.
+      log.ends += Math.max(0, counted - restarts);
+      restarts = counted;
     }
     this.workers.splice(this.workers.indexOf(log), 1);
   }
 
-  async #isKnown(container: string): Promise<boolean> {
+  /** How often the engine has started a container again; undefined if there is none any more. */
+  async #restartsOf(container: string): Promise<number | undefined> {
     await new Promise((resolve) => setTimeout(resolve, 200));
-    return !this.#isOver && (await this.#engine.run('inspect', container).then(Boolean, () => false));
+    if (this.#isOver) return undefined;
+    return this.#engine.run('inspect', '--format', '{{.RestartCount}}', container).then(Number, () => undefined);
   }
 
   #followOnce(log: WorkerLog, args: string[]): Promise<number | null> {
@@ -131,14 +138,17 @@ export function inWords({ event, ...details }: SupervisorLine): string | undefin
   const { reason, code, signal, afterMs } = details;
   switch (event) {
     case 'up':
-      return 'up';
+      return details.message === undefined ? 'up' : `up; ${details.message}`;
     case 'restart': {
-      const why = signal ? `killed by ${signal}` : `exit code ${code}`;
+      const killer = details.killedBy ?? signal;
+      const why = killer ? `killed by ${killer}` : `exit code ${code}`;
       const when = afterMs === 0 ? 'at once' : `after ${Number(afterMs) / 1000} s`;
       return `the program has ended (${reason === 'exit' || reason === 'error' ? why : `${reason}, ${why}`}), starts again ${when}`;
     }
     case 'stalled':
       return `stuck in ${details.in}`;
+    case 'held':
+      return `stands still for ${details.by}`;
     case 'kill':
       return `is killed: ${reason}`;
     case 'recycle':

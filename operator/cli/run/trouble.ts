@@ -25,12 +25,17 @@ export function troubleOf(logs: WorkerLog[]): string | undefined {
 }
 
 /** Looks whether the image has Node.js, when nobody has come up for a while. */
-export async function whyNoRuntime(pod: RunPod, sinceMs: number): Promise<string | undefined> {
+export async function whyNoRuntime(
+  pod: Pick<RunPod, 'spec' | 'workers' | 'state' | 'hasNode'>,
+  sinceMs: number,
+): Promise<string | undefined> {
   if (!pod.spec.runtime.instrument || performance.now() - sinceMs < LATE_MS) return undefined;
   const [container = ''] = pod.workers;
-  const { Running } = await pod.state(container);
-  // One that has just ended tells nothing.
-  if (!Running || (await pod.hasNode(0)) || !(await pod.state(container)).Running) return undefined;
+  const before = await pod.state(container);
+  if (!before.Running || (await pod.hasNode(0))) return undefined;
+  const after = await pod.state(container);
+  // One that has ended meanwhile tells nothing of its image: the engine may have started it again.
+  if (!after.Running || after.StartedAt !== before.StartedAt) return undefined;
   return (
     'the image has no Node.js that could be found (no "node" on its PATH), so nobody supervises its program. ' +
     'Take an image with Node.js 18.19 or newer, or say by runtime.instrument: false that it is meant'

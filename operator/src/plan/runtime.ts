@@ -2,7 +2,7 @@
  * How the worker runtime gets into a worker: an init container copies it from the sidecar image into a volume, and
  * NODE_OPTIONS loads it into every Node.js process. docs/runtime.md tells what it does there.
  */
-import type { V1Container, V1EnvVar, V1Volume } from '@kubernetes/client-node';
+import type { V1Container, V1EnvFromSource, V1EnvVar, V1Volume } from '@kubernetes/client-node';
 import { deploymentIdOf } from '../api/deployment-id.ts';
 import {
   LABEL_RENDER_SERVICE,
@@ -74,9 +74,14 @@ export function runtimeMounts(spec: RenderServiceSpec, template: V1Container): P
 
 /**
  * The environment of worker number `index` with what the runtime needs.
- * @param memoryLimit of the worker container, if it has one
+ * @param template the user's container
  */
-export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: number, memoryLimit?: string): V1EnvVar[] {
+export function runtimeEnv(
+  spec: RenderServiceSpec,
+  env: V1EnvVar[],
+  index: number,
+  { envFrom, resources }: Pick<V1Container, 'envFrom' | 'resources'>,
+): V1EnvVar[] {
   const user = [...env.filter(({ name }) => !name.startsWith('CORELANE_')), deploymentEnv(spec)];
   if (!spec.runtime.instrument) return user;
   const { threadPoolSize } = spec.runtime;
@@ -95,11 +100,11 @@ export function runtimeEnv(spec: RenderServiceSpec, env: V1EnvVar[], index: numb
     ...set('CORELANE_LIVE', `${WORKER_LIVE_MOUNT_PATH}/${LIVE_FILE}`),
     ...(index === 0 ? spansEnv(spec) : []),
     ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),
-    ...set('CORELANE_NODE_FLAGS', [...memoryFlags(memoryLimit), ...spec.runtime.nodeFlags].join(' ')),
+    ...set('CORELANE_NODE_FLAGS', [...memoryFlags(resources?.limits?.memory), ...spec.runtime.nodeFlags].join(' ')),
     ...(own('UV_THREADPOOL_SIZE') ? [] : set('UV_THREADPOOL_SIZE', threadPoolSize)),
     ...warmupEnv(spec).flatMap(([name, value]) => set(name, value)),
     ...recycleEnv(spec).flatMap(([name, value]) => set(name, value)),
-    ...nodeOptions(own('NODE_OPTIONS')),
+    ...nodeOptions(own('NODE_OPTIONS'), envFrom),
   ];
 }
 
@@ -168,13 +173,18 @@ function memoryFlags(memoryLimit: string | undefined): string[] {
   return clamped > SEMI_SPACE_MIB.min ? [...flags, `--max-semi-space-size=${clamped}`] : flags;
 }
 
-/** The runtime's file is loaded first: it keeps the user's own ones out of the supervisor. The user's flags win. */
-function nodeOptions(user: V1EnvVar | undefined): V1EnvVar[] {
+/**
+ * The runtime's file is loaded first: it keeps the user's own ones out of the supervisor. The user's flags win. A value
+ * that may be missing the supervisor adds for the program: Node.js would refuse to start with an unresolved "$(...)".
+ */
+function nodeOptions(user: V1EnvVar | undefined, envFrom: V1EnvFromSource[] = []): V1EnvVar[] {
   if (user?.valueFrom) {
-    // Unresolved where an optional key is missing: Node.js would refuse to start with the bare "$(...)".
-    if (user.valueFrom.configMapKeyRef?.optional || user.valueFrom.secretKeyRef?.optional) return [user];
+    const isOptional = user.valueFrom.configMapKeyRef?.optional || user.valueFrom.secretKeyRef?.optional;
     const kept = { name: USER_OPTIONS, valueFrom: user.valueFrom };
-    return [kept, { name: 'NODE_OPTIONS', value: `${ENTRY} $(${USER_OPTIONS})` }];
+    return [kept, { name: 'NODE_OPTIONS', value: isOptional ? ENTRY : `${ENTRY} $(${USER_OPTIONS})` }];
   }
-  return [{ name: 'NODE_OPTIONS', value: user?.value ? `${ENTRY} ${user.value}` : ENTRY }];
+  if (user?.value) return [{ name: 'NODE_OPTIONS', value: `${ENTRY} ${user.value}` }];
+  // kubelet resolves it from envFrom, whose own variable the next one replaces.
+  const kept = user || envFrom.length === 0 ? [] : [{ name: USER_OPTIONS, value: '$(NODE_OPTIONS)' }];
+  return [...kept, { name: 'NODE_OPTIONS', value: ENTRY }];
 }

@@ -14,7 +14,7 @@ export function workerContainers(spec: RenderServiceSpec, template: V1Container)
   return Array.from({ length: spec.workersPerPod }, (_unused, index) => ({
     ...rest,
     name: workerName(index),
-    env: runtimeEnv(spec, workerEnv(template.env ?? [], index), index, template.resources?.limits?.memory),
+    env: runtimeEnv(spec, workerEnv(template.env ?? [], index), index, template),
     resources: withCpuRequest(template.resources),
     ...runtimeMounts(spec, template),
     // kubelet sends SIGTERM when this hook has returned: when the pod has drained (see sidecar/README.md).

@@ -131,8 +131,9 @@ function withoutLoops(workers: WorkerSample[], spec?: Capacity): ConditionDraft 
     return workersHealthy.runtimeOff(`the worker runtime is off, as runtime.instrument: false asks; ${lost}`);
   return workersHealthy.withoutRuntime(
     `the worker runtime is absent in ${absent} of ${workers.length} workers: ${lost}. Either the image has no Node.js ` +
-      '(18.19 or newer), or its process does not get NODE_OPTIONS (a compiled binary, a script that sets or unsets it); ' +
-      'let it pass, or say by runtime.instrument: false that it is meant',
+      '(18.19 or newer), or NODE_OPTIONS does not reach its process (a compiled binary, a script that sets or unsets ' +
+      'it), or --permission forbids child processes; let NODE_OPTIONS pass, add --allow-child-process, or say by ' +
+      'runtime.instrument: false that it is meant',
   );
 }
 

@@ -100,10 +100,10 @@ export const TOLD = {
     message: 'the operator cannot read port 8999 of pod ... (...); does a NetworkPolicy forbid it?',
   },
   runtimeAbsent: {
-    what: 'an image without Node.js, or one that takes NODE_OPTIONS away',
+    what: 'an image without Node.js, or one that takes NODE_OPTIONS or child processes away',
     where: '`WorkersHealthy` RuntimeAbsent',
     message:
-      'the worker runtime is absent in ... of ... workers: a stuck worker is not noticed, and one that ends restarts its container. Either the image has no Node.js (18.19 or newer), or its process does not get NODE_OPTIONS (a compiled binary, a script that sets or unsets it); let it pass, or say by runtime.instrument: false that it is meant',
+      'the worker runtime is absent in ... of ... workers: a stuck worker is not noticed, and one that ends restarts its container. Either the image has no Node.js (18.19 or newer), or NODE_OPTIONS does not reach its process (a compiled binary, a script that sets or unsets it), or --permission forbids child processes; let NODE_OPTIONS pass, add --allow-child-process, or say by runtime.instrument: false that it is meant',
   },
   crashLoop: {
     what: 'a worker that ends again and again',

@@ -2,8 +2,9 @@
 const http = require('node:http');
 
 const main = require.main === module;
+const heapMib = require('node:v8').getHeapStatistics().heap_size_limit / 2 ** 20;
 http
   .createServer((_request, response) =>
-    response.end(JSON.stringify({ main, pid: process.pid, argv: process.argv.slice(2) })),
+    response.end(JSON.stringify({ main, pid: process.pid, argv: process.argv.slice(2), heapMib })),
   )
   .listen(process.env.PORT, process.env.HOSTNAME);

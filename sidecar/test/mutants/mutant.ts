@@ -47,6 +47,7 @@ export const RUNTIME_MODULES = [
   'set-aside',
   'shared-metrics',
   'stalls',
+  'supervisor',
   'thread',
   'watchdog',
   'worker',

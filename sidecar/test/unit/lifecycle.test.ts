@@ -66,6 +66,7 @@ const EVENTS: Record<string, [event: Event, life?: Partial<Life>]> = {
   attached: [{ type: 'attached', server: SERVER }],
   'attached, below a launcher': [{ type: 'attached', server: SERVER, below: 7 }],
   'attached, told to end': [{ type: 'attached', server: SERVER }, { cause: 'recycled' }],
+  'attached, flags to leave out': [{ type: 'attached', server: SERVER, leftOut: ['--max-old-space-size'] }],
   stop: [{ type: 'stop', signal: 'SIGTERM' }],
   ended: [ENDED],
   'ended, a server, awaited': [{ ...ENDED, isExitAwaited: true }],
@@ -105,6 +106,7 @@ recycled, overdue              -           -          -           -           - 
 attached                       = n         = n        = n         = n         = n         = n         = n
 attached, below a launcher     = n         = n        = n         = n         = n         = n         = o
 attached, told to end          = p         = p        = p         = p         = p         = p         = p
+attached, flags to leave out   = n         = u        = n         = n         = n         = n         = n
 stop                           = q         stopping r stopping r  stopping r  stopping r  stopping r  = r
 ended                          -           waiting s  waiting s   waiting s   waiting s   waiting s   = t
 ended, a server, awaited       -           waiting s  waiting s   waiting s   waiting s   waiting s   = t
@@ -132,6 +134,7 @@ const DONE: Record<string, string> = {
   r: 'log stopping, forward',
   s: 'forgetLauncher, kill, log restart, startIn',
   t: 'log exit, exit',
+  u: 'log flags, kill, lookWhetherReady',
 };
 
 const [head = [], ...rows] = EXPECTED.trim()
@@ -223,6 +226,33 @@ test.each([
   expect(ended.life.lastExitCode).toBe(how.exitCode);
   const { code, signal } = how;
   expect(ended.effects).toContainEqual(['log', 'restart', { reason, code, signal, afterMs }]);
+});
+
+test('a program that starts again with other flags is a server, whoever waits for its exit code, and no crash', () => {
+  const { life } = live([0, 'due'], [1, 'attached', { server: SERVER, below: 7, leftOut: ['--max-old-space-size'] }]);
+  const ended = next(life, {
+    type: 'ended',
+    atMs: 2,
+    code: null,
+    signal: 'SIGKILL',
+    exitCode: 137,
+    isExitAwaited: true,
+  });
+  expect([ended.life.phase, ended.life.restarts.recycled, ended.effects.at(-1)]).toEqual([
+    'waiting',
+    1,
+    ['startIn', 0],
+  ]);
+});
+
+test('the log names the memory limit as what has killed a process, unless the supervisor has', () => {
+  const killed = { code: null, signal: 'SIGKILL', exitCode: 137, killedBy: 'the memory limit of the container' };
+  const logged = (phase: string, cause?: string) => {
+    const { effects } = next({ ...lifeIn(phase), cause }, { type: 'ended', atMs: 0, ...killed });
+    return effects.find(([, event]) => event === 'restart')?.[2];
+  };
+  expect(logged('up')).toMatchObject({ reason: 'signal', killedBy: killed.killedBy });
+  expect(logged('stalled', 'stalled')).toMatchObject({ reason: 'stalled', killedBy: undefined });
 });
 
 test('why a process is ended is forgotten with it, and when one comes up all the same', () => {

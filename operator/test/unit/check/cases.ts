@@ -171,15 +171,24 @@ export const CASES: CheckCase[] = [
     found: [],
   },
   {
-    what: 'envFrom of an unknown Secret',
+    what: 'envFrom, of which NODE_OPTIONS is kept',
     worker: { envFrom: [{ secretRef: { name: 'a' } }] },
-    found: [`C006 info ${worker}.envFrom[0]`],
+    found: [],
   },
   {
-    what: 'NODE_OPTIONS by a ConfigMap',
-    worker: { envFrom: [{ prefix: 'NODE_', configMapRef: { name: 'a' } }] },
-    surroundings: { configMaps: [{ metadata: { name: 'a' }, data: { OPTIONS: '--x' } }] },
-    found: [`C006 decide ${worker}.envFrom[0]`],
+    what: 'a script that replaces NODE_OPTIONS',
+    worker: { command: ['sh', '-c', 'NODE_OPTIONS=--trace-gc node server.js'] },
+    found: [`C006 warning ${worker}.command`],
+  },
+  {
+    what: 'a command that takes NODE_OPTIONS away',
+    worker: { args: ['env', '-u', 'NODE_OPTIONS', 'node', 'server.js'] },
+    found: [`C006 warning ${worker}.args`],
+  },
+  {
+    what: 'a script that adds to NODE_OPTIONS',
+    worker: { command: ['sh', '-c', 'NODE_OPTIONS="-r ./agent.cjs $NODE_OPTIONS" node server.js'] },
+    found: [],
   },
   {
     what: 'NODE_OPTIONS of the image',
@@ -207,6 +216,35 @@ export const CASES: CheckCase[] = [
     what: 'a heap within the limit',
     spec: { runtime: { nodeFlags: ['--max-old-space-size=384'] } },
     worker: { resources: { limits: { memory: '512Mi' } } },
+    found: [],
+  },
+  {
+    what: 'a heap of V8 as large as the limit, in its own words and behind a smaller one',
+    spec: { runtime: { nodeFlags: ['--max-old-space-size=100'] } },
+    worker: { command: ['node', '--max_old_space_size=500'], resources: { limits: { memory: '512Mi' } } },
+    found: [`C007 error ${worker}.resources.limits.memory`],
+  },
+  {
+    what: 'a heap as large as the limit, by a ConfigMap',
+    worker: {
+      envFrom: [{ prefix: 'NODE_', configMapRef: { name: 'a' } }],
+      resources: { limits: { memory: '512Mi' } },
+    },
+    surroundings: { configMaps: [{ metadata: { name: 'a' }, data: { OPTIONS: '--max-old-space-size=500' } }] },
+    found: [`C007 error ${worker}.resources.limits.memory`],
+  },
+  {
+    what: 'a heap snapshot that the limit has no room for',
+    spec: { runtime: { nodeFlags: ['--heapsnapshot-near-heap-limit=1'] } },
+    worker: { resources: { limits: { memory: '512Mi' } } },
+    found: [`C007 warning ${worker}.resources.limits.memory`],
+  },
+  {
+    what: 'a heap snapshot that the limit has room for',
+    worker: {
+      env: [{ name: 'NODE_OPTIONS', value: '--heapsnapshot-near-heap-limit=1 --max-old-space-size=256' }],
+      resources: { limits: { memory: '4Gi' } },
+    },
     found: [],
   },
   {
@@ -334,6 +372,27 @@ export const CASES: CheckCase[] = [
   { what: 'nodemon', worker: { command: ['nodemon', 'server.js'] }, found: [`C013 warning ${worker}.command`] },
   { what: 'Bun', worker: { command: ['bun', 'run', 'server.ts'] }, found: [`C013 info ${worker}.command`] },
   { what: 'npm', worker: { command: ['npm', 'start'] }, found: [`C013 info ${worker}.command`] },
+  {
+    what: "Node.js' permission model without child processes",
+    worker: { command: ['node', '--permission', '--allow-fs-read=*', 'server.js'] },
+    found: [`C013 warning ${worker}.command`],
+  },
+  {
+    what: "Node.js' permission model without the files of the runtime",
+    worker: {
+      command: ['node', 'server.js'],
+      env: [{ name: 'NODE_OPTIONS', value: '--experimental-permission --allow-child-process --allow-fs-read=/app' }],
+    },
+    found: [`C013 warning ${worker}.command`],
+  },
+  {
+    what: "Node.js' permission model that lets the supervisor in",
+    worker: {
+      command: ['node', '--permission', '--allow-child-process', '--allow-fs-read=/app'],
+      args: ['--allow-fs-read', '/corelane', '--allow-fs-read=/corelane-live/*', '--allow-fs-read=/proc', 'server.js'],
+    },
+    found: [],
+  },
   { what: 'an image without Node.js, maybe', surroundings: image({ env: [] }), found: [`C013 info ${worker}.image`] },
   {
     what: 'a tag that has moved',

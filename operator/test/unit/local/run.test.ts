@@ -1,16 +1,19 @@
 /** What computes in `corelane run`: tables, quantiles, costs of a fault, arguments, words. */
+import { EventEmitter } from 'node:events';
 import { hostname } from 'node:os';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { costOf } from '../../../cli/run/cost.ts';
-import { inWords, lastWords, type WorkerLog } from '../../../cli/run/logs.ts';
+import { inWords, Logs, lastWords, type WorkerLog } from '../../../cli/run/logs.ts';
 import { runOptions } from '../../../cli/run/options.ts';
 import { harmless } from '../../../cli/run/screen.ts';
 import { faultsTable, workersTable } from '../../../cli/run/table.ts';
-import { troubleOf } from '../../../cli/run/trouble.ts';
+import { troubleOf, whyNoRuntime } from '../../../cli/run/trouble.ts';
 import { viewLines } from '../../../cli/run/view.ts';
 import { bucketsOf, bucketsSince, quantileMs, quantileOf } from '../../../live/quantile.ts';
 import { milliseconds, seconds } from '../../../live/text.ts';
-import { isStale } from '../../../local/engine.ts';
+import { type Engine, isStale } from '../../../local/engine.ts';
+import { until } from '../../../local/http.ts';
 import type { RunPod } from '../../../local/run-pod.ts';
 import { Exposition } from '../../../src/pods/exposition.ts';
 
@@ -187,13 +190,27 @@ describe('logs', () => {
     const words = [
       { event: 'restart', reason: 'error', code: 1, signal: null, afterMs: 200 },
       { event: 'restart', reason: 'stalled', code: null, signal: 'SIGKILL', afterMs: 0 },
+      {
+        event: 'restart',
+        reason: 'signal',
+        signal: 'SIGKILL',
+        killedBy: 'the memory limit of the container',
+        afterMs: 0,
+      },
       { event: 'stalled', in: 'price /app/p.js:3' },
+      { event: 'held', pid: 1, by: 'a heap snapshot' },
+      { event: 'up', watched: true },
+      { event: 'up', watched: false, message: 'the server on PORT is not watched' },
       { event: 'flags', refused: [] },
     ].map(inWords);
     expect(words).toEqual([
       'the program has ended (exit code 1), starts again after 0.2 s',
       'the program has ended (stalled, killed by SIGKILL), starts again at once',
+      'the program has ended (signal, killed by the memory limit of the container), starts again at once',
       'stuck in price /app/p.js:3',
+      'stands still for a heap snapshot',
+      'up',
+      'up; the server on PORT is not watched',
       undefined,
     ]);
   });
@@ -210,6 +227,43 @@ describe('logs', () => {
       'the program ends again and again before it listens on PORT; the last that worker-0 of shop-1 said:\n' +
         '    /app/a.js:1\n    Error: no database',
     );
+  });
+
+  test('an image without Node.js is told as one only if its container has lived on while it was looked into', async () => {
+    const began = performance.now() - 60_000;
+    const at = (StartedAt: string, Running = true) => ({ Running, ExitCode: 0, StartedAt });
+    const said = async (hasNode: boolean, ...states: ReturnType<typeof at>[]) => {
+      const pod = {
+        spec: { runtime: { instrument: true } },
+        workers: ['id'],
+        hasNode: async () => hasNode,
+        state: async () => states.shift() ?? at('gone', false),
+      } as unknown as RunPod;
+      return (await whyNoRuntime(pod, began))?.slice(0, 24);
+    };
+    expect(await said(false, at('1'), at('1'))).toBe('the image has no Node.js');
+    expect(await said(true, at('1'), at('1'))).toBeUndefined();
+    // It ends again and again: the engine has started it anew.
+    expect(await said(false, at('1'), at('2'))).toBeUndefined();
+    expect(await said(false, at('1'), at('1', false))).toBeUndefined();
+    expect(await said(false, at('1', false))).toBeUndefined();
+  });
+
+  test('an end of the container is an end of the program: nobody may supervise it', async () => {
+    const restarts = ['1', '3', 'gone'];
+    const engine = {
+      spawn: () => {
+        const child = Object.assign(new EventEmitter(), { stdout: Readable.from([]), stderr: Readable.from([]) });
+        setImmediate(() => child.emit('close', 0));
+        return child;
+      },
+      run: async () => (restarts[0] === 'gone' ? Promise.reject(new Error('gone')) : restarts.shift()),
+    } as unknown as Engine;
+    const logs = new Logs(engine, () => {});
+    logs.follow({ name: 'shop-1', workers: ['id'] } as unknown as RunPod);
+    const [followed] = logs.workers;
+    await until('the container is gone', () => logs.workers.length === 0);
+    expect(followed?.ends).toBe(3);
   });
 
   test('last words are the last ones, without what Node.js adds', () => {

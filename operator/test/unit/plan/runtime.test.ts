@@ -78,9 +78,24 @@ describe('NODE_OPTIONS', () => {
     expect(value(list, 'NODE_OPTIONS')).toEqual([`${ENTRY} $(CORELANE_USER_NODE_OPTIONS)`]);
   });
 
-  test('is left alone where its key is optional: an unresolved reference would keep Node.js from starting', () => {
-    const own = { name: 'NODE_OPTIONS', valueFrom: { secretKeyRef: { name: 'a', key: 'b', optional: true } } };
-    expect(env({}, [own])).toContainEqual(own);
+  test('has no value whose key is optional: an unresolved reference would keep Node.js from starting', () => {
+    const valueFrom = { secretKeyRef: { name: 'a', key: 'b', optional: true } };
+    const list = env({}, [{ name: 'NODE_OPTIONS', valueFrom }]);
+    expect(list).toContainEqual({ name: 'CORELANE_USER_NODE_OPTIONS', valueFrom });
+    expect(value(list, 'NODE_OPTIONS')).toEqual([ENTRY]);
+  });
+
+  test('of envFrom is kept for the supervisor, unless the user has one of his own', () => {
+    const envFrom = [{ configMapRef: { name: 'settings' } }];
+    const kept = (own: V1EnvVar[]) => {
+      const list = podSpec({}, { env: own, envFrom }).containers[0]?.env ?? [];
+      const names = list.map(({ name }) => name).filter((name) => name.endsWith('NODE_OPTIONS'));
+      return [names, ...value(list, 'CORELANE_USER_NODE_OPTIONS')];
+    };
+    // In this order: kubelet resolves it by what comes before.
+    expect(kept([])).toEqual([['CORELANE_USER_NODE_OPTIONS', 'NODE_OPTIONS'], '$(NODE_OPTIONS)']);
+    expect(kept([{ name: 'NODE_OPTIONS', value: '' }])).toEqual([['NODE_OPTIONS']]);
+    expect(value(env({}, []), 'CORELANE_USER_NODE_OPTIONS')).toEqual([]);
   });
 });
 

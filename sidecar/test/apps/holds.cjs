@@ -1,0 +1,69 @@
+/**
+ * A server whose requests hold its event loop, or fill its heap. Each ends when the test makes the file $EVENTS.go:
+ *   /write?file=F  v8.writeHeapSnapshot(F); F is a pipe that nobody reads yet
+ *   /open?file=F   opens F and writes nothing, as Node.js does while V8 makes a snapshot near the limit of the heap
+ *   /pause         another thread pauses the program, as a debugger does
+ *   /leak          keeps small objects until there is no memory left
+ */
+'use strict';
+
+const { closeSync, existsSync, openSync } = require('node:fs');
+const http = require('node:http');
+const v8 = require('node:v8');
+const { isMainThread, Worker } = require('node:worker_threads');
+
+const GO = `${process.env.EVENTS}.go`;
+const SLICE = 20_000;
+
+function sleep(ms) {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+function open(file) {
+  const fd = openSync(file, 'w');
+  while (!existsSync(GO)) sleep(10);
+  closeSync(fd);
+}
+
+/** In a thread of its own. */
+function pauseProgram() {
+  const { Session } = require('node:inspector');
+  const session = new Session();
+  session.connectToMainThread();
+  session.once('Debugger.paused', () => {
+    while (!existsSync(GO)) sleep(10);
+    session.disconnect(); // by which the program goes on
+  });
+  session.post('Debugger.enable');
+  session.post('Debugger.pause');
+  // It waits for the event.
+  setInterval(() => {}, 60_000);
+}
+
+/** The event loop turns in between. */
+function leak(kept = []) {
+  for (let n = 0; n < SLICE; n += 1) kept.push({ n, text: `object-${n}` });
+  setImmediate(leak, kept);
+}
+
+const ACTIONS = {
+  '/write': (file) => v8.writeHeapSnapshot(file),
+  '/open': open,
+  '/pause': () => new Worker(__filename),
+  '/leak': () => leak(),
+};
+
+function serve() {
+  http
+    .createServer((request, response) => {
+      const { pathname, searchParams } = new URL(request.url, 'http://worker');
+      ACTIONS[pathname]?.(searchParams.get('file'));
+      if (pathname === '/leak') return;
+      // The program is paused by then, where it is to be.
+      setTimeout(() => response.end(String(process.pid)), pathname === '/pause' ? 500 : 0);
+    })
+    .listen(process.env.PORT);
+}
+
+if (isMainThread) serve();
+else pauseProgram();

@@ -1,0 +1,29 @@
+/** More of what holds a render. Here because a worker counts as stuck after 1.5 s, and V8 fills a heap. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { until } from '../../e2e/harness/engine/pod.ts';
+import { expectHeld, HOLDS } from './held.ts';
+import { get, Program } from './program.ts';
+
+let program: Program;
+beforeEach(() => {
+  program = new Program();
+});
+afterEach(() => program.stop());
+
+test('a heap snapshot that V8 makes by itself holds a render: it is not stuck', () =>
+  expectHeld(program, '/open', 'a heap snapshot', 'a.heapsnapshot'));
+
+test('somebody else who has paused the program holds a render: it is not stuck', () =>
+  expectHeld(program, '/pause', 'a debugger'));
+
+test('--heapsnapshot-near-heap-limit: the snapshot is whole', async () => {
+  const options = ['--heapsnapshot-near-heap-limit=1', '--max-old-space-size=40', `--diagnostic-dir=${program.folder}`];
+  await program.start(process.execPath, [...options, HOLDS]);
+  get(program.port, '/leak').catch(() => 'lost');
+  await until(`it has run out of memory; ${program.output}`, () => program.output.includes('"event":"restart"'));
+  expect(program.output).toMatch(/"event":"restart","reason":"signal","code":null,"signal":"SIGABRT"/);
+  expect(program.output).not.toContain('"event":"kill"');
+  const [snapshot = ''] = readdirSync(program.folder).filter((name) => name.endsWith('.heapsnapshot'));
+  expect(Object.keys(JSON.parse(readFileSync(join(program.folder, snapshot), 'utf8')))).toContain('snapshot');
+});
