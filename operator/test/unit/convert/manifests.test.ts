@@ -18,7 +18,7 @@ test.each([
   ],
   ['yes, on, n and off', '  a: yes\n  b: on\n  c: Off\n  d: n', { a: true, b: true, c: false, d: false }],
   ['what is quoted, or has the tag of text', '  a: "on"\n  b: \'010\'\n  c: !!str no', { a: 'on', b: '010', c: 'no' }],
-  ['a key that is a boolean', '  on: x\n  8: y', { true: 'x', 8: 'y' }],
+  ['a key that is a boolean', '  on: x\n  n: z\n  8: y', { true: 'x', false: 'z', 8: true }],
   ['null', '  a: ~\n  b:\n  c: null', { a: null, b: null, c: null }],
   ['a date is text', '  a: 2026-01-01\n  b: !!timestamp 2026-01-01', { a: '2026-01-01', b: '2026-01-01' }],
   ['a time is text', '  a: 12:30:45', { a: '12:30:45' }],
@@ -31,16 +31,16 @@ test.each([
   ['a merge over what stands before it', '  a: &a { b: c }\n  d: { b: own, <<: *a }', { a: { b: 'c' }, d: { b: 'c' } }],
   [
     'a merge of several',
-    '  a: &a { x: 1 }\n  b: &b { x: 2, y: 2 }\n  c: { <<: [*a, *b] }',
-    { a: { x: 1 }, b: { x: 2, y: 2 }, c: { x: 1, y: 2 } },
+    '  a: &a { x: 1 }\n  b: &b { x: 2, v: 2 }\n  c: { <<: [*a, *b] }',
+    { a: { x: 1 }, b: { x: 2, v: 2 }, c: { x: 1, v: 2 } },
   ],
   ['a quoted << is a key', '  "<<": x', { '<<': 'x' }],
   [
     'a merge within a merge',
-    '  a: &a { x: 1 }\n  b: &b { <<: *a, y: { <<: *a } }\n  c: { <<: *b, z: 1 }',
-    { a: { x: 1 }, b: { x: 1, y: { x: 1 } }, c: { x: 1, y: { x: 1 }, z: 1 } },
+    '  a: &a { x: 1 }\n  b: &b { <<: *a, v: { <<: *a } }\n  c: { <<: *b, z: 1 }',
+    { a: { x: 1 }, b: { x: 1, v: { x: 1 } }, c: { x: 1, v: { x: 1 }, z: 1 } },
   ],
-  ['an anchor of one name three times', '  a: &a x\n  b: &a [&a y, *a]', { a: 'x', b: ['y', 'y'] }],
+  ['an anchor of one name three times', '  a: &a x\n  b: &a [&a v, *a]', { a: 'x', b: ['v', 'v'] }],
   [
     'an anchor that is used two hundred times',
     `  a: &a x\n  b: [${'*a, '.repeat(200)}]`,
@@ -168,10 +168,10 @@ test('a path is read as it is written', () => {
 });
 
 test('a field knows its line, one that is not there that of what is around it', () => {
-  const text = 'kind: A\nmetadata:\n  name: a\nspec:\n  list:\n    - name: x\n      y: 1\n    - name: z\n';
+  const text = 'kind: A\nmetadata:\n  name: a\nspec:\n  list:\n    - name: x\n      v: 1\n    - name: z\n';
   const manifest = parseManifests(`---\n${text}`, 'a.yaml')[0] as ReturnType<typeof parseManifests>[number];
   const line = (path: string) => lineOfField(manifest, pathSteps(path));
-  expect(['metadata.name', 'spec.list[0].y', 'spec.list[z].name', 'spec.list[1].gone', 'spec.gone'].map(line)).toEqual([
+  expect(['metadata.name', 'spec.list[0].v', 'spec.list[z].name', 'spec.list[1].gone', 'spec.gone'].map(line)).toEqual([
     4, 8, 9, 9, 5,
   ]);
 });

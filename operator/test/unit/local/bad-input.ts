@@ -28,11 +28,11 @@ export const BAD_INPUT: Record<string, string> = {
   'a folder in memory with options': service(
     template('image: a, volumeMounts: [{ name: d, mountPath: "/d:exec,size=99g" }]'),
   ),
-  'a byte 0 in a variable': service(template('image: a, env: [{ name: N, value: "secret\\0" }]')),
+  'a byte 0 in a variable': service(template('image: a, env: [{ name: V, value: "secret\\0" }]')),
   'a key that every object has': service(
-    template('image: a, env: [{ name: N, valueFrom: { configMapKeyRef: { name: c, key: constructor } } }]'),
+    template('image: a, env: [{ name: V, valueFrom: { configMapKeyRef: { name: c, key: constructor } } }]'),
   ).concat('---\nkind: ConfigMap\nmetadata: { name: c }\ndata: { a: b }\n'),
-  'an env that is a number': service(template('image: a, env: [{ name: N, value: 8 }]')),
+  'an env that is a number': service(template('image: a, env: [{ name: V, value: 8 }]')),
   'variables that YAML 1.1 takes for something else': service(
     template(
       'image: a, env: [{ name: "N", value: on }, { name: y, value: 010 }, { name: A, value: Off }, { name: B, value: .inf }]',
@@ -51,7 +51,7 @@ export const BAD_INPUT: Record<string, string> = {
   'a ConfigMap without quotes': `${service(template('image: a'))}---\nkind: ConfigMap\nmetadata: { name: c }\ndata: { A: on, B: 1_000 }\n`,
   'an env that is no list': service(template('image: a, env: { N: "8" }')),
   'no ConfigMap': service(
-    template('image: a, env: [{ name: N, valueFrom: { configMapKeyRef: { name: c, key: k } } }]'),
+    template('image: a, env: [{ name: V, valueFrom: { configMapKeyRef: { name: c, key: k } } }]'),
   ),
   'no Secret to take all of': service(template('image: a, envFrom: [{ secretRef: { name: s } }]')),
   'aliases without end': `a: &a [x, x, x, x, x, x, x, x, x]
