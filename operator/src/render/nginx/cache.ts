@@ -270,7 +270,7 @@ export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
           'location /',
           '# No URL that a program fetches can have sent this header.',
           block('if ($http_x_corelane_page = "")', 'return 404;'),
-          block('if ($corelane_bad_host)', 'return 400;'),
+          block('if ($corelane_bad_request)', 'return 400;'),
           block('if ($corelane_bad_peer_host)', 'return 400;'),
           block('if ($corelane_cacheable = "")', 'return 400;'),
           look,
