@@ -39,8 +39,8 @@ test("a start script may put options before Corelane's", async () => {
   const script = 'NODE_OPTIONS="-r /app/preload.cjs --max-old-space-size=150 $NODE_OPTIONS" exec node /app/server.cjs';
   // Its port is for one process: the supervisor must not have it.
   const options = { command: ['sh', '-c', script], env: { PRELOAD_PORT: '9464' } };
-  pod = await one(options, { runtime: { nodeFlags: ['--max-old-space-size=300'] } });
-  expect(JSON.parse((await pod.get('/')).body).heapMib).toBeLessThan(300);
+  pod = await one(options, { runtime: { nodeFlags: ['--max-old-space-size=600'] } });
+  expect(JSON.parse((await pod.get('/')).body).heapMib).toBeLessThan(400);
   const events = async () => (await pod.supervisorLog(0)).map(({ event }) => event);
   await until('its log says so', async () => (await events()).includes('up'));
   expect(await events()).toEqual(['up']);

@@ -34,7 +34,7 @@ export const front: Mutant[] = [
     name: 'what a client sent is in the error log as it came',
     breaks: 'I7',
     file: 'log.c',
-    edits: [[/line\[i\] > '~'/g, '0']],
+    edits: [[/if \(!IS_PRINTABLE\(line\[i\]\)\)/g, 'if (0 && !IS_PRINTABLE(line[i]))']],
     caughtBy: 'heads: codes that a terminal obeys are in no log',
   },
   {
