@@ -21,12 +21,12 @@ export function liveSettings(thePod: () => Pod) {
   /** The live settings of a spec that the same pod could have. */
   function settingsOf(there: Pod, input: Input): LiveConfig {
     // Times that the input does not have are those of the pod.
-    const { template, queue, timeouts } = there.spec;
+    const { accessLog, template, queue, timeouts } = there.spec;
     const times = {
       queue: { timeout: queue.timeout, ...input.queue },
       timeouts: { render: timeouts.render, ...input.timeouts },
     };
-    const spec = renderServiceSpec.parse({ template, ...input, ...times }) as RenderServiceSpec;
+    const spec = renderServiceSpec.parse({ accessLog, template, ...input, ...times }) as RenderServiceSpec;
     expect(withoutLive(spec)).toEqual(withoutLive(there.spec));
     return renderLive(spec);
   }
