@@ -1,7 +1,7 @@
 /*
- * Places for requests, for those with a body, for those with a large one, and for those with a large head. Where all are
- * taken, that one goes which waits for nothing but its own client, and for the slowest. Who is rendered or waits in the
- * queue stays. If nobody waits, who comes is refused.
+ * Places for requests, for those with a body, for those with a large one, and for those with a large head. Where all
+ * are taken, that one goes which waits for nothing but its own client, and for the slowest. Who is rendered or waits in
+ * the queue stays. If nobody waits, who comes is refused.
  */
 #include "corelane.h"
 

@@ -1,7 +1,8 @@
 /*
- * What the head of a request may be (docs/adr/0057-heads.md). HAProxy would answer 400 to one that is too large, without
- * a reason. Control characters, which no header may have, it passes on, and Node.js answers 400: to a request that may be
- * the one of many for whom a page is rendered. In HTTP/2 a header that is about the connection is an error, too.
+ * What the head of a request may be (docs/adr/0057-heads.md). HAProxy would answer 400 to one that is too large,
+ * without a reason. Control characters, which no header may have, it passes on, and Node.js answers 400: to a request
+ * that may be the one of many for whom a page is rendered. In HTTP/2 a header that is about the connection is an error,
+ * too.
  */
 #include "corelane.h"
 

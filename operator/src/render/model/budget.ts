@@ -83,8 +83,8 @@ const WITH_BODY_SHARE = 2 / 3;
  */
 const NGINX_CACHE_BYTES = 8 * MIB;
 /**
- * A look for a page: nginx' name for it (as long as its head at most), the head of a page that is there, and the head as
- * it is sent on. All of it stays until the request ends, and HAProxy may have nginx look again. (The buffer for the
+ * A look for a page: nginx' name for it (as long as its head at most), the head of a page that is there, and the head
+ * as it is sent on. All of it stays until the request ends, and HAProxy may have nginx look again. (The buffer for the
  * answer does not stay.) An ordinary one that waits costs 10 kB (measured): nobody chooses a long head for others.
  */
 const LOOK_BYTES = 48 * KIB;

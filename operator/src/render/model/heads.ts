@@ -19,8 +19,8 @@ const LINE_SHARE = 1 / 2;
  */
 const REQUEST_BUFFERS = 3;
 /**
- * What both proxies add to a head is less. HAProxy reads 1 KiB less than its buffer holds (tune.maxrewrite): that is for
- * its rules.
+ * What both proxies add to a head is less. HAProxy reads 1 KiB less than its buffer holds (tune.maxrewrite): that is
+ * for its rules.
  */
 const ADDED_BYTES = 4 * KIB;
 
