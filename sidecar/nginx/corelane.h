@@ -139,7 +139,7 @@ void corelane_reset_stream(ngx_http_request_t *r);
 /* Whether no message of HTTP/2 may have it. */
 ngx_uint_t corelane_is_of_connection(ngx_table_elt_t *header);
 
-/* A head beyond it is large: ORDINARY_HEAD_BYTES of operator/src/render/model/budget.ts, and what the proxies add. */
+/* A head beyond it is large (ORDINARY_HEAD_BYTES of operator/src/render/model/budget.ts). */
 #define CORELANE_ORDINARY_HEAD (14 * 1024)
 /* error_page leads them to "bad-request" and "head-too-large". */
 #define CORELANE_BAD_REQUEST 419
@@ -191,9 +191,9 @@ void corelane_init_rounds(ngx_log_t *log);
 /* For each request that is to go to HAProxy. */
 ngx_int_t corelane_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream);
 /* The head of a response is not whole: it may have as much as the largest one. */
-void corelane_extend_buffer(ngx_http_upstream_t *u);
+void corelane_extend_buffer(ngx_http_request_t *r);
 /* It is whole: what follows in its buffer is handed on as soon as if the head were an ordinary one. */
-void corelane_end_head(ngx_http_upstream_t *u);
+void corelane_end_head(ngx_http_request_t *r);
 
 /* Leaves out interim responses. */
 void corelane_init_interim(ngx_http_request_t *r, corelane_ctx_t *ctx);

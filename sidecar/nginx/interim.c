@@ -83,7 +83,7 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
       if (name_refusal(r) != NGX_OK) {
         return NGX_ERROR;
       }
-      corelane_end_head(u);
+      corelane_end_head(r);
       corelane_note_head(r, ctx);
       corelane_count_fill(r);
       corelane_tell_fill(r);
@@ -96,7 +96,7 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
       return NGX_OK;
     }
     if (rc != NGX_OK) {
-      corelane_extend_buffer(u);
+      corelane_extend_buffer(r);
       return rc;
     }
     if (ctx->interim_left-- == 0) {

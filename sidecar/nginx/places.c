@@ -83,8 +83,21 @@ static ngx_uint_t body_of(ngx_http_request_t *r, corelane_conf_t *conf) {
   return r->headers_in.content_length_n > (off_t) conf->body_memory ? BODY | LARGE_BODY : BODY;
 }
 
+/*
+ * By its bytes, or by the buffers that its connection holds. Blanks before a value fill a buffer, and nginx does not
+ * count them; a request that came behind a large one keeps the buffers of that one.
+ */
+static ngx_uint_t has_large_head(ngx_http_request_t *r) {
+  ngx_http_connection_t *hc = r->http_connection;
+  ngx_int_t buffers = hc->nbusy;
+  ngx_chain_t *free;
+
+  for (free = hc->free; free != NULL; free = free->next) buffers++;
+  return buffers > 1 || corelane_head_bytes(r) > CORELANE_ORDINARY_HEAD;
+}
+
 static ngx_uint_t kinds_of(ngx_http_request_t *r, corelane_conf_t *conf) {
-  return REQUEST | body_of(r, conf) | (corelane_head_bytes(r) > CORELANE_ORDINARY_HEAD ? LARGE_HEAD : 0);
+  return REQUEST | body_of(r, conf) | (has_large_head(r) ? LARGE_HEAD : 0);
 }
 
 /*

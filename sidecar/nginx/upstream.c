@@ -5,6 +5,14 @@
 #define FIRST_BYTES (16 * 1024)
 
 /*
+ * Where the largest head ends. One byte stays free: behind a head that fills its buffer nginx would read into no room,
+ * and take that for the end of the connection.
+ */
+static u_char *end_of_heads(ngx_http_upstream_t *u) {
+  return u->buffer.start + u->conf->buffer_size - 1;
+}
+
+/*
  * The buffer for the head of a response. nginx makes one for the largest head, reads as much of the body into it as
  * fits, and hands nothing of it on before it is full. So here it ends where an ordinary one would end.
  */
@@ -12,10 +20,6 @@ static ngx_int_t make_buffer(ngx_http_request_t *r) {
   ngx_http_upstream_t *u = r->upstream;
   ngx_buf_t *buffer = &u->buffer;
 
-  /* nginx has one from its cache: of a file that is no page. */
-  if (buffer->start != NULL) {
-    return NGX_OK;
-  }
   buffer->start = ngx_palloc(r->pool, u->conf->buffer_size);
   if (buffer->start == NULL || ngx_list_init(&u->headers_in.headers, r->pool, 8, sizeof(ngx_table_elt_t)) != NGX_OK
       || ngx_list_init(&u->headers_in.trailers, r->pool, 2, sizeof(ngx_table_elt_t)) != NGX_OK) {
@@ -23,26 +27,29 @@ static ngx_int_t make_buffer(ngx_http_request_t *r) {
   }
   buffer->pos = buffer->start + (r->cache != NULL ? r->cache->header_start : 0);
   buffer->last = buffer->pos;
-  buffer->end = ngx_min(buffer->start + u->conf->buffer_size, buffer->pos + FIRST_BYTES);
+  buffer->end = ngx_min(end_of_heads(u), buffer->pos + FIRST_BYTES);
   buffer->temporary = 1;
   buffer->tag = u->output.tag;
   return NGX_OK;
 }
 
-void corelane_extend_buffer(ngx_http_upstream_t *u) {
-  if (u->buffer.last == u->buffer.end) {
-    u->buffer.end = u->buffer.start + u->conf->buffer_size;
+/* The buffer of a kept page (r->cached) is as large as its head. */
+void corelane_extend_buffer(ngx_http_request_t *r) {
+  ngx_http_upstream_t *u = r->upstream;
+
+  if (!r->cached && u->buffer.last == u->buffer.end) {
+    u->buffer.end = end_of_heads(u);
   }
 }
 
-void corelane_end_head(ngx_http_upstream_t *u) {
+void corelane_end_head(ngx_http_request_t *r) {
+  ngx_http_upstream_t *u = r->upstream;
   ngx_buf_t *buffer = &u->buffer;
   u_char *end = ngx_max(buffer->last, buffer->pos + FIRST_BYTES), *most = buffer->end;
 
-  /* Into no room nginx would read nothing, and take that for the end of the connection. */
-  if (buffer->last == buffer->pos) {
-    most = buffer->start + u->conf->buffer_size;
-  }
+  if (r->cached) return;
+  /* Nothing of the body is here, and there may be no room left for it. */
+  if (buffer->last == buffer->pos) most = buffer->start + u->conf->buffer_size;
   buffer->end = ngx_min(end, most);
 }
 

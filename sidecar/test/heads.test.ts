@@ -1,4 +1,5 @@
 /** What the head of a request, or of a response, may be: more than Node.js itself takes, and bounded by its bytes. */
+import http from 'node:http';
 import { logs } from '../../e2e/harness/engine/docker.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
@@ -197,11 +198,14 @@ test('so many requests have a large head at a time, and the others do not notice
     'heads-full',
     '1',
   ]);
+  // nginx drops the blanks, and keeps the buffers that they were in.
+  const blanks = ['X-A', 'X-B'].map((name) => `${name}: ${' '.repeat(20_000)}a`);
+  expect(await answerTo('/?id=blanks', ...blanks)).toEqual(refusal(503, 'heads-full'));
   const small = pod.get('/?id=small', { headers: { 'x-small': 'a'.repeat(13_000) } });
   await pod.queued(2);
   pod.release('large-1');
   expect((await Promise.all([...large, small])).map(({ status }) => status)).toEqual([200, 200, 200]);
-  expect(pod.events({ id: 'large-3' })).toEqual([]);
+  expect([...pod.events({ id: 'large-3' }), ...pod.events({ id: 'blanks' })]).toEqual([]);
 });
 
 describe('names of headers', () => {
@@ -303,6 +307,20 @@ describe('a response', () => {
     expect(Object.keys(headers).filter((name) => /^y\d+$/.test(name))).toHaveLength(300);
   });
 
+  test('of many headers is passed on or 502, and never rendered twice', async () => {
+    const named = (count: number, bytes: number) =>
+      Array.from({ length: count }, (_unused, n) => `&header=y${n}:${'a'.repeat(bytes)}`).join('');
+    // As many headers as there may be in the largest head, and one of too many.
+    for (const [id, status, query] of [
+      ['most-headers', 200, `${named(480, 1)}&head=60000`],
+      ['too-many-headers', 502, named(600, 1)],
+    ] as const) {
+      const answer = await pod.get(`/?id=${id}${query}`);
+      expect([id, answer.status]).toEqual([id, status]);
+      expect(pod.events({ event: 'begin', id })).toHaveLength(1);
+    }
+  });
+
   test('may have a Link of 220 entries, and four large cookies', async () => {
     const link = links.join(', ');
     expect(link.length).toBeGreaterThan(16_000);
@@ -310,6 +328,16 @@ describe('a response', () => {
     expect([status, headers.link]).toEqual([200, link]);
     const set = await pod.get(`/?id=cookies&${[1, 2, 3, 4].map(cookie).join('&')}`);
     expect([set.status, set.headers['x-set-cookie-4']]).toEqual([200, 'a'.repeat(4_000)]);
+  });
+
+  test('whose head ends where its buffer ends is whole', async () => {
+    const agent = new http.Agent({ keepAlive: true });
+    // With what the proxies add, some 250 bytes, one of these heads has 16,384 bytes.
+    for (let bytes = 15_950; bytes < 16_250; bytes += 1) {
+      const { status, body } = await pod.get(`/?id=fills&head=${bytes}`, { agent });
+      expect([bytes, status, JSON.parse(body).id]).toEqual([bytes, 200, 'fills']);
+    }
+    agent.destroy();
   });
 
   test('may have a head of 60 kB', async () => {

@@ -106,10 +106,24 @@ export const front: Mutant[] = [
     caughtBy: 'heads: a response with a head of 66000 bytes',
   },
   {
+    name: 'a head of a response that fills its buffer looks like the end of the response',
+    breaks: 'heads',
+    file: 'upstream.c',
+    edits: [[/ {2}if \(buffer->last == buffer->pos\) most = [^\n]*\n/g, REMOVED]],
+    caughtBy: 'heads: a response whose head ends where its buffer ends',
+  },
+  {
     name: 'any number of requests with a large head',
     breaks: 'I3',
     file: 'nginx.conf',
     edits: [[/corelane_large_heads [0-9]+/g, 'corelane_large_heads 64000']],
+    caughtBy: 'heads: so many requests have a large head',
+  },
+  {
+    name: 'a head of blanks takes buffers, and no place for a large one',
+    breaks: 'I3',
+    file: 'places.c',
+    edits: [[/buffers > 1 /g, 'buffers > 9 ']],
     caughtBy: 'heads: so many requests have a large head',
   },
   {
