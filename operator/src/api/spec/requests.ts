@@ -53,7 +53,7 @@ export const buffering = z
     maxHeaderSize: size({ min: '16Ki', max: '128Ki' })
       .default('64Ki')
       .describe(
-        'Largest head (first line and headers) of a request, and of a response. One line may have half of it. A larger request is answered 431, a larger response becomes 502 bad-response. Workers get --max-http-header-size to match; a value of yours wins. At most 16Ki where sidecar.nginx.memoryLimit or sidecar.haproxy.memoryLimit is below 128Mi, and 64Ki where one is below 160Mi. See docs/edge.md.',
+        'Largest head (first line and headers) of a request, and of a response. One line may have half of it. A larger request is answered 431, a larger response becomes 502 bad-response. Workers get --max-http-header-size to match; a value of yours wins. At most 16Ki where sidecar.nginx.memoryLimit or sidecar.haproxy.memoryLimit is below 160Mi, and 64Ki where one is below 256Mi. See docs/edge.md.',
       ),
   })
   .prefault({})

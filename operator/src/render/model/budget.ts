@@ -27,15 +27,20 @@ const USABLE = 0.9;
 const NGINX_FIXED_BYTES = 16 * MIB;
 /** For each connection. An idle one costs 0.6 kB; nginx closes idle ones when a sixteenth of all is left. */
 const CONNECTION_BYTES = 20 * KIB;
-/** A head that never ends, beside its buffers: pools, and as many lines as it may have (measured). */
+/** A head that never ends, beside its bytes: pools, and as many lines as it may have (measured). */
 const HALF_HEAD_BYTES = 26 * KIB;
 /**
- * A head of a request at work is in one buffer of a line's size, and once more as nginx sends it, unless it is large
- * (CORELANE_ORDINARY_HEAD of the module). One that is large may be in all buffers, as it is sent, and its cookies once
- * more in one line: less than four times the largest. With the cache it is in the name of the page and in what is sent
- * of each of four looks.
+ * nginx has each header name once more, in lower case, and a decoded URL: with names as long as lines that is as much
+ * as the buffers again. Of HTTP/2 it makes room for more bytes than a compressed field has.
  */
-const ORDINARY_HEAD_BYTES = 16 * KIB;
+const HEAD_COPIES = 2;
+/**
+ * A head of a request at work is in one buffer of a line's size, its names once more, and all of it as nginx sends it,
+ * unless it is large (has_large_head of the module). One that is large may be in all buffers, with its names once more,
+ * as it is sent, and its cookies in one line: less than four times the largest. With the cache it is in the name of the
+ * page and in what is sent of each of four looks.
+ */
+const ORDINARY_HEAD_BYTES = 32 * KIB;
 const LARGE_HEAD_COPIES = 4;
 const LARGE_HEAD_COPIES_WITH_CACHE = 12;
 /** Part of what is for connections that requests with a large head may take. */
@@ -234,14 +239,14 @@ function ofHaproxy(spec: RenderServiceSpec, { bufferBytes }: Heads): { connectio
 
 /** Bytes of nginx that a head may cost, by what becomes of it. */
 function costsOf({ bytesMax, lineBytesMax, requestBuffers }: Heads, isCached: boolean) {
-  const buffersBytes = requestBuffers * lineBytesMax;
-  const halfHead = HALF_HEAD_BYTES + buffersBytes;
+  const headBytes = HEAD_COPIES * requestBuffers * lineBytesMax;
+  const halfHead = HALF_HEAD_BYTES + headBytes;
   return {
     halfHead,
     answer: halfHead + bytesMax + ANSWER_BYTES,
     ordinaryHead: lineBytesMax + ORDINARY_HEAD_BYTES,
     largeHead: bytesMax * (isCached ? LARGE_HEAD_COPIES_WITH_CACHE : LARGE_HEAD_COPIES),
-    http2: HTTP2_BYTES + buffersBytes,
+    http2: HTTP2_BYTES + headBytes,
   };
 }
 

@@ -8,8 +8,8 @@ import type { RenderServiceSpec } from '../../api/spec.ts';
 const KIB = 1024;
 /** What a proxy with so little memory has room for (budget.ts). In ascending order. */
 const MEMORY_STEPS = [
-  { below: '128Mi', bytesMax: 16 * KIB },
-  { below: '160Mi', bytesMax: 64 * KIB },
+  { below: '160Mi', bytesMax: 16 * KIB },
+  { below: '256Mi', bytesMax: 64 * KIB },
 ];
 /** Of a head, for one line. */
 const LINE_SHARE = 1 / 2;
