@@ -20,8 +20,11 @@ import { TIMED_ENTRANCE } from './deadlines.ts';
 /** Of the pod, as HAProxy finds it in its environment. */
 const REVISION = `"\${CORELANE_REVISION}"`;
 
-/** Of a response: of a request nginx takes fewer. HAProxy has a list of so many on its stack. */
-const HEADERS_MAX = 4096;
+/**
+ * Of a response: of a request nginx takes fewer. HAProxy keeps four bytes more for each than boundsHead counts. So many
+ * still fit into the next stage's buffer, beside the largest head and what is added to it.
+ */
+const HEADERS_MAX = 512;
 
 /** The key of the RenderService, as the pod mounts it. */
 const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
@@ -37,10 +40,10 @@ export function global(model: DataPlaneModel): Lines {
     '# a fixed maxconn would keep it from starting. Without a bound it would fill memory where the limit is 10^9.',
     `fd-hard-limit ${whole(limits.haproxyFiles, 'open files')}`,
     `hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}`,
-    '# A head must fit into a buffer. The second one bounds what all buffers take: who needs one more waits for it.',
+    '# A head must fit into a buffer. The second line bounds the memory of all buffers: what needs one more waits.',
     `tune.bufsize ${whole(heads.bufferBytes, 'buffer')}`,
     `tune.buffers.limit ${whole(limits.haproxyBuffers, 'buffers')}`,
-    '# The bytes of a head bound it, and not how many headers there are.',
+    '# Far more than any program sends: the bytes of a head bound it.',
     `tune.http.maxhdr ${whole(HEADERS_MAX, 'headers')}`,
     '# With SO_REUSEPORT a program of the same user could listen beside HAProxy, and get a part of the connections.',
     'noreuseport',
