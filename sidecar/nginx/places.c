@@ -90,9 +90,9 @@ static ngx_uint_t body_of(ngx_http_request_t *r, corelane_conf_t *conf) {
 static ngx_uint_t has_large_head(ngx_http_request_t *r) {
   ngx_http_connection_t *hc = r->http_connection;
   ngx_int_t buffers = hc->nbusy;
-  ngx_chain_t *free;
+  ngx_chain_t *spare;
 
-  for (free = hc->free; free != NULL; free = free->next) buffers++;
+  for (spare = hc->free; spare != NULL; spare = spare->next) buffers++;
   return buffers > 1 || corelane_head_bytes(r) > CORELANE_ORDINARY_HEAD;
 }
 
