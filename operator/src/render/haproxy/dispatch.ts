@@ -13,7 +13,7 @@ import { saysWhoDied } from './deaths.ts';
 import { live } from './live.ts';
 import { purgesAndStrips } from './purge.ts';
 import { COUNTS_URLS } from './quarantine.ts';
-import { tooLateReplies } from './replies.ts';
+import { boundsHead, tooLateReplies } from './replies.ts';
 import { serverAt } from './servers.ts';
 
 /** Of servers whose places are a live setting: at first one, until Lua (moving-limits.lua) has seen to it. */
@@ -57,6 +57,7 @@ export function workers(model: DataPlaneModel): Lines {
     when(webSockets, `http-request set-timeout tunnel ${live('worker-ms')}`),
     `http-request set-timeout server ${live('worker-after-waiting-ms')} if { nbsrv(workers-up) eq 0 }`,
     purgesAndStrips(cache),
+    boundsHead(model),
     '# No worker is up: the request waits instead of failing. Stands before default-server, because its health check',
     '# would travel through the waiting room into a worker.',
     `server waiting-room unix@${RUN_MOUNT_PATH}/waiting-room.sock backup ${KEPT_NEVER}`,

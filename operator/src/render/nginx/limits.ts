@@ -25,6 +25,8 @@ export function limitZones({ body, classes, limits, limitsClients, timeouts, web
     '# Beyond what is kept in memory, or of unknown length.',
     `corelane_large_bodies ${whole(limits.largeBodies, 'large bodies')};`,
     `corelane_body_memory ${whole(body.memoryBytes, 'buffering.request.memory')};`,
+    '# Each costs a multiple of its bytes.',
+    `corelane_large_heads ${whole(limits.largeHeads, 'large heads')};`,
     `corelane_worker_held_max ${ms(timeouts.workerMs, 'timeouts.render')};`,
     '# The drain hook makes it.',
     `corelane_draining_file ${RUN_MOUNT_PATH}/draining;`,
