@@ -11,7 +11,7 @@ const WATCHERS =
   /(^|[\s/])(nodemon|ts-node-dev|next dev|nuxt dev|nuxi dev|vite|astro dev|npm run dev|yarn dev|pnpm dev)(\s|$)/;
 const LAUNCHERS = /(^|[\s/])(npm|yarn|pnpm|npx)(\s|$)/;
 const PERMISSION = /--(experimental-)?permission(\s|$)/;
-/** What the supervisor reads: its own files, the live settings, /proc. */
+/** Folders that the supervisor must be allowed to read: its own files, the live settings, /proc. */
 const READ = [RUNTIME_MOUNT_PATH, WORKER_LIVE_MOUNT_PATH, '/proc'];
 const OTHER_RUNTIMES = /^(\S*\/)?(bun|bunx|deno)(\s|$)/;
 
