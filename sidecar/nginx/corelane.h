@@ -139,8 +139,8 @@ void corelane_reset_stream(ngx_http_request_t *r);
 /* Whether no message of HTTP/2 may have it. */
 ngx_uint_t corelane_is_of_connection(ngx_table_elt_t *header);
 
-/* A head beyond it is large (ORDINARY_HEAD_BYTES of operator/src/render/model/budget.ts). */
-#define CORELANE_ORDINARY_HEAD (14 * 1024)
+/* A larger head needs a place for large heads. Of others budget.ts counts two copies (ORDINARY_HEAD_BYTES). */
+#define CORELANE_ORDINARY_HEAD_MAX (14 * 1024)
 /* error_page leads them to "bad-request" and "head-too-large". */
 #define CORELANE_BAD_REQUEST 419
 #define CORELANE_HEAD_TOO_LARGE 422

@@ -12,7 +12,8 @@ const KIB = 1024;
 const MIB = 1024 ** 2;
 /**
  * What nginx has for requests, and what each takes beside its buffers, as render/model/budget.ts counts them (a test
- * compares). Of that classes may have two thirds: who keeps open what they are allowed to leaves the rest to pages.
+ * compares; of small proxies, which take smaller heads, it counts more). Of that classes may have two thirds: who keeps
+ * open what they are allowed to leaves the rest to pages.
  */
 const REQUESTS_SHARE = 0.25 * (2 / 3);
 const USABLE = 0.9;
