@@ -4,7 +4,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { docker, logs, NODE_IMAGE, start } from '../../../e2e/harness/engine/docker.ts';
+import { docker, logs, NODE_IMAGE, SIDECAR_IMAGE, start } from '../../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../../e2e/harness/engine/fleet.ts';
 import type { Pod } from '../../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
@@ -50,6 +50,9 @@ const SPEC: Partial<RenderServiceSpecInput> = {
   timeouts: { clientHeader: '5s', clientBody: '5s' },
   buffering: { request: { maxSize: '1Mi' } },
 };
+
+const BARE_NGINX = `daemon off; pid /tmp/nginx.pid; error_log stderr crit; events { worker_connections 20000; }
+http { access_log off; ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path /tmp/${kind};`).join(' ')} client_header_timeout 5s; server { listen ${PORTS.http}; return 200; } }`;
 
 /** A process in a container that takes and gives lines. */
 class Lines {
@@ -109,7 +112,7 @@ export class HostileFleet {
         );
       const neighbour = await sleeping(fleet.network, '--cpu-shares', '2');
       const inside = await sleeping(home.network, '--cpu-shares', '2');
-      const addresses = await Promise.all(fleet.pods.map(addressOf));
+      const addresses = await Promise.all(fleet.pods.map(({ holder }) => addressOf(holder)));
       const all = new HostileFleet(fleet, addresses, neighbour, inside);
       await all.#remember();
       return all;
@@ -183,6 +186,18 @@ export class HostileFleet {
     const [container, host] = from === 'inside' ? [this.#inside, '127.0.0.1'] : [this.#neighbour, this.address];
     const command = ['node', '/app/flood.mjs', host, `${port}`, `${connections}`, `${seconds}`, ...kinds];
     return JSON.parse(await docker('exec', container, ...command));
+  }
+
+  /** The same beside the pods: to an nginx that does nothing but answer. */
+  async floodBareNginx(connections: number, seconds: number, kinds: string[]) {
+    const command = `echo '${BARE_NGINX}' > /tmp/nginx.conf && exec nginx -e stderr -c /tmp/nginx.conf`;
+    const bare = await start('--network', this.fleet.network, '--entrypoint', 'sh', SIDECAR_IMAGE, '-c', command);
+    try {
+      const flood = ['node', '/app/flood.mjs', await addressOf(bare), `${PORTS.http}`, `${connections}`, `${seconds}`];
+      return JSON.parse(await docker('exec', this.#neighbour, ...flood, ...kinds));
+    } finally {
+      await docker('rm', '--force', bare);
+    }
   }
 
   /** What must hold at any time, as far as it does not. */
@@ -285,9 +300,9 @@ function containersOf(pod: Pod): string[] {
   return [pod.haproxy, pod.nginx, ...pod.workers];
 }
 
-async function addressOf(pod: Pod): Promise<string> {
+async function addressOf(container: string): Promise<string> {
   const format = '{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}';
-  return docker('inspect', '--format', format, pod.holder);
+  return docker('inspect', '--format', format, container);
 }
 
 async function notReady(pod: Pod): Promise<string | undefined> {

@@ -15,7 +15,7 @@ import { table } from '../../../bench/lib/table.ts';
 import { NODE_IMAGE } from '../../../e2e/harness/engine/docker.ts';
 import { plot } from '../../../operator/plots/index.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
-import { cases } from './cases.ts';
+import { cases, type HostileCase } from './cases.ts';
 import { type Broken, type Honest, HostileFleet, type Outcome, wrongAnswers } from './fleet.ts';
 
 const run = promisify(execFile);
@@ -27,6 +27,9 @@ const PAUSE_SECONDS = 5;
 const HONEST_MIN = 1_000;
 const ATTACK_SECONDS = Number(process.env.HOSTILE_SECONDS ?? Math.ceil((1.1 * HONEST_MIN) / HONEST_PER_SECOND));
 const CONNECTIONS = 5_000;
+const SLOW = ['idle', 'half', 'slow'];
+/** The group of what is no attack. */
+const BOUND = 'bound';
 /** The worker of the attack may still be busy with what it has got. */
 const SETTLE_MS = 500;
 /** No honest client waits for an answer for longer (apps/honest.mjs). */
@@ -42,7 +45,7 @@ interface Interval {
 interface Attack {
   group: string;
   name: string;
-  /** Cases that it has, for the count. */
+  /** Cases that it has, for the count; none where nobody attacks. */
   count: number;
   run: (hostile: HostileFleet) => Promise<{ outcomes?: Outcome[]; received?: string }>;
 }
@@ -85,13 +88,12 @@ function floods(): Attack[] {
       return { received: `${seen.opened} connections, ${answers.join(', ') || 'no answer'}` };
     },
   });
-  const slow = ['idle', 'half', 'slow'];
   return [
-    attack(PORTS.health, 'idle, half and slow heads', slow),
+    attack(PORTS.health, 'idle, half and slow heads', SLOW),
     attack(PORTS.health, 'requests', ['requests:/livez', 'requests:/readyz', 'requests:/nothing']),
     attack(PORTS.health, 'hooks that wait', ['requests:/wait-for-drain']),
     attack(PORTS.health, 'HTTP/2 preface', ['h2']),
-    attack(PORTS.stats, 'idle, half and slow heads', slow),
+    attack(PORTS.stats, 'idle, half and slow heads', SLOW),
     attack(PORTS.stats, 'pages', [
       'requests:/metrics',
       'requests:/',
@@ -102,9 +104,9 @@ function floods(): Attack[] {
     ]),
     attack(PORTS.stats, 'pages that nobody reads', ['unread:/metrics', 'unread:/']),
     attack(PORTS.stats, 'HTTP/2 preface', ['h2']),
-    attack(PORTS.peers, 'idle, half and slow heads', slow),
+    attack(PORTS.peers, 'idle, half and slow heads', SLOW),
     attack(PORTS.peers, 'requests and HTTP/2 preface', ['requests:/', 'h2']),
-    attack(PORTS.http, 'idle, half and slow heads', slow),
+    attack(PORTS.http, 'idle, half and slow heads', SLOW),
     attack(PORTS.http, 'slow bodies', ['body']),
     attack(PORTS.http, 'ping and HTTP/2 preface', ['requests:/ping', 'h2']),
     attack(
@@ -113,6 +115,49 @@ function floods(): Attack[] {
       ['idle', 'half', 'requests:/metrics', 'requests:/heap'],
       'inside',
     ),
+  ];
+}
+
+/** Each page that the cases about connections ask for. */
+function ordinary(): HostileCase[] {
+  const asked = cases
+    .filter(({ group }) => group === 'connections')
+    .flatMap(({ parts }) => parts.filter((part) => typeof part === 'string'))
+    .flatMap((part) => part.match(/[?]id=outer/g) ?? []);
+  return asked.map((_unused, index) => ({
+    group: BOUND,
+    name: `ordinary-${index}`,
+    port: PORTS.http,
+    from: 'neighbour',
+    answers: /^200$/,
+    parts: [`GET /?id=outer-o-${index} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`],
+  }));
+}
+
+/**
+ * What the worst attacks cost at the least: as many pages as they ask for, asked for by an honest client, and the same
+ * connections to an nginx that is nobody's proxy. Whoever shares the processor with it waits for it, too.
+ */
+function bound(): Attack[] {
+  const flood = (name: string, kinds: string[]): Attack => ({
+    group: BOUND,
+    name: `a bare nginx: ${name}`,
+    count: 0,
+    run: async (hostile) => {
+      const { opened } = await hostile.floodBareNginx(CONNECTIONS, ATTACK_SECONDS, kinds);
+      return { received: `${opened} connections` };
+    },
+  });
+  const pages = ordinary();
+  return [
+    {
+      group: BOUND,
+      name: `${pages.length} ordinary requests at once`,
+      count: 0,
+      run: async (hostile) => ({ outcomes: await hostile.send(pages, ATTACK_SECONDS) }),
+    },
+    flood('idle, half and slow heads', SLOW),
+    flood('ping and HTTP/2 preface', ['requests:/ping', 'h2']),
   ];
 }
 
@@ -130,15 +175,27 @@ function slow(): Attack[] {
     count: 1,
     run: async (hostile) => {
       const url = `http://${hostile.address}:${PORTS.http}/?id=outer-slow`;
-      const seconds = ['-l', `${ATTACK_SECONDS}`, '-p', '5', '-i', '5', '-r', '500', '-c', '2000', '-x', '24'];
+      const until = Date.now() + ATTACK_SECONDS * 1_000;
+      const left = () => Math.ceil((until - Date.now()) / 1_000);
+      const seconds = ['-p', '5', '-i', '5', '-r', '500', '-c', '2000', '-x', '24'];
       // The machine's program, with as little CPU time as the other attackers.
       const container = ['run', '--rm', '--network', 'host', '--cpu-shares', '2', '--ulimit', 'nofile=20000:20000'];
       const command = ['--volume', '/:/machine:ro', '--entrypoint', 'chroot', NODE_IMAGE, '/machine', 'slowhttptest'];
-      const { stdout } = await run('docker', [...container, ...command, ...options, ...seconds, '-u', url], {
-        maxBuffer: 64 * 1024 * 1024,
-      }).catch((error) => error);
-      const [, ended = 'ended'] = /exit status:\s*(.*)/i.exec(stripVTControlCharacters(String(stdout))) ?? [];
-      return { received: ended.trim() };
+      let received = '';
+      // It ends early when all its connections are closed.
+      while (left() > 0) {
+        const limit = ['-l', `${left()}`];
+        const { stdout } = await run(
+          'docker',
+          [...container, ...command, ...options, ...limit, ...seconds, '-u', url],
+          {
+            maxBuffer: 64 * 1024 * 1024,
+          },
+        ).catch((error) => error);
+        const [, ended = 'ended'] = /exit status:\s*(.*)/i.exec(stripVTControlCharacters(String(stdout))) ?? [];
+        received ||= ended.trim();
+      }
+      return { received };
     },
   }));
 }
@@ -216,7 +273,7 @@ async function attackAll(attacks: Attack[]): Promise<{ rows: Row[]; beside: Hone
       // Pauses on both sides: what else the machine does changes from minute to minute.
       without: latency(calm.slice(index, index + 2).flatMap(within)),
     })),
-    beside: attacked.flatMap(within),
+    beside: attacked.filter((_interval, index) => attacks[index]?.group !== BOUND).flatMap(within),
     calm: calm.flatMap(within),
   };
 }
@@ -239,7 +296,8 @@ const ratioOf = ({ honest, without }: Row) => honest.p99 / without.p99;
  * Answers of honest clients that were errors: a hostile neighbour must cost them none. The ratio is the p99 of all
  * honest requests beside attacks over the p99 of all honest requests in the pauses.
  */
-function report({ rows, beside, calm }: Awaited<ReturnType<typeof attackAll>>) {
+function report({ rows: all, beside, calm }: Awaited<ReturnType<typeof attackAll>>) {
+  const rows = all.filter(({ group }) => group !== BOUND);
   const sum = (what: (row: Row) => number) => rows.reduce((total, row) => total + what(row), 0);
   return {
     cases: sum(({ count }) => count),
@@ -290,6 +348,7 @@ function markdown(rows: Row[], result: Report): string {
 5 ms), ${PAUSE_SECONDS} s without an attack before and after each attack. All run on one machine; attackers are in a CPU cgroup with the least share there is, so that what they compute
 themselves is not what is measured (what the kernel does for their packets is). The ratio of a row is the honest p99 beside the attack over the p99 of its two pauses.
 \`honest_p99_ratio\` in the last line is the p99 of all ${result.honest_requests} honest requests beside attacks over the p99 of all honest requests in the pauses. Its goal is at most ${RATIO_GOAL}. The largest ratio of a row is ${result.honest_p99_ratio_max.toFixed(1)}.
+Rows below "${BOUND}" are no attacks, and not in these figures: what the same load costs if it is asked for honestly, or by way of an nginx that is nobody's proxy.
 
 ${parts.join('\n\n')}
 
@@ -318,7 +377,7 @@ function write(rows: Row[], result: Report): void {
 
 await runBench(async () => {
   const wanted = process.env.HOSTILE?.split(',');
-  const all = [...corpus(), ...floods(), ...slow()];
+  const all = [...corpus(), ...floods(), ...slow(), ...bound()];
   const attacks = all.filter(
     ({ group, name }) => !wanted || wanted.some((part) => part === group || name.includes(part)),
   );
