@@ -122,7 +122,7 @@ const dependency: Finder = (snapshot, { failures, activeShare, renderP99Ms }) =>
   const waits = activeShare !== undefined && activeShare < WAITING_SHARE;
   if (blocked === 0 && timedOut === 0) return undefined;
   const parts = [
-    timedOut > 0 ? `${counted(timedOut, 'render')} had no answer within timeouts.render` : '',
+    timedOut > 0 ? `${counted(timedOut, 'render')} had no answer in time (timeouts.render, or timeouts.handler for POST and the like)` : '',
     blocked > 0
       ? `${blocked} of ${counted(workers.length, 'worker')} ${blocked === 1 ? 'is' : 'are'} taken by renders that were given up`
       : '',
@@ -135,7 +135,7 @@ const dependency: Finder = (snapshot, { failures, activeShare, renderP99Ms }) =>
     what: `renders end by time-out${computes ? '' : ', which wait for something that does not answer'}: ${parts.join(', ')}`,
     next: computes
       ? `corelane profile NAME shows what they compute (p99 of renders is ${milliseconds(renderP99Ms)})`
-      : 'look at what they wait for (database, API), give its calls a time-out below timeouts.render; corelane logs NAME --slow has the URLs',
+      : 'look at what they wait for (database, API), give its calls a time-out below timeouts.render, or raise the limit if they may take so long; corelane logs NAME --slow has the URLs',
   };
 };
 
