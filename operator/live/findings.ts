@@ -22,6 +22,8 @@ const SATURATED_SHARE = 0.85;
 const STALL_MS = 600_000;
 /** Event loops of busy workers that have work for less of the time wait for something. */
 const WAITING_SHARE = 0.3;
+/** The same where all workers are taken: as the operator has it for its condition (src/autoscale/idle-workers.ts). */
+const IDLE_SHARE = 0.5;
 /** Answers of 5xx that the program has made itself: fewer are a page that is broken. */
 const FAILING = { share: 0.05, count: 5 };
 /** Renders have most of p99, and what waits has next to nothing. */
@@ -35,7 +37,7 @@ export function findingsOf(snapshot: Snapshot, window: Window): Finding[] {
   const roots = find([noPods, stuck, crashLoop, starved, dependency]);
   const causes = find([unscheduled, rolloutStopped, podProblem, refused, scalingBlind, atMaximum, isolated]);
   const found = [
-    ...limits(roots, causes, saturated(snapshot, window), () => find([slowRenders])),
+    ...limits(roots, causes, saturated(snapshot, window, roots.length > 0), () => find([slowRenders])),
     ...find([contended]),
   ];
   const [failure] = find([failing]);
@@ -269,8 +271,12 @@ const isolated: Finder = ({ pods, bounds: { peersMax } }) => {
   };
 };
 
-/** Nearly all workers have a request, and more wait or are refused. */
-function saturated(snapshot: Snapshot, { failures, queueP99Ms = 0, p99Ms = 0 }: Window): Finding | undefined {
+/**
+ * Nearly all workers have a request, and more wait or are refused.
+ * @param hasRoot whether a fault is the reason
+ */
+function saturated(snapshot: Snapshot, window: Window, hasRoot: boolean): Finding | undefined {
+  const { failures, queueP99Ms = 0, p99Ms = 0 } = window;
   const workers = workersOf(snapshot).filter(({ up }) => up);
   const { concurrency = 1 } = snapshot.bounds;
   const busy = workers.filter(({ busy, blocked, places }) => blocked || busy >= (places ?? concurrency)).length;
@@ -289,7 +295,14 @@ function saturated(snapshot: Snapshot, { failures, queueP99Ms = 0, p99Ms = 0 }: 
   const more = snapshot.bounds.scaling
     ? 'scaling adds pods as its thresholds say (kubectl describe); faster: raise scaling.minReplicas'
     : 'more pods (spec.replicas, or spec.scaling), or cheaper renders: corelane profile NAME; corelane plan says how many';
-  return { code: 'saturated', what, next: more };
+  return { code: 'saturated', what, next: hasRoot ? more : (moreAtATime(snapshot, window) ?? more) };
+}
+
+/** Workers that are taken and idle: a fixed number of renders at a time is what limits them. */
+function moreAtATime({ bounds }: Snapshot, { activeShare = 1 }: Window): string | undefined {
+  if (bounds.concurrency === undefined || activeShare >= 1 - IDLE_SHARE) return undefined;
+  const percent = Math.round(100 * activeShare);
+  return `set concurrency: Auto, if the program can render several pages at a time: it is ${bounds.concurrency}, and busy workers compute for ${percent} % of the time and wait for the rest (docs/concurrency.md)`;
 }
 
 /** Nobody waits for workers, and p99 is that of the renders: beyond the objective, where there is one. */

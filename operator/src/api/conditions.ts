@@ -104,7 +104,10 @@ export const capacityAvailable = {
     ),
 };
 
-/** What the workers have made of `concurrency: Auto`; only there with it. */
+/**
+ * What the workers have made of `concurrency: Auto`. With a number it is there only where the number has been seen to
+ * be too small.
+ */
 export const concurrencyTuned = {
   single: (range: string) =>
     draft(
@@ -121,6 +124,14 @@ export const concurrencyTuned = {
       'True',
       'AtMaximum',
       `${range}; ${count} of them are at concurrencyRange.max: their renders wait for so long that more would do more, or something that they wait for hangs`,
+    ),
+  /** Fixed words, so that the same number has the same message. */
+  tooSmall: (concurrency: number) =>
+    draft(
+      'ConcurrencyTuned',
+      'False',
+      'RendersWait',
+      `with concurrency: ${concurrency} all workers were taken and requests waited for a minute, while the event loops of the workers were idle for more than half of the time: renders wait for something else (a database, an API). Set concurrency: Auto, or a larger number, if the program can render several pages at a time (docs/concurrency.md)`,
     ),
   unknown: () => draft('ConcurrencyTuned', 'Unknown', 'NotSampled', 'no pod has told about its workers yet'),
 };

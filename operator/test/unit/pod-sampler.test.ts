@@ -245,6 +245,46 @@ test('a pod tells of its own workers, and a page may be as long and as strange a
   expect(asked).toEqual(['/metrics', '/workers/0/metrics', '/workers/0/stalls']);
 });
 
+test('workers that are taken and idle for a minute are told; a pod at peace is asked for nothing more', async () => {
+  const { now: realNow } = performance;
+  let now = 1_000;
+  performance.now = () => now;
+  try {
+    let [queue, idleS] = [2, 100];
+    const asked: string[] = [];
+    const ofWorker = (name: string, value: number) => `${name}{proxy="workers",server="worker-0"} ${value}\n`;
+    const ofLoop = (what: string, value: number) =>
+      `corelane_worker_event_loop_${what}_seconds_total{worker="0"} ${value}\n`;
+    const sampler = new PodSampler({
+      pods: () => [pod(1)],
+      onChange: () => undefined,
+      onResult: () => undefined,
+      get: async (_address, path) => {
+        asked.push(path.split('?')[0] as string);
+        if (path === '/corelane/metrics') return ofLoop('active', 5) + ofLoop('idle', idleS);
+        if (!path.startsWith('/metrics')) return 'corelane_worker_up{worker="0"} 1\n';
+        const taken = ofWorker('haproxy_server_current_sessions', 1) + ofWorker('haproxy_server_limit_sessions', 1);
+        return page(queue) + taken;
+      },
+    });
+    const look = async () => {
+      await sampler.round();
+      now += 15_000;
+      idleS += 15;
+      return sampler.of(pod(1))?.areWorkersIdle;
+    };
+    const said: unknown[] = [];
+    for (let looks = 0; looks < 5; looks += 1) said.push(await look());
+    expect(said).toEqual([undefined, undefined, undefined, undefined, true]);
+    queue = 0;
+    asked.length = 0;
+    expect(await look()).toBeUndefined();
+    expect(asked).toEqual(['/metrics']);
+  } finally {
+    performance.now = realNow;
+  }
+});
+
 test('a pod has one time for all its pages, and half of them are none', async () => {
   const workerCores = Object.fromEntries(Array.from({ length: 64 }, (_unused, n) => [`worker-${n}`, 1]));
   const slow = { ...pod(1), workerCores } as KubeObject;
