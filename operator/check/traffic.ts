@@ -74,11 +74,7 @@ function said({ spec }: Workload, key: string, value: string): Said | undefined 
   };
 }
 
-function longRender(
-  { render, handler }: Workload['spec']['timeouts'],
-  key: string,
-  value: string,
-): Said | undefined {
+function longRender({ render, handler }: Workload['spec']['timeouts'], key: string, value: string): Said | undefined {
   const seconds = Number.parseInt(value, 10);
   if (!(1000 * seconds > durationMs(render))) return undefined;
   return {

@@ -113,7 +113,11 @@ function readPolicy(file: string | undefined): Resource {
     throw new UsageError(`${file} has no "scaling"; write a RenderService, or "scaling: { maxReplicas: 20 }"`);
   // A part of a resource has no defaults.
   const whole = specShape.safeParse(resource);
-  return { ...resource, ...(whole.data && { concurrency: whole.data.concurrency }), scaling: checked(resource.scaling) };
+  return {
+    ...resource,
+    ...(whole.data && { concurrency: whole.data.concurrency }),
+    scaling: checked(resource.scaling),
+  };
 }
 
 function checked(value: unknown): ScalingSpec {

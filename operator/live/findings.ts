@@ -124,7 +124,9 @@ const dependency: Finder = (snapshot, { failures, activeShare, renderP99Ms }) =>
   const waits = activeShare !== undefined && activeShare < WAITING_SHARE;
   if (blocked === 0 && timedOut === 0) return undefined;
   const parts = [
-    timedOut > 0 ? `${counted(timedOut, 'render')} had no answer in time (timeouts.render, or timeouts.handler for POST and the like)` : '',
+    timedOut > 0
+      ? `${counted(timedOut, 'render')} had no answer in time (timeouts.render, or timeouts.handler for POST and the like)`
+      : '',
     blocked > 0
       ? `${blocked} of ${counted(workers.length, 'worker')} ${blocked === 1 ? 'is' : 'are'} taken by renders that were given up`
       : '',

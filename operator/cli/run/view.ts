@@ -4,8 +4,7 @@ import { bold, dim } from './screen.ts';
 import { type FaultRow, faultsTable, type WorkerRow, workersTable } from './table.ts';
 
 /** What limits a load while workers are taken and idle. */
-export const IDLE_WORKERS =
-  'workers are taken, but idle: renders wait for something else. Set concurrency: Auto';
+export const IDLE_WORKERS = 'workers are taken, but idle: renders wait for something else. Set concurrency: Auto';
 /** Faults that are shown at a time: one of each. */
 const FAULTS_SHOWN = 7;
 const KEYS = '[b] browser [d] dashboard [k] kill a worker [f] freeze [l] loop [r] rollout [p] profile [q] quit';

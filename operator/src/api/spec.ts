@@ -89,7 +89,7 @@ const fields = z.strictObject({
   objectives,
 });
 
-/** Shape of the spec without the rules between fields. The defaults that follow from other fields are filled in here. */
+/** Shape of the spec without the rules between fields. Defaults that follow from other fields are filled in here. */
 export const specShape = fields.overwrite((spec) => ({
   ...spec,
   concurrency: spec.concurrency ?? usualConcurrency(spec),

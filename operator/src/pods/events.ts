@@ -1,4 +1,4 @@
-/** Events about workers: that they were stuck, from what their supervisors have noted, and that renders wait in them. */
+/** Events about workers: that they were stuck, as their supervisors have noted, and that renders wait in them. */
 import type { ConditionDraft } from '../api/conditions.ts';
 import type { EventDraft } from '../kube/events.ts';
 import type { KubeObject } from '../kube/types.ts';

@@ -80,7 +80,10 @@ export function observeFleet(
   });
   if (sampled.length === 0) {
     const condition = workersHealthy.unknown(whyUnknown(pods, sampler));
-    return { condition, ...(spec?.concurrency === 'Auto' ? { tuned: concurrencyTuned.unknown() } : tooSmall([], spec, told)) };
+    return {
+      condition,
+      ...(spec?.concurrency === 'Auto' ? { tuned: concurrencyTuned.unknown() } : tooSmall([], spec, told)),
+    };
   }
   const workers = sampled.flatMap(({ pod, sample }) => sample.workers.map((worker) => ({ pod, ...worker })));
   const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);

@@ -214,15 +214,15 @@ describe('a number of requests at a time that is too small', () => {
 
   test('stays told for a day, of the same number, whether pods answer or not', () => {
     const lastTransitionTime = '2026-01-01T00:00:00Z';
-    const after = (hours: number): Told => ({
+    const hoursLater = (hours: number): Told => ({
       condition: { ...tuned, lastTransitionTime },
       nowMs: Date.parse(lastTransitionTime) + 3_600_000 * hours,
     });
-    expect(tunedOf({ a: sample() }, after(23))).toEqual(tuned);
-    expect(tunedOf({}, after(23))).toEqual(tuned);
-    expect(tunedOf({ a: sample() }, after(24))).toBeUndefined();
-    expect(tunedOf({ a: idle }, after(24))).toEqual(tuned);
-    expect(tunedOf({ a: sample() }, after(1), 2)).toBeUndefined();
+    expect(tunedOf({ a: sample() }, hoursLater(23))).toEqual(tuned);
+    expect(tunedOf({}, hoursLater(23))).toEqual(tuned);
+    expect(tunedOf({ a: sample() }, hoursLater(24))).toBeUndefined();
+    expect(tunedOf({ a: idle }, hoursLater(24))).toEqual(tuned);
+    expect(tunedOf({ a: sample() }, hoursLater(1), 2)).toBeUndefined();
   });
 
   test('is an Event once', () => {

@@ -54,8 +54,9 @@ export function concurrencyBounds({ concurrency, concurrencyRange }: Concurrency
   return { min: concurrency, max: concurrency };
 }
 
-/** What `concurrency: Auto` cannot be together with. */
-interface OfAuto {
+/** What the default follows from: Auto cannot be together with some values of these. */
+interface OtherFields {
+  framework?: string | undefined;
   balance: string;
   runtime: { instrument: boolean };
   webSockets: { enabled: boolean };
@@ -65,7 +66,7 @@ interface OfAuto {
  * `concurrency` of a resource that does not say it. Programs that are made with a framework keep nothing of one request
  * in variables of a module, and their pages mostly wait for data. Of other programs nobody knows.
  */
-export function usualConcurrency({ framework, balance, runtime, webSockets }: OfAuto & { framework?: string | undefined }) {
+export function usualConcurrency({ framework, balance, runtime, webSockets }: OtherFields): 'Auto' | 1 {
   const canBeAuto = runtime.instrument && balance !== 'first' && !webSockets.enabled;
   return framework !== undefined && canBeAuto ? 'Auto' : 1;
 }
