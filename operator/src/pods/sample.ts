@@ -56,17 +56,20 @@ export interface PodSample {
   queueFullTotal: number;
   /** 503 queue-timeout since HAProxy started. */
   queueTimeoutTotal: number;
-  /** For a while now all workers have been taken while their event loops were idle, and more requests waited. */
+  /** For a minute all workers were taken, their event loops were idle, and more requests waited. */
   areWorkersIdle?: true;
 }
 
-/** What of a sample says whether a pod is full. */
+/** The part of a sample that says whether a pod is full. */
 type Load = Pick<PodSample, 'workers' | 'queue' | 'queueFullTotal' | 'queueTimeoutTotal'>;
 
-/** Whether every worker that is up has all that it may have, and more requests wait, or were refused since `before`. */
+/**
+ * Whether every worker that is up has all that it may have, and more requests wait, or were refused since `before`. A
+ * blocked worker has what was given up: something hangs, and more at a time would hang with it.
+ */
 export function isFull({ workers, queue, ...totals }: Load, before?: Load): boolean {
   const up = workers.filter((worker) => worker.up);
-  const isTaken = ({ busy, blocked, places }: WorkerSample) => blocked || (places !== undefined && busy >= places);
+  const isTaken = ({ busy, blocked, places }: WorkerSample) => !blocked && places !== undefined && busy >= places;
   const hasRefused =
     before !== undefined &&
     (totals.queueFullTotal > before.queueFullTotal || totals.queueTimeoutTotal > before.queueTimeoutTotal);
@@ -75,7 +78,7 @@ export function isFull({ workers, queue, ...totals }: Load, before?: Load): bool
 
 const LOOP = 'corelane_worker_event_loop';
 
-/** What the event loops of all workers have done, by the page /corelane/metrics; undefined where it does not say. */
+/** Seconds of the event loops of all workers, read from the page /corelane/metrics; undefined where it has none. */
 export function readEventLoops(text: string): EventLoops | undefined {
   const page = new Exposition(text);
   if (page.all(`${LOOP}_idle_seconds_total`).length === 0) return undefined;

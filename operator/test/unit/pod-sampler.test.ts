@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../src/kube/types.ts';
 import { poisonEvent, stuckWorkerEvents } from '../../src/pods/events.ts';
+import { isFull, type WorkerSample } from '../../src/pods/sample.ts';
 import { PodSampler } from '../../src/pods/sampler.ts';
 
 function pod(index: number, status: object = { phase: 'Running', podIP: `10.0.0.${index}` }, metadata: object = {}) {
@@ -243,6 +244,23 @@ test('a pod tells of its own workers, and a page may be as long and as strange a
   await sampler.round();
   expect(sampler.of(pod(1))?.workers.map(({ name }) => name)).toEqual(['worker-0']);
   expect(asked).toEqual(['/metrics', '/workers/0/metrics', '/workers/0/stalls']);
+});
+
+test.each<[what: string, worker: Partial<WorkerSample>, load: object, isFull: boolean]>([
+  ['requests wait', {}, { queue: 1 }, true],
+  ['one was refused since the last look', {}, { queueFullTotal: 6 }, true],
+  ['one waited in vain since the last look', {}, { queueTimeoutTotal: 6 }, true],
+  ['nobody waits', {}, {}, false],
+  ['a HAProxy that was started again', {}, { queueFullTotal: 0, queueTimeoutTotal: 0 }, false],
+  ['a worker has room', { places: 2 }, { queue: 1 }, false],
+  ['HAProxy does not say how many requests a worker may have', { places: undefined }, { queue: 1 }, false],
+  ['a worker has what was given up', { blocked: true }, { queue: 1 }, false],
+  ['a worker that is down has no request', { up: false, busy: 0 }, { queue: 1 }, true],
+])('a pod is full: %s', (_what, changes, load, expected) => {
+  const taken: WorkerSample = { name: 'worker-0', up: true, busy: 1, places: 1, downs: 0 };
+  const before = { workers: [taken], queue: 0, queueFullTotal: 5, queueTimeoutTotal: 5 };
+  const workers = [taken, { ...taken, name: 'worker-1', ...changes }];
+  expect(isFull({ ...before, workers, ...load }, before)).toBe(expected);
 });
 
 test('workers that are taken and idle for a minute are told; a pod at peace is asked for nothing more', async () => {
