@@ -3,6 +3,7 @@
  * makes others wait, and not the other way round. Computes only.
  */
 import type { Condition } from '../src/api/conditions.ts';
+import { IDLE_SHARE_MIN } from '../src/autoscale/idle-workers.ts';
 import { type PodNow, type Snapshot, workersOf } from './snapshot.ts';
 import { counted, milliseconds } from './text.ts';
 import type { Window } from './window.ts';
@@ -22,8 +23,6 @@ const SATURATED_SHARE = 0.85;
 const STALL_MS = 600_000;
 /** Event loops of busy workers that have work for less of the time wait for something. */
 const WAITING_SHARE = 0.3;
-/** The same where all workers are taken: as the operator has it for its condition (src/autoscale/idle-workers.ts). */
-const IDLE_SHARE = 0.5;
 /** Answers of 5xx that the program has made itself: fewer are a page that is broken. */
 const FAILING = { share: 0.05, count: 5 };
 /** Renders have most of p99, and what waits has next to nothing. */
@@ -302,7 +301,7 @@ function saturated(snapshot: Snapshot, window: Window, hasRoot: boolean): Findin
 
 /** Workers that are taken and idle: a fixed number of renders at a time is what limits them. */
 function moreAtATime({ bounds }: Snapshot, { activeShare = 1 }: Window): string | undefined {
-  if (bounds.concurrency === undefined || activeShare >= 1 - IDLE_SHARE) return undefined;
+  if (bounds.concurrency === undefined || activeShare > 1 - IDLE_SHARE_MIN) return undefined;
   const percent = Math.round(100 * activeShare);
   return `set concurrency: Auto, if the program can render several pages at a time: it is ${bounds.concurrency}, and busy workers compute for ${percent} % of the time and wait for the rest (docs/concurrency.md)`;
 }

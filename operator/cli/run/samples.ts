@@ -12,7 +12,7 @@ import type { WorkerRow } from './table.ts';
 
 /** Looks that the quantiles go back: about as many seconds. */
 const HISTORY = 10;
-/** Somebody watches, and a run is short. */
+/** Less than the operator's minute: a person watches, and a run is short. */
 const IDLE_MS = 5_000;
 
 /** What each worker had rendered at the last looks. */
@@ -24,7 +24,7 @@ export class Samples {
   queue = 0;
   /** 503 since the pods were started, for want of a place in the queue. */
   refused = 0;
-  /** Workers of a pod are taken and idle, and `concurrency` is a number; and whether it has ever been so. */
+  /** Whether workers of a pod are taken and idle now, or were at any look. Never with `concurrency: Auto`. */
   areWorkersIdle = false;
   wereWorkersIdle = false;
   readonly #seen = new WeakMap<RunPod, History>();
@@ -45,7 +45,7 @@ export class Samples {
     this.wereWorkersIdle ||= this.areWorkersIdle;
   }
 
-  /** Where the workers do not find the number by themselves. */
+  /** What idle-workers.ts remembers of a pod; undefined with Auto, where the workers find the number. */
   #watch(pod: RunPod, figures: PodFigures): Watch | undefined {
     if (pod.spec.concurrency === 'Auto') return undefined;
     const before = this.#watches.get(pod);
@@ -70,7 +70,7 @@ export class Samples {
   }
 }
 
-/** Of workers that say it. */
+/** Seconds of all workers; one that does not say them counts for nothing. */
 function eventLoops({ workers }: PodFigures): EventLoops {
   const sum = (values: (number | undefined)[]) => values.reduce<number>((total, value = 0) => total + value, 0);
   return { activeS: sum(workers.map(({ activeS }) => activeS)), idleS: sum(workers.map(({ idleS }) => idleS)) };

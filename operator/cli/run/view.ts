@@ -3,7 +3,7 @@ import { milliseconds } from '../../live/text.ts';
 import { bold, dim } from './screen.ts';
 import { type FaultRow, faultsTable, type WorkerRow, workersTable } from './table.ts';
 
-/** What limits a load while workers are taken and idle. */
+/** Shown while workers are taken and idle. */
 export const IDLE_WORKERS = 'workers are taken, but idle: renders wait for something else. Set concurrency: Auto';
 /** Faults that are shown at a time: one of each. */
 const FAULTS_SHOWN = 7;
@@ -29,7 +29,7 @@ export interface View {
   refused: number;
   load: LoadFigures | undefined;
   faults: FaultRow[];
-  /** Whether `concurrency` limits it, as far as one can see at the moment. */
+  /** Whether `concurrency` limits the service at the moment. */
   areWorkersIdle: boolean;
 }
 

@@ -104,10 +104,7 @@ export const capacityAvailable = {
     ),
 };
 
-/**
- * What the workers have made of `concurrency: Auto`. With a number it is there only where the number has been seen to
- * be too small.
- */
+/** Numbers that workers have found with `concurrency: Auto`. With a fixed number only `tooSmall` is ever drafted. */
 export const concurrencyTuned = {
   single: (range: string) =>
     draft(
@@ -125,13 +122,13 @@ export const concurrencyTuned = {
       'AtMaximum',
       `${range}; ${count} of them are at concurrencyRange.max: their renders wait for so long that more would do more, or something that they wait for hangs`,
     ),
-  /** Fixed words, so that the same number has the same message. */
+  /** The same number has the same message: by the message it is known for which number it was told. */
   tooSmall: (concurrency: number) =>
     draft(
       'ConcurrencyTuned',
       'False',
       'RendersWait',
-      `with concurrency: ${concurrency} all workers were taken and requests waited for a minute, while the event loops of the workers were idle for more than half of the time: renders wait for something else (a database, an API). Set concurrency: Auto, or a larger number, if the program can render several pages at a time (docs/concurrency.md)`,
+      `concurrency: ${concurrency} limits the service: for a minute all workers had a request and more requests waited, but the event loops were idle for half of the time or more. Renders wait for something else (a database, an API). Set concurrency: Auto, or a larger number, if the program can render several pages at a time (docs/concurrency.md)`,
     ),
   unknown: () => draft('ConcurrencyTuned', 'Unknown', 'NotSampled', 'no pod has told about its workers yet'),
 };

@@ -1,7 +1,7 @@
 /**
- * Pods whose workers are taken while their event loops have nothing to do: renders wait for something else, and it is
- * the number of requests that a worker gets at a time (`concurrency`) that limits the service. Nothing else shows that:
- * CPU is low, and more pods help only because they bring places.
+ * Pods whose workers are taken while their event loops have nothing to do: renders wait for something else, and the
+ * number of requests that a worker gets at a time (`concurrency`) limits the service. No other figure shows that: CPU
+ * is low, and more pods help only because they bring places.
  */
 
 /** Seconds that event loops had work, and had none, since their processes began. */
@@ -16,11 +16,11 @@ export interface EventLoops {
  */
 export interface FullLook {
   atMs: number;
-  /** Of all workers together; undefined where nobody has said. */
+  /** Of all workers together; undefined where the pod has not said it. */
   loops: EventLoops | undefined;
 }
 
-/** What must be remembered of a pod that was full at the last look; of others nothing is. */
+/** What is remembered of a pod that was full at the last look. A pod that was not full has no watch. */
 export interface Watch {
   last: FullLook;
   /** Since when its workers have been taken and idle at every look. */
@@ -28,7 +28,7 @@ export interface Watch {
 }
 
 /** From here on renders wait for as long as they compute: twice as many at a time would do nearly twice as much. */
-const IDLE_SHARE_MIN = 0.5;
+export const IDLE_SHARE_MIN = 0.5;
 
 /**
  * The watch after one more look.

@@ -24,7 +24,7 @@ export function poisonEvent({ metadata }: KubeObject, refused: number): EventDra
   return { type: 'Warning', reason: 'URLQuarantined', action: 'RefuseRequests', note };
 }
 
-/** A fixed `concurrency` has been seen to be too small: once, as long as the condition says the same. */
+/** Tells of a fixed `concurrency` that is too small, unless the condition says so already. */
 export function concurrencyEvent(
   before: ConditionDraft[] | undefined,
   drafts: ConditionDraft[],

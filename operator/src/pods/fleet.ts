@@ -45,7 +45,7 @@ export type Capacity = Pick<RenderServiceSpec, 'concurrency' | 'concurrencyRange
   runtime: Pick<RenderServiceSpec['runtime'], 'instrument'>;
 };
 
-/** What status has said of `concurrency` so far. */
+/** What status says of `concurrency`, and the time. */
 export interface Told {
   condition: Pick<Condition, 'status' | 'message' | 'lastTransitionTime'> | undefined;
   nowMs: number;
@@ -53,10 +53,7 @@ export interface Told {
 
 /** Names in a message; the others are counted. */
 const NAMED_MAX = 3;
-/**
- * That a number is too small stays true when the load goes: it is told for a day, so that a peak each evening is one
- * Event each day.
- */
+/** A number that is too small is so after the peak, too: told for a day, a peak each evening is one Event a day. */
 const TOO_SMALL_MS = 86_400_000;
 
 /**
@@ -130,7 +127,7 @@ function found(workers: WorkerSample[], spec: Capacity): Pick<Fleet, 'concurrenc
   return { concurrency, tuned: concurrencyTuned.tuned(range) };
 }
 
-/** A fixed number that limits the service: half of the pods have idle workers now, or it was told within a day. */
+/** Whether a fixed number limits the service: workers of half of the pods are idle now, or it was told within a day. */
 function tooSmall(
   sampled: { sample: PodSample }[],
   spec: Capacity | undefined,

@@ -38,7 +38,7 @@ const SLOW_MS = 1_000;
 const STALE_MS = 50_000;
 /** Two rounds. */
 const COUNTED_SECONDS_MIN = 30;
-/** A burst is over by then. */
+/** How long workers must have been taken and idle: a burst is over by then. */
 const IDLE_MS = 60_000;
 
 export interface PodSamplerOptions {
@@ -263,7 +263,7 @@ export class PodSampler {
   ): Promise<RequestCounts | undefined> {
     const owner = this.#options.countedFor(pod);
     if (owner === undefined) return undefined;
-    // A pod of an older version has no such page, and is well all the same.
+    // Pods of older versions have no such page; their sample is good all the same.
     const counts = await page(COUNTS_PAGE).then(readCounts, () => undefined);
     if (!counts) return before;
     const now = performance.now();
@@ -277,14 +277,14 @@ export class PodSampler {
   }
 }
 
-/** The watch after this look. Only of a pod that is full another page is asked for, and something remembered. */
+/** The watch after this look. Only a pod that is full is asked for another page. */
 async function watchOf(
   before: Entry | undefined,
   sample: PodSample,
   page: (path: string) => Promise<string>,
 ): Promise<Watch | undefined> {
   if (!isFull(sample, before?.sample)) return undefined;
-  // A pod of an older version has no such page, and is well all the same.
+  // Pods of older versions have no such page; their sample is good all the same.
   const loops = await page(COUNTS_PAGE).then(readEventLoops, () => undefined);
   return watched(before?.watch, { atMs: performance.now(), loops });
 }

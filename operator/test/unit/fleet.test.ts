@@ -204,7 +204,7 @@ describe('a number of requests at a time that is too small', () => {
 
   test('is told when half of the pods have workers that are taken and idle', () => {
     expect(tuned).toMatchObject({ type: 'ConcurrencyTuned', status: 'False', reason: 'RendersWait' });
-    expect(tuned.message).toMatch(/^with concurrency: 1 all workers were taken .* Set concurrency: Auto, or/);
+    expect(tuned.message).toMatch(/^concurrency: 1 limits the service: .* Set concurrency: Auto, or/);
     expect(tunedOf({ a: idle, b: sample() })).toEqual(tuned);
     expect(tunedOf({ a: sample(), b: sample() })).toBeUndefined();
     const third = { ...pods[0], metadata: { name: 'c', uid: 'c' } } as KubeObject;
@@ -232,7 +232,7 @@ describe('a number of requests at a time that is too small', () => {
     expect(concurrencyEvent([tuned], [tuned])).toBeUndefined();
     expect(concurrencyEvent([tuned], [])).toBeUndefined();
     const other = tunedOf({ a: idle }, undefined, 2) as ConditionDraft;
-    expect(concurrencyEvent([tuned], [other])?.note).toMatch(/^with concurrency: 2 /);
+    expect(concurrencyEvent([tuned], [other])?.note).toMatch(/^concurrency: 2 /);
   });
 });
 
