@@ -166,7 +166,7 @@ export const CODES = {
     levels: ['warning', 'error'],
     needs: 'a cluster',
     meaning:
-      'The conditions of a RenderService that runs: `Stalled` (an object of its name belongs to somebody else, a rollout came to nothing), `WorkersHealthy` (a worker ends again and again), `Ready`, `CapacityAvailable`, `ObjectsInSync`, `SchemaInStep`.',
+      'The conditions of a RenderService that runs: `Stalled` (an object of its name belongs to somebody else, a rollout came to nothing), `WorkersHealthy` (a worker ends again and again), `Ready`, `CapacityAvailable`, `ConcurrencyTuned` (workers are taken and idle), `ObjectsInSync`, `SchemaInStep`.',
     wayOut: 'The message has it (docs/why-no-pods.md, docs/bad-resources.md).',
   },
   C021: {

@@ -31,6 +31,11 @@ const KEEP_ALIVE_MS = 60_000;
  * its end here: the next one waits.
  */
 const PARTS_MAX = 16;
+/**
+ * Methods that ask for nothing to be changed, as HAProxy has them (operator/src/api/handler-timeout.ts): other requests
+ * have timeouts.handler.
+ */
+const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 
@@ -52,6 +57,7 @@ class ConcurrencyLimiter {
   #notes;
   #own;
   #renderMs;
+  #handlerMs;
   #abandonedMs;
   #webSocketMs;
   #giveTag;
@@ -61,17 +67,19 @@ class ConcurrencyLimiter {
   /**
    * @param own tells which requests come from this process, and from which render of it
    * @param renderMs timeouts.render; the proxy waits a second longer
+   * @param handlerMs timeouts.handler; 0 where every request is a render
    * @param abandonedMs how long a render without connection keeps its place at most
    * @param webSocketMs how long a WebSocket may last
    * @param giveTag gives a response an ETag, or nothing
    * @param classes `{ name, limit }` of each class of requests that are no renders
    * @param levels notes how many renders there were for how long (loop-levels.cjs), or nothing
    */
-  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [], levels }) {
+  constructor(metrics, notes, own, { renderMs, handlerMs, abandonedMs, webSocketMs, giveTag, classes = [], levels }) {
     this.#metrics = metrics;
     this.#notes = notes;
     this.#own = own;
     this.#renderMs = renderMs;
+    this.#handlerMs = handlerMs;
     this.#abandonedMs = abandonedMs;
     this.#webSocketMs = webSocketMs;
     this.#giveTag = giveTag;
@@ -151,6 +159,12 @@ class ConcurrencyLimiter {
     this.#abandonedMs = abandonedMs;
   }
 
+  /** How long a request may take, and how long it keeps its place at most when its connection has gone. */
+  #limitsOf({ method }) {
+    const handlerMs = SAFE_METHODS.includes(method) ? 0 : this.#handlerMs;
+    return { renderMs: Math.max(this.#renderMs, handlerMs), abandonedMs: Math.max(this.#abandonedMs, handlerMs) };
+  }
+
   /** How many renders that were given up may go on without a place. */
   setAsideMax(count) {
     this.#setAside.max = count;
@@ -225,7 +239,7 @@ class ConcurrencyLimiter {
   }
 
   #beginPart(sender, { run, request, response }) {
-    const part = { beganAt: performance.now(), renderMs: this.#renderMs, response };
+    const part = { beganAt: performance.now(), ...this.#limitsOf(request), response };
     part.end = () => {
       if (!sender.parts.delete(part)) return;
       const next = sender.waiting.shift();
@@ -238,7 +252,7 @@ class ConcurrencyLimiter {
     response.once('finish', part.end);
     response.once('close', () => {
       if (response.writableEnded) part.end();
-      else if (!this.#abandoned.has(part)) untilEnded(response, this.#abandonedMs, part.end);
+      else if (!this.#abandoned.has(part)) untilEnded(response, part.abandonedMs, part.end);
     });
     return this.#own.run(sender, run);
   }
@@ -255,7 +269,7 @@ class ConcurrencyLimiter {
    * has not begun waits like any request.
    */
   #leaveParts({ parts, waiting }) {
-    for (const part of parts) this.#abandon(part, this.#abandonedMs, part.end);
+    for (const part of parts) this.#abandon(part, part.abandonedMs, part.end);
     for (const { run, request, response } of waiting.splice(0)) this.#enter(run, request, response);
   }
 
@@ -272,7 +286,8 @@ class ConcurrencyLimiter {
     const noteEnd = this.#note(request);
     if (noteEnd === undefined) return true;
     const beganAt = performance.now();
-    const render = { beganAt, renderMs: this.#renderMs, response, parts: new Set(), waiting: [], hasContext: false };
+    const limits = this.#limitsOf(request);
+    const render = { beganAt, ...limits, response, parts: new Set(), waiting: [], hasContext: false };
     this.#renders.add(render);
     this.#levels?.note(this.#active);
     render.idleMs = this.#setAside.begin();
@@ -302,7 +317,7 @@ class ConcurrencyLimiter {
     response.once('close', () => {
       if (ended || response.writableEnded) end();
       else if (this.#isToSetAside(render)) this.#setRenderAside(render, end);
-      else this.#abandon(render, response.headersSent ? CUT_MS : this.#abandonedMs, end);
+      else this.#abandon(render, response.headersSent ? CUT_MS : render.abandonedMs, end);
     });
     return this.#own.run(render, run);
   }

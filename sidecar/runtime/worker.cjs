@@ -16,8 +16,8 @@ const LISTENING_FD_MIN = 256;
 /** A server on another port only: the likely reason why a worker never comes up. */
 const WRONG_PORT_AFTER_MS = 10_000;
 /**
- * A render without a connection that nobody puts an end to keeps its place for timeouts.render, and at least for this
- * long.
+ * A render without a connection that nobody puts an end to keeps its place for timeouts.render (timeouts.handler), and
+ * at least for this long.
  */
 const ABANDONED_MIN_MS = 30_000;
 
@@ -172,13 +172,14 @@ function newLimiter() {
   const { OwnRequests } = require('./own-requests.cjs');
   const { RequestJournal } = require('./request-journal.cjs');
   const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
+  const handlerMs = Number(process.env.CORELANE_HANDLER_TIMEOUT_MS) || 0;
   const abandonedMs = abandonedMsOf(renderMs);
   const webSocketMs = Number(process.env.CORELANE_WEBSOCKET_MAX_AGE_MS) || 0;
   const { metrics } = require('./event-loop.cjs');
   const own = new OwnRequests(Number(process.env.PORT));
   const giveTag = process.env.CORELANE_ETAG === 'Auto' ? require('./etag.cjs').giveTag : undefined;
   const levels = process.env.CORELANE_CONCURRENCY ? new (require('./loop-levels.cjs').LoopLevels)(metrics) : undefined;
-  const options = { renderMs, abandonedMs, webSocketMs, giveTag, classes: ownClasses(), levels };
+  const options = { renderMs, handlerMs, abandonedMs, webSocketMs, giveTag, classes: ownClasses(), levels };
   return new ConcurrencyLimiter(metrics, new RequestJournal(supervisor), own, options);
 }
 

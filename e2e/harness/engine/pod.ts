@@ -77,7 +77,7 @@ function patient(input: Partial<RenderServiceSpecInput>): Partial<RenderServiceS
   return {
     ...input,
     queue: { timeout: PATIENT, ...input.queue },
-    timeouts: { render: PATIENT, ...input.timeouts },
+    timeouts: { render: PATIENT, handler: PATIENT, ...input.timeouts },
   };
 }
 

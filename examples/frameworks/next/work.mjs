@@ -5,7 +5,7 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 let inFlight = 0;
 
-/** Waits, and says how many of these requests were in the process when it began: behind Corelane always 1. */
+/** Waits, and says how many of these requests were in the process when it began: 1 with `concurrency: 1`. */
 export async function slow(ms) {
   inFlight += 1;
   const text = `in flight: ${inFlight}`;

@@ -22,7 +22,7 @@ import { Samples } from './samples.ts';
 import { bold, Screen } from './screen.ts';
 import { faultsTable } from './table.ts';
 import { troubleOf, whyNoRuntime } from './trouble.ts';
-import { type LoadFigures, loadLine, viewLines } from './view.ts';
+import { IDLE_WORKERS, type LoadFigures, loadLine, viewLines } from './view.ts';
 import { Watch } from './watch.ts';
 
 const LOOK_EVERY_MS = 1_000;
@@ -214,7 +214,7 @@ export class Session {
         {
           head: [this.#url, ...title, hands.busyWith ?? ''],
           ...{ rows: samples.rows, queue: samples.queue, refused: samples.refused },
-          ...{ load: this.#loadFigures(), faults: this.#chaos?.rows ?? [] },
+          ...{ load: this.#loadFigures(), faults: this.#chaos?.rows ?? [], areWorkersIdle: samples.areWorkersIdle },
         },
         this.#screen.isTerminal,
       );
@@ -228,7 +228,7 @@ export class Session {
       unread,
       () => this.#requests.stopLoad(),
       () => this.#screen.close(),
-      () => this.#summarize(),
+      () => this.#summarize(samples),
     );
   }
 
@@ -240,9 +240,10 @@ export class Session {
     return { perSecond: load, ok, failed, skipped, lastFailure: failures.at(-1)?.what, p50Ms, p99Ms };
   }
 
-  #summarize(): void {
+  #summarize({ wereWorkersIdle }: Samples): void {
     const load = this.#loadFigures();
     if (load) this.#print(loadLine(load));
+    if (wereWorkersIdle) this.#print(IDLE_WORKERS);
     if (this.#chaos) for (const line of faultsTable(this.#chaos.rows)) this.#print(line);
   }
 

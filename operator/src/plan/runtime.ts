@@ -4,6 +4,7 @@
  */
 import type { V1Container, V1EnvFromSource, V1EnvVar, V1Volume } from '@kubernetes/client-node';
 import { deploymentIdOf } from '../api/deployment-id.ts';
+import { handlerMs } from '../api/handler-timeout.ts';
 import {
   LABEL_RENDER_SERVICE,
   LABEL_REVISION,
@@ -94,6 +95,7 @@ export function runtimeEnv(
     ...set('CORELANE_WORKERS', spec.workersPerPod),
     ...set('CORELANE_STALL_TIMEOUT_MS', stallTimeoutMs(spec)),
     ...set('CORELANE_RENDER_TIMEOUT_MS', durationMs(spec.timeouts.render)),
+    ...set('CORELANE_HANDLER_TIMEOUT_MS', handlerMs(spec)),
     ...set('CORELANE_WEBSOCKET_MAX_AGE_MS', webSocketAgeMs(spec)),
     ...set('CORELANE_ETAG', spec.cache.etag === 'Auto' ? 'Auto' : undefined),
     ...set('CORELANE_CONCURRENCY', concurrencyEnv(spec)),

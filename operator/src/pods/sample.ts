@@ -1,6 +1,7 @@
 /** What a pod tells about itself on port 8999: HAProxy's metrics, and its supervisors' where a worker had trouble. */
 import { z } from 'zod';
 import { WORKER_CONTAINER } from '../api/names.ts';
+import type { EventLoops } from '../autoscale/idle-workers.ts';
 import { Exposition, type Labels } from './exposition.ts';
 
 const WORKER_PREFIX = `${WORKER_CONTAINER}-`;
@@ -55,6 +56,33 @@ export interface PodSample {
   queueFullTotal: number;
   /** 503 queue-timeout since HAProxy started. */
   queueTimeoutTotal: number;
+  /** For a minute all workers were taken, their event loops were idle, and more requests waited. */
+  areWorkersIdle?: true;
+}
+
+/** The part of a sample that says whether a pod is full. */
+type Load = Pick<PodSample, 'workers' | 'queue' | 'queueFullTotal' | 'queueTimeoutTotal'>;
+
+/**
+ * Whether every worker that is up has all that it may have, and more requests wait, or were refused since `before`. A
+ * blocked worker has what was given up: something hangs, and more at a time would hang with it.
+ */
+export function isFull({ workers, queue, ...totals }: Load, before?: Load): boolean {
+  const up = workers.filter((worker) => worker.up);
+  const isTaken = ({ busy, blocked, places }: WorkerSample) => !blocked && places !== undefined && busy >= places;
+  const hasRefused =
+    before !== undefined &&
+    (totals.queueFullTotal > before.queueFullTotal || totals.queueTimeoutTotal > before.queueTimeoutTotal);
+  return up.length > 0 && up.every(isTaken) && (queue > 0 || hasRefused);
+}
+
+const LOOP = 'corelane_worker_event_loop';
+
+/** Seconds of the event loops of all workers, read from the page /corelane/metrics; undefined where it has none. */
+export function readEventLoops(text: string): EventLoops | undefined {
+  const page = new Exposition(text);
+  if (page.all(`${LOOP}_idle_seconds_total`).length === 0) return undefined;
+  return { activeS: page.sum(`${LOOP}_active_seconds_total`), idleS: page.sum(`${LOOP}_idle_seconds_total`) };
 }
 
 /** Of the 100 kB that HAProxy could tell only these. */

@@ -92,6 +92,10 @@ export const badResources: BadResource[] = [
   { what: 'concurrency 0', spec: { concurrency: 0 } },
   { what: 'concurrency of another word', spec: { concurrency: 'auto' } },
   { what: 'range of a concurrency that is fixed', spec: { concurrency: 2, concurrencyRange: { max: 4 } } },
+  {
+    what: 'range of a framework whose WebSockets keep it from Auto',
+    spec: { framework: 'Next', webSockets: { enabled: true }, concurrencyRange: { max: 4 } },
+  },
   { what: 'range upside down', spec: { concurrency: 'Auto', concurrencyRange: { min: 5, max: 4 } } },
   { what: 'range beyond what is measured', spec: { concurrency: 'Auto', concurrencyRange: { max: 65 } } },
   { what: 'Auto without who measures', spec: { concurrency: 'Auto', runtime: { instrument: false } } },
@@ -109,6 +113,7 @@ export const badResources: BadResource[] = [
   { what: 'duration with a unit that is none', spec: { queue: { timeout: '10d' } } },
   { what: 'duration too short', spec: { timeouts: { render: '1ms' } } },
   { what: 'duration too long', spec: { timeouts: { render: '2h' } } },
+  { what: 'handler without an end', spec: { timeouts: { handler: '24h' } } },
   { what: 'duration in two parts', spec: { timeouts: { clientBody: '1m30s' } } },
   { what: 'negative duration', spec: { drain: { delay: '-1s' } } },
 
@@ -669,6 +674,10 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   { what: 'five classes', spec: served(...['a', 'b', 'c', 'd', 'e-1'].map((name) => ({ name, concurrency: 1 }))) },
   { what: 'a concurrency that finds itself', spec: { concurrency: 'Auto' } },
   { what: 'the same between bounds', spec: { concurrency: 'Auto', concurrencyRange: { min: 2, max: 64 } } },
+  { what: 'the same by a framework', spec: { framework: 'Next', concurrencyRange: { max: 4 } } },
+  { what: 'a framework with WebSockets', spec: { framework: 'Next', webSockets: { enabled: true, maxPerWorker: 1 } } },
+  { what: 'a framework without who measures', spec: { framework: 'Next', runtime: { instrument: false } } },
+  { what: 'a handler that takes an hour', spec: { timeouts: { handler: '1h' }, drain: { timeout: '60s' } } },
   {
     what: 'as many requests as a worker keeps an account of',
     spec: { ...served({ concurrency: 999 }), ...MUCH_MEMORY, workersPerPod: 1 },

@@ -116,6 +116,12 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
     caughtBy: 'limits: a render beyond its limit',
   },
   {
+    name: 'a handler is given up as soon as a render',
+    breaks: 'I3',
+    edits: [[/ {2}http-request set-timeout server [0-9]+ms if !safe_method .*\n/g, REMOVED]],
+    caughtBy: 'hanging: a render that was given up and never ends',
+  },
+  {
     name: 'queue-full without Retry-After',
     breaks: 'I3',
     edits: [[new RegExp(`(${ERROR_REPLY} queue-full) hdr Retry-After 1`, 'g'), '$1']],

@@ -66,6 +66,13 @@ export const runtime: Mutant[] = [
     caughtBy: 'hanging: a render that was given up and never ends',
   },
   {
+    name: 'a worker is blocked by a handler as soon as by a render',
+    breaks: 'runtime',
+    file: 'concurrency-limiter.cjs',
+    edits: [[/SAFE_METHODS\.includes\(method\) \? 0 : /g, 'true ? 0 : ']],
+    caughtBy: 'hanging: a render that was given up and never ends',
+  },
+  {
     name: 'a worker that hangs in one of its places is killed with what others wait for',
     breaks: 'I2',
     file: 'abandoned.cjs',

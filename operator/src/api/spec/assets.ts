@@ -116,7 +116,7 @@ export const framework = z
   .enum(['Next', 'Nuxt', 'SvelteKit', 'ReactRouter', 'Astro', 'Angular'])
   .optional()
   .describe(
-    'The framework that the application is built with. It says which `assets` there are: the folder with hashed names, where the framework builds it, and nothing else (docs/assets.md has the list).',
+    'The framework that the application is built with. It says which `assets` there are: the folder with hashed names, where the framework builds it (docs/assets.md has the list); which cookies and headers the cache must look at; and that `concurrency` is Auto unless you set it.',
   );
 
 /** How the files come to nginx: part of `sidecar`. */

@@ -2,10 +2,12 @@
  * Frontend `slots` and backend `workers`, the second stage: slots of a worker, which only the end of a render frees
  * (single flight).
  */
+import { SAFE_METHODS } from '../../api/handler-timeout.ts';
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel, WorkerModel } from '../model/index.ts';
-import { whole, word } from '../safe.ts';
+import type { Timeouts } from '../model/timeouts.ts';
+import { ms, whole, word } from '../safe.ts';
 import { HIDES_CLIENT_OF_SHARED } from './cache.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { OBSERVES_DEADLINE } from './deadlines.ts';
@@ -45,7 +47,7 @@ export function slots(model: DataPlaneModel): Lines {
 
 /** The backend, which gives each worker as many requests as it may have. */
 export function workers(model: DataPlaneModel): Lines {
-  const { balance, cache, connectRetries, isSupervised, webSockets, workers } = model;
+  const { balance, cache, connectRetries, isSupervised, timeouts, webSockets, workers } = model;
   return section(
     'backend workers',
     `balance ${word(balance, 'balance')}`,
@@ -56,6 +58,7 @@ export function workers(model: DataPlaneModel): Lines {
     `http-request set-timeout server ${live('worker-ms')}`,
     when(webSockets, `http-request set-timeout tunnel ${live('worker-ms')}`),
     `http-request set-timeout server ${live('worker-after-waiting-ms')} if { nbsrv(workers-up) eq 0 }`,
+    given(timeouts.handler, handlerTimeouts),
     purgesAndStrips(cache),
     '# No worker is up: the request waits instead of failing. Stands before default-server, because its health check',
     '# would travel through the waiting room into a worker.',
@@ -77,6 +80,25 @@ export function workers(model: DataPlaneModel): Lines {
     ),
     workers.map((worker, index) => workerServer(worker, index, model)),
   );
+}
+
+/**
+ * Limits of requests that may change something replace those above, if they are longer: live settings may have made
+ * those of renders the longer ones.
+ */
+function handlerTimeouts({ workerMs, workerAfterWaitingMs }: NonNullable<Timeouts['handler']>): Lines {
+  const longer = (limitMs: number, setting: string, condition?: string) =>
+    words(
+      `http-request set-timeout server ${ms(limitMs, 'timeouts.handler')}`,
+      `if !safe_method { ${live(setting)} lt ${whole(limitMs, 'timeouts.handler')} }`,
+      condition,
+    );
+  return [
+    '# Requests that may change something have longer (timeouts.handler).',
+    `acl safe_method method ${SAFE_METHODS.join(' ')}`,
+    longer(workerMs, 'worker-ms'),
+    longer(workerAfterWaitingMs, 'worker-after-waiting-ms', '{ nbsrv(workers-up) eq 0 }'),
+  ];
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Who waits how long. Whoever is nearer to the worker gives up first, so that the error says who was late. */
+import { handlerMs } from '../../api/handler-timeout.ts';
 import { durationMs } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import type { RequestClass } from './classes.ts';
@@ -12,6 +13,8 @@ export interface Timeouts {
   workerMs: number;
   /** The same for a request that arrives while no worker is up: it waits in the waiting room first. */
   workerAfterWaitingMs: number;
+  /** Both for a request that may change something, if they are longer; undefined where every request is a render. */
+  handler?: { workerMs: number; workerAfterWaitingMs: number } | undefined;
   /** The first stage of HAProxy waits this long for the second one. */
   lineMs: number;
   /** The stages of the cache wait this long for those behind them. */
@@ -32,8 +35,11 @@ export function timeouts(spec: RenderServiceSpec, classes: RequestClass[] = []):
   const queueMs = durationMs(spec.queue.timeout);
   const workerMs = durationMs(spec.timeouts.render) + RENDER_MARGIN_MS;
   // A request can wait twice: for any worker to come up, then for its turn.
-  const workerAfterWaitingMs = 2 * queueMs + workerMs;
-  const lineMs = workerAfterWaitingMs + PROXY_SLACK_MS;
+  const afterWaitingMs = (ms: number) => 2 * queueMs + ms;
+  const workerAfterWaitingMs = afterWaitingMs(workerMs);
+  const handler = handlerTimeouts(spec, afterWaitingMs);
+  // One limit for all: the stage behind gives up first, by the limit of the request.
+  const lineMs = Math.max(workerAfterWaitingMs, handler?.workerAfterWaitingMs ?? 0) + PROXY_SLACK_MS;
   const clientSendMs = durationMs(spec.timeouts.clientSend);
   return {
     clientHeaderMs: durationMs(spec.timeouts.clientHeader),
@@ -42,9 +48,11 @@ export function timeouts(spec: RenderServiceSpec, classes: RequestClass[] = []):
     clientIdleMs: durationMs(spec.keepAlive.idleTimeout),
     workerMs,
     workerAfterWaitingMs,
+    handler,
     lineMs,
+    // The cache is for GET and HEAD.
     fillMs: Math.max(
-      lineMs,
+      workerAfterWaitingMs + PROXY_SLACK_MS,
       ...classes.filter(({ isKept }) => isKept).map(({ idleAfterWaitingMs }) => idleAfterWaitingMs + PROXY_SLACK_MS),
     ),
     // A response that is larger than nginx' buffers goes at the speed of its client.
@@ -56,4 +64,11 @@ export function timeouts(spec: RenderServiceSpec, classes: RequestClass[] = []):
       ...classes.map(({ idleAfterWaitingMs }) => idleAfterWaitingMs + 2 * PROXY_SLACK_MS),
     ),
   };
+}
+
+function handlerTimeouts(spec: RenderServiceSpec, afterWaitingMs: (ms: number) => number): Timeouts['handler'] {
+  const ms = handlerMs(spec);
+  if (ms === undefined) return undefined;
+  const workerMs = ms + RENDER_MARGIN_MS;
+  return { workerMs, workerAfterWaitingMs: afterWaitingMs(workerMs) };
 }

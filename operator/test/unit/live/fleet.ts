@@ -52,10 +52,10 @@ export function fleet(changes: Partial<Snapshot> = {}): Snapshot {
   };
 }
 
-/** All workers busy, a long queue; `changes` of the figures of each pod. */
+/** All workers busy, computing most of the time, a long queue; `changes` of the figures of each pod. */
 export function full(changes: Partial<PodFigures> = {}): PodFigures {
   return figures({
-    workers: [worker(0, { busy: 1 }), worker(1, { busy: 1 })],
+    workers: [worker(0, { busy: 1, idleS: 30 }), worker(1, { busy: 1, idleS: 30 })],
     queue: 6,
     queueTimes: times([1, 100], [240, 100]),
     totalTimes: times([95, 100], [400, 100]),

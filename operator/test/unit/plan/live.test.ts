@@ -80,6 +80,7 @@ test.each<[string, object, object]>([
   ['WebSockets', { webSockets: { enabled: true } }, { webSockets: { enabled: true }, concurrency: 4 }],
   ['past a step of the time', { timeouts: { render: '1m' } }, { timeouts: { render: '61s' } }],
   ['below 10 s', { timeouts: { render: '9s' } }, { timeouts: { render: '8s' } }],
+  ['the time of a handler', { timeouts: { handler: '5m' } }, { timeouts: { handler: '6m' } }],
   ['another order of the classes', classes({}, {}), classes({ delay: '2s' }, {})],
   ['no page is kept there', { cache: CACHE }, { cache: { ...CACHE, ttl: [{ pathPrefix: '/a', value: '0s' }] } }],
   ['a limit at all', {}, { limits: { perClient: { requests: 5 } } }],

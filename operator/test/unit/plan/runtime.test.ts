@@ -56,6 +56,13 @@ test('an age of WebSockets is told where there are any', () => {
   expect(age({ enabled: true, maxAge: '90s' })).toEqual(['90000']);
 });
 
+test('a handler may take longer than a render, unless every request is one', () => {
+  const handler = (input: Partial<RenderServiceSpecInput>) => value(env(input, []), 'CORELANE_HANDLER_TIMEOUT_MS');
+  expect(handler({})).toEqual(['300000']);
+  expect(handler({ timeouts: { handler: '90s' }, replay: 'Never' })).toEqual(['90000']);
+  expect(handler({ replay: 'Always' })).toEqual([]);
+});
+
 test('ETags are made unless they are not wanted', () => {
   expect(value(env({}, []), 'CORELANE_ETAG')).toEqual(['Auto']);
   expect(value(env({ cache: { etag: 'Never' } }, []), 'CORELANE_ETAG')).toEqual([]);

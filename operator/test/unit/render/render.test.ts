@@ -17,13 +17,31 @@ describe('time limits: whoever is nearer to the worker gives up first, so that t
     {},
     { timeouts: { render: '100ms' }, queue: { timeout: '10m' } },
     { timeouts: { render: '1h' }, drain: { timeout: '2h' } },
+    { timeouts: { handler: '100ms' } },
+    { timeouts: { handler: '1h' }, replay: 'Never' },
+    { timeouts: { handler: '1h' }, replay: 'Always' },
   ])('%j', (input) => {
     const { timeouts, queue } = dataPlaneModel(specOf(input));
-    expect(timeouts.workerMs).toBeLessThan(timeouts.workerAfterWaitingMs);
-    expect(timeouts.workerAfterWaitingMs).toBeLessThan(timeouts.lineMs);
+    for (const { workerMs, workerAfterWaitingMs } of [timeouts, ...(timeouts.handler ? [timeouts.handler] : [])]) {
+      expect(workerMs).toBeLessThan(workerAfterWaitingMs);
+      expect(workerAfterWaitingMs).toBeLessThan(timeouts.lineMs);
+    }
     expect(timeouts.proxyMs).toBeGreaterThan(queue.timeoutMs + timeouts.lineMs);
     expect(timeouts.haproxyClientMs).toBeGreaterThan(timeouts.clientSendMs);
   });
+});
+
+test('what may change something has a limit of its own, unless every request is a render', () => {
+  const config = (input: Partial<RenderServiceSpecInput>) => renderConfig(specOf(input));
+  const usual = config({});
+  expect(usual['haproxy.cfg']).toMatch(
+    /\n {2}acl safe_method method GET HEAD OPTIONS\n {2}http-request set-timeout server 301000ms if !safe_method \{ str\(worker-ms\),map_str_int\(\S+\) lt 301000 \}\n {2}http-request set-timeout server 321000ms if !safe_method \{ str\(worker-after-waiting-ms\),map_str_int\(\S+\) lt 321000 \} \{ nbsrv\(workers-up\) eq 0 \}\n/,
+  );
+  // nginx waits for whichever is the longest.
+  expect(usual['nginx.conf']).toContain('\n  proxy_read_timeout 351000ms;\n');
+  const pure = config({ replay: 'Always' });
+  expect(pure['haproxy.cfg']).not.toContain('safe_method');
+  expect(pure['nginx.conf']).toContain('\n  proxy_read_timeout 111000ms;\n');
 });
 
 test('response buffers satisfy nginx however small the setting is', () => {
