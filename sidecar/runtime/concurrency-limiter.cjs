@@ -12,6 +12,7 @@ const { untilEnded } = require('./given-up.cjs');
 const { keepLength } = require('./length.cjs');
 const { isRefused } = require('./refused.cjs');
 const { SetAside } = require('./set-aside.cjs');
+const { WithoutSlot } = require('./without-slot.cjs');
 
 /** As they are before a test or a library replaces them. */
 const { setTimeout, clearTimeout } = globalThis;
@@ -42,6 +43,8 @@ class ConcurrencyLimiter {
   #abandoned = new Map();
   /** Of these, those that have no place here either. */
   #setAside;
+  /** Renders that go on without a place, which the proxy knows. */
+  #withoutSlot;
   /** What is being rendered: since when, and its response. */
   #renders = new Set();
   #waiting = [];
@@ -66,8 +69,12 @@ class ConcurrencyLimiter {
    * @param giveTag gives a response an ETag, or nothing
    * @param classes `{ name, limit }` of each class of requests that are no renders
    * @param levels notes how many renders there were for how long (loop-levels.cjs), or nothing
+   * @param withoutSlotMax how many renders may go on without a place
+   * @param tellWithoutSlot called with their number when it changes
    */
-  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [], levels }) {
+  constructor(metrics, notes, own, options) {
+    const { renderMs, abandonedMs, webSocketMs, giveTag, classes = [], levels } = options;
+    const { withoutSlotMax = 0, tellWithoutSlot = () => {} } = options;
     this.#metrics = metrics;
     this.#notes = notes;
     this.#own = own;
@@ -77,6 +84,7 @@ class ConcurrencyLimiter {
     this.#giveTag = giveTag;
     this.#levels = levels;
     this.#setAside = new SetAside(levels, () => this.#countAbandoned());
+    this.#withoutSlot = new WithoutSlot(metrics, withoutSlotMax, tellWithoutSlot);
     this.#background = new BackgroundWork(metrics);
     const begin = (request) => this.#note(request);
     this.#classes = new Map(
@@ -92,6 +100,12 @@ class ConcurrencyLimiter {
     // Nothing begins or ends while all that there is hangs.
     this.#levels?.note(this.#active);
     this.#background.look();
+    for (const render of this.#renders) if (render.hasPlace && this.#withoutSlot.isDue(render)) this.#release(render);
+  }
+
+  /** Renders that go on without a place. */
+  get withoutSlot() {
+    return this.#withoutSlot.count;
   }
 
   /** Whether there was a render since the last call, where somebody keeps account of them. */
@@ -104,30 +118,33 @@ class ConcurrencyLimiter {
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
   get isIdle() {
     for (const places of this.#classes.values()) if (places.isBusy) return false;
-    const overdue = this.#overdue();
+    if (this.#withoutSlot.isBusy) return false;
+    const overdue = this.#overdue().filter(({ hasPlace }) => hasPlace).length;
     if (this.#active > overdue) return false;
     return this.#waiting.length === 0 || (overdue > 0 && this.#active >= this.limit);
   }
 
   /** All places are taken, and the proxy does not know it, or will take one for free in a moment. */
   get isBlocked() {
-    return this.#active >= this.limit && (this.#abandoned.size > 0 || this.#isLate());
+    return this.#active >= this.limit && (this.#hasAbandonedPlace() || this.#isLate());
+  }
+
+  #hasAbandonedPlace() {
+    return [...this.#abandoned.keys()].some(({ hasPlace }) => hasPlace);
   }
 
   /** A render that nobody waits for has had its time, and more: it will hardly ever end. */
   get isOverdue() {
-    return this.#overdue() > 0;
+    return this.#overdue().length > 0;
   }
 
   #overdue() {
-    if (this.#abandoned.size === 0) return 0;
     const now = performance.now();
-    let count = 0;
-    for (const [{ beganAt, response, renderMs }, goneAt] of this.#abandoned) {
+    return [...this.#abandoned].flatMap(([render, goneAt]) => {
+      const { beganAt, response, renderMs } = render;
       const isOver = now - beganAt >= renderMs + PROXY_MS + OVERDUE_MS && now - goneAt >= OVERDUE_MS;
-      if (isOver && !response.headersSent) count += 1;
-    }
-    return count;
+      return isOver && !response.headersSent ? [render] : [];
+    });
   }
 
   /**
@@ -138,7 +155,7 @@ class ConcurrencyLimiter {
     const now = performance.now();
     let { room } = this.#setAside;
     for (const render of this.#renders) {
-      if (now - render.beganAt < render.renderMs || render.response.headersSent) continue;
+      if (!render.hasPlace || now - render.beganAt < render.renderMs || render.response.headersSent) continue;
       if (room === 0 || !this.#setAside.waits(render)) return true;
       room -= 1;
     }
@@ -208,13 +225,13 @@ class ConcurrencyLimiter {
   }
 
   /**
-   * The render that waits for this request: it has come from this process, and the render that sent it still runs. One
-   * that began before contexts were kept is taken for the sender of what has none.
+   * The render that waits for this request: it has come from this process, and the render that sent it still runs, and
+   * has a place. One that began before contexts were kept is taken for the sender of what has none.
    */
   #senderOf({ socket }) {
     if (!socket || !this.#own.isOwn(socket)) return undefined;
     const sender = this.#own.senderOf(socket) ?? [...this.#renders].find(({ hasContext }) => !hasContext);
-    return this.#renders.has(sender) ? sender : undefined;
+    return this.#renders.has(sender) && sender.hasPlace ? sender : undefined;
   }
 
   /** A part of the render that sent it: it takes that one's place, and no other. */
@@ -225,7 +242,8 @@ class ConcurrencyLimiter {
   }
 
   #beginPart(sender, { run, request, response }) {
-    const part = { beganAt: performance.now(), renderMs: this.#renderMs, response };
+    const { hasPlace } = sender;
+    const part = { beganAt: performance.now(), renderMs: this.#renderMs, response, hasPlace };
     part.end = () => {
       if (!sender.parts.delete(part)) return;
       const next = sender.waiting.shift();
@@ -273,6 +291,7 @@ class ConcurrencyLimiter {
     if (noteEnd === undefined) return true;
     const beganAt = performance.now();
     const render = { beganAt, renderMs: this.#renderMs, response, parts: new Set(), waiting: [], hasContext: false };
+    render.hasPlace = true;
     this.#renders.add(render);
     this.#levels?.note(this.#active);
     render.idleMs = this.#setAside.begin();
@@ -282,33 +301,54 @@ class ConcurrencyLimiter {
     metrics.requests[0] += 1;
     metrics.inFlight[0] = this.#active;
     const { method, url, headers } = request;
-    const place = putId(metrics, { id: headers?.['x-request-id'], method, url }, Date.now());
+    render.idPlace = putId(metrics, { id: headers?.['x-request-id'], method, url }, Date.now());
     let ended = false;
     const end = () => {
       if (ended) return;
       ended = true;
       this.#renders.delete(render);
       noteEnd();
-      if (place >= 0) metrics.begunAtMs[place] = 0;
+      this.#forgetId(render);
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
       observe(metrics.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
-      if (render.parts.size === 0) return this.#leave();
-      render.leave = () => this.#leave();
+      if (render.parts.size === 0) return this.#leave(render);
+      render.leave = () => this.#leave(render);
       this.#leaveParts(render);
     };
     keepLength(request, response);
     this.#giveTag?.(request, response);
     response.once('finish', end);
     response.once('close', () => {
-      if (ended || response.writableEnded) end();
+      if (ended || response.writableEnded || (response.headersSent && !render.hasPlace)) end();
       else if (this.#isToSetAside(render)) this.#setRenderAside(render, end);
       else this.#abandon(render, response.headersSent ? CUT_MS : this.#abandonedMs, end);
     });
     return this.#own.run(render, run);
   }
 
-  /** A place is free. */
-  #leave() {
+  /** A render has ended. */
+  #leave(render) {
+    if (render.hasPlace) this.#freePlace();
+    else this.#withoutSlot.delete(render);
+  }
+
+  /**
+   * A render goes on without a place: it has begun to answer, and waits. The watchdog does not blame it for an event
+   * loop that is stuck.
+   */
+  #release(render) {
+    render.hasPlace = false;
+    this.#forgetId(render);
+    this.#withoutSlot.add(render);
+    this.#freePlace();
+  }
+
+  #forgetId(render) {
+    if (render.idPlace >= 0) this.#metrics.begunAtMs[render.idPlace] = 0;
+    render.idPlace = -1;
+  }
+
+  #freePlace() {
     this.#levels?.note(this.#active);
     this.#active -= 1;
     this.#metrics.inFlight[0] = this.#active;

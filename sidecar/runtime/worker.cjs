@@ -46,6 +46,9 @@ const BEAT = 0x40;
 const RENDERED = 0x80;
 /** In the place of a beat: the event loop is about to stand still for a heap snapshot. */
 const SNAPSHOT = '\x01';
+/** Beside a beat, which has BEAT: this and how many requests go on without a slot. */
+const WITHOUT_SLOT = 0x80;
+const WITHOUT_SLOT_MAX = 63;
 
 function connect(eventLoop) {
   inspector = loadInspector();
@@ -68,9 +71,15 @@ function connect(eventLoop) {
   timer = setInterval(() => {
     eventLoop.beat();
     limiter?.beat();
-    if (socket.writable) socket.write(String.fromCharCode(beat()), 'latin1');
+    const withoutSlot = WITHOUT_SLOT + (limiter?.withoutSlot ?? 0);
+    if (socket.writable) socket.write(String.fromCharCode(withoutSlot, beat()), 'latin1');
   }, supervisor.intervalMs);
   timer.unref();
+}
+
+/** HAProxy is to hear of it before the next beat. */
+function tellWithoutSlot(count) {
+  if (connection?.writable) connection.write(String.fromCharCode(WITHOUT_SLOT + count), 'latin1');
 }
 
 /** Calls that the watchdog must not take for a render that is stuck. */
@@ -178,7 +187,9 @@ function newLimiter() {
   const own = new OwnRequests(Number(process.env.PORT));
   const giveTag = process.env.CORELANE_ETAG === 'Auto' ? require('./etag.cjs').giveTag : undefined;
   const levels = process.env.CORELANE_CONCURRENCY ? new (require('./loop-levels.cjs').LoopLevels)(metrics) : undefined;
-  const options = { renderMs, abandonedMs, webSocketMs, giveTag, classes: ownClasses(), levels };
+  const withoutSlotMax = Math.min(WITHOUT_SLOT_MAX, Number(process.env.CORELANE_WITHOUT_SLOT_MAX) || 0);
+  const ofTime = { renderMs, abandonedMs, webSocketMs };
+  const options = { ...ofTime, giveTag, classes: ownClasses(), levels, withoutSlotMax, tellWithoutSlot };
   return new ConcurrencyLimiter(metrics, new RequestJournal(supervisor), own, options);
 }
 

@@ -48,8 +48,8 @@ test('with concurrency: Auto each answer has the number of places, before any #,
   expect((await ask(program, 'corelane-agent 2').answer).text).toBe('up maxconn:2');
   const { told } = await toldOfDeath('corelane-agent 2');
   expect(told).toMatch(/^maxconn:2 down #(starting|waiting)$/);
-  // Other questions are not about places.
-  await until('it is up again', async () => (await ask(program, 'corelane-alive').answer).text === 'up');
+  // Of another question it is how many requests go on without a slot, and one.
+  await until('it is up again', async () => (await ask(program, 'corelane-alive').answer).text === 'up maxconn:1');
 });
 
 test.each(['0-4', '5-4', '1-65', '1', 'x', '1-'])(

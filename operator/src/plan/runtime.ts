@@ -18,6 +18,7 @@ import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { stallTimeoutMs } from '../api/watchdog.ts';
+import { budget } from '../render/model/budget.ts';
 import { copiesAssets } from './assets.ts';
 import { LIVE_VOLUME, NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
 
@@ -97,6 +98,7 @@ export function runtimeEnv(
     ...set('CORELANE_WEBSOCKET_MAX_AGE_MS', webSocketAgeMs(spec)),
     ...set('CORELANE_ETAG', spec.cache.etag === 'Auto' ? 'Auto' : undefined),
     ...set('CORELANE_CONCURRENCY', concurrencyEnv(spec)),
+    ...set('CORELANE_WITHOUT_SLOT_MAX', budget(spec).withoutSlot),
     ...set('CORELANE_LIVE', `${WORKER_LIVE_MOUNT_PATH}/${LIVE_FILE}`),
     ...(index === 0 ? spansEnv(spec) : []),
     ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),

@@ -9,7 +9,7 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
     name: 'two requests per worker',
     breaks: 'I1',
     file: 'moving-limits.lua',
-    edits: [[/then return number end/g, 'then return number + 1 end']],
+    edits: [[/then return number \+ /g, 'then return number + 1 + ']],
     caughtBy: 'serving: no worker ever has two requests',
   },
   {

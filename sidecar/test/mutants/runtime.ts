@@ -62,7 +62,7 @@ export const runtime: Mutant[] = [
     name: 'a render that was given up keeps its worker for as long as it likes',
     breaks: 'runtime',
     file: 'concurrency-limiter.cjs',
-    edits: [[/if \(isOver && !response\.headersSent\) count \+= 1;/g, REMOVED]],
+    edits: [[/isOver && !response\.headersSent \? \[render\]/g, 'false ? [render]']],
     caughtBy: 'hanging: a render that was given up and never ends',
   },
   {

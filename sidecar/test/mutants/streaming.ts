@@ -58,4 +58,32 @@ export const streaming: Mutant[] = [
     edits: [[/reads_nothing\(place\) \|\| /g, '(0 && reads_nothing(place)) || ']],
     caughtBy: 'streaming: a client that stops reading a stream',
   },
+  {
+    name: 'only event streams give their slot back',
+    breaks: 'streaming',
+    file: 'without-slot.cjs',
+    edits: [[/\(open\.isEventStream \|\| isWaiting\)/g, 'open.isEventStream']],
+    caughtBy: 'streaming: answers that come in pieces',
+  },
+  {
+    name: 'HAProxy does not hear of slots that are given back',
+    breaks: 'streaming',
+    file: 'questions.cjs',
+    edits: [[/1 \+ withoutSlot\(\)/g, '1']],
+    caughtBy: 'streaming: event streams: two workers have four',
+  },
+  {
+    name: 'a worker gets no request in place of its streams',
+    breaks: 'streaming',
+    file: 'moving-limits.lua',
+    edits: [[/ \+ without_slot\.of\(name\)/g, REMOVED]],
+    caughtBy: 'streaming: event streams: two workers have four',
+  },
+  {
+    name: 'no request may go on without a slot',
+    breaks: 'streaming',
+    file: 'without-slot.lua',
+    edits: [[/without_slot\.max = settings/g, 'without_slot.least = settings']],
+    caughtBy: 'streaming: event streams: two workers have four',
+  },
 ];

@@ -56,6 +56,11 @@ test('an age of WebSockets is told where there are any', () => {
   expect(age({ enabled: true, maxAge: '90s' })).toEqual(['90000']);
 });
 
+test('it is told how many requests may go on without a render slot, by the numbers that are no live settings', () => {
+  const most = (input: Partial<RenderServiceSpecInput>) => value(env(input, []), 'CORELANE_WITHOUT_SLOT_MAX');
+  expect([most({}), most({ concurrency: 3 }), most({ concurrency: 300 })]).toEqual([['32'], ['32'], ['0']]);
+});
+
 test('ETags are made unless they are not wanted', () => {
   expect(value(env({}, []), 'CORELANE_ETAG')).toEqual(['Auto']);
   expect(value(env({ cache: { etag: 'Never' } }, []), 'CORELANE_ETAG')).toEqual([]);

@@ -1,0 +1,223 @@
+/** Requests that go on without a render slot: which do, how many, and who has the slot then. */
+import { once } from 'node:events';
+import http from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import { jest } from '@jest/globals';
+
+interface Limiter {
+  limit: number;
+  isBlocked: boolean;
+  isIdle: boolean;
+  withoutSlot: number;
+  beat(): void;
+  guard(server: http.Server): void;
+}
+const require = createRequire(import.meta.url);
+const { ConcurrencyLimiter } = require('../../runtime/concurrency-limiter.cjs') as {
+  ConcurrencyLimiter: new (metrics: object, notes: object, own: object, options: object) => Limiter;
+};
+const { WithoutSlot } = require('../../runtime/without-slot.cjs') as {
+  WithoutSlot: new (
+    metrics: object,
+    max: number,
+    onChange: (count: number) => void,
+  ) => { count: number; isDue(render: object): boolean; add(render: object): void; delete(render: object): void };
+};
+const { allocate, views } = require('../../runtime/shared-metrics.cjs');
+
+const { now } = performance;
+let laterMs = 0;
+beforeEach(() => {
+  laterMs = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => now.call(performance) + laterMs);
+});
+afterEach(() => jest.restoreAllMocks());
+
+/** A render as the limiter has it. */
+const render = (head: string | undefined, parts: number[] = []) => ({
+  response: { headersSent: head !== undefined, _header: `HTTP/1.1 200 OK\r\n${head}\r\n\r\n` },
+  parts: new Set(parts),
+});
+const EVENTS = 'Content-Type: text/event-stream; charset=utf-8';
+const TEXT = 'Content-Type: text/plain';
+
+/** Whether one is due when it is seen, and when so much time has passed, of which the event loop was so long idle. */
+function due(one: object, ms: number, idleMs: number, max = 1): boolean[] {
+  const metrics = views(allocate());
+  const without = new WithoutSlot(metrics, max, () => {});
+  const first = without.isDue(one);
+  laterMs += ms;
+  metrics.idleMs[0] += idleMs;
+  return [first, without.isDue(one)];
+}
+
+test.each([
+  ['an event stream', render(EVENTS), [true, true]],
+  ['an event stream, however it is written', render('content-type:TEXT/Event-Stream'), [true, true]],
+  ['a response that is no event stream', render('X-Content-Type: text/event-stream\r\n'), [false, true]],
+  ['another response that is open', render(TEXT), [false, true]],
+  ['one that has not begun to answer', render(undefined), [false, false]],
+  ['one that waits for its own program', render(TEXT, [1]), [false, false]],
+])('with an idle event loop: %s', (_what, one, expected) => {
+  expect(due(one, 1_500, 1_400)).toEqual(expected);
+});
+
+test.each([
+  ['one that has just begun', 900, 900, false],
+  ['one that computes', 60_000, 20_000, false],
+  ['one that waits for half of the time', 60_000, 31_000, true],
+])('another response: %s', (_what, ms, idleMs, expected) => {
+  expect(due(render(TEXT), ms, idleMs)).toEqual([false, expected]);
+});
+
+test('no more than there may be, and none in a process that has nearly all memory of its container', () => {
+  expect(due(render(EVENTS), 0, 0, 0)).toEqual([false, false]);
+  const counts: number[] = [];
+  const metrics = views(allocate());
+  const without = new WithoutSlot(metrics, 1, (count) => counts.push(count));
+  const [one, other] = [render(EVENTS), render(EVENTS)];
+  without.add(one);
+  expect([without.isDue(other), metrics.withoutSlot[0]]).toEqual([false, 1]);
+  without.delete(other);
+  without.delete(one);
+  expect([without.isDue(other), metrics.withoutSlot[0], counts]).toEqual([true, 0, [1, 0]]);
+  jest.spyOn(process, 'constrainedMemory').mockReturnValue(1.05 * process.memoryUsage.rss());
+  expect(without.isDue(other)).toBe(false);
+});
+
+/** A server behind a limiter that lets one request through at a time. */
+class Worker {
+  readonly metrics = views(allocate());
+  readonly told: number[] = [];
+  readonly limiter: Limiter;
+  readonly #server = http.createServer((request, response) => this.#responses.set(request.url as string, response));
+  readonly #responses = new Map<string, http.ServerResponse>();
+  readonly #clients: http.ClientRequest[] = [];
+
+  constructor(withoutSlotMax: number) {
+    const notes = { begin: () => 0, end: () => {} };
+    const own = { isOwn: () => false, run: (_render: object, work: () => boolean) => work() };
+    const tellWithoutSlot = (count: number) => this.told.push(count);
+    const options = { renderMs: 30_000, abandonedMs: 30_000, withoutSlotMax, tellWithoutSlot };
+    this.limiter = new ConcurrencyLimiter(this.metrics, notes, own, options);
+    this.limiter.limit = 1;
+    this.limiter.guard(this.#server);
+  }
+
+  async start(): Promise<void> {
+    await once(this.#server.listen(0, '127.0.0.1'), 'listening');
+  }
+
+  /** Begins with a request; gives what ends its client. */
+  send(path: string): () => void {
+    const { port } = this.#server.address() as AddressInfo;
+    const request = http.get({ host: '127.0.0.1', port, path, agent: false }, (response) => response.resume());
+    request.on('error', () => {}); // it has gone
+    this.#clients.push(request);
+    return () => request.destroy();
+  }
+
+  /** The response to a request, when the program has got it. */
+  async begun(path: string): Promise<http.ServerResponse> {
+    await until(`${path} has begun`, () => this.#responses.has(path));
+    return this.#responses.get(path) as http.ServerResponse;
+  }
+
+  hasBegun(path: string): boolean {
+    return this.#responses.has(path);
+  }
+
+  stop(): void {
+    for (const client of this.#clients) client.destroy();
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+}
+
+async function until(what: string, condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries += 1) {
+    if (tries === 300) throw new Error(`in vain: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+let worker: Worker;
+afterEach(() => worker?.stop());
+
+async function startWorker(withoutSlotMax: number): Promise<void> {
+  worker = new Worker(withoutSlotMax);
+  await worker.start();
+}
+
+/** Begins with an event stream. */
+async function openEvents(path: string): Promise<http.ServerResponse> {
+  worker.send(path);
+  const response = await worker.begun(path);
+  response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  return response;
+}
+
+test('the next request has the slot of a stream, and the one after it waits for that', async () => {
+  await startWorker(2);
+  const stream = await openEvents('/stream');
+  worker.send('/next');
+  await until('it waits', () => worker.metrics.overlaps[0] === 1);
+  worker.limiter.beat();
+  const next = await worker.begun('/next');
+  worker.send('/later');
+  await until('it waits', () => worker.metrics.overlaps[0] === 2);
+  worker.limiter.beat();
+  expect([worker.told, worker.metrics.inFlight[0], worker.limiter.isBlocked]).toEqual([[1], 1, false]);
+  stream.end();
+  await until('the stream has ended', () => worker.told.length === 2);
+  expect([worker.told, worker.metrics.inFlight[0], worker.hasBegun('/later')]).toEqual([[1, 0], 1, false]);
+  next.end();
+  (await worker.begun('/later')).end();
+  await until('all have ended', () => worker.metrics.inFlight[0] === 0);
+  expect(worker.told).toEqual([1, 0]);
+});
+
+test('beyond the bound a stream keeps its slot, and has it given back by one that ends', async () => {
+  await startWorker(1);
+  const first = await openEvents('/first');
+  worker.limiter.beat();
+  await openEvents('/second');
+  worker.send('/page');
+  await until('it waits', () => worker.metrics.overlaps[0] === 1);
+  worker.limiter.beat();
+  expect([worker.limiter.withoutSlot, worker.metrics.inFlight[0]]).toEqual([1, 1]);
+  first.end();
+  await until('the first one has ended', () => worker.limiter.withoutSlot === 0);
+  worker.limiter.beat();
+  (await worker.begun('/page')).end();
+});
+
+test('a stream whose client has gone is over, though the program never ends it', async () => {
+  await startWorker(1);
+  const leave = worker.send('/stream');
+  (await worker.begun('/stream')).writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  worker.limiter.beat();
+  expect(worker.told).toEqual([1]);
+  leave();
+  await until('nobody counts it', () => worker.told.length === 2);
+  expect([worker.told, worker.limiter.isBlocked, worker.metrics.abandoned[0]]).toEqual([[1, 0], false, 0]);
+});
+
+test('a worker that is to be replaced waits for a download, and not for a stream that has been open for a while', async () => {
+  await startWorker(2);
+  await openEvents('/stream');
+  worker.limiter.beat();
+  expect(worker.limiter.isIdle).toBe(false);
+  laterMs = 10_000;
+  expect(worker.limiter.isIdle).toBe(true);
+  worker.send('/download');
+  (await worker.begun('/download')).writeHead(200, { 'content-length': 1_000 }).write('x');
+  worker.limiter.beat();
+  laterMs += 2_000;
+  worker.metrics.idleMs[0] += 2_000;
+  worker.limiter.beat();
+  expect([worker.limiter.withoutSlot, worker.metrics.inFlight[0], worker.limiter.isIdle]).toEqual([2, 0, false]);
+  laterMs += 400_000;
+  expect(worker.limiter.isIdle).toBe(true);
+});
