@@ -1,7 +1,8 @@
 -- How many requests workers get at a time, as the live settings say (`concurrency`). A number holds for each of them,
 -- and each worker gets one more for each request that goes on without a slot. With Auto each worker's supervisor says
--- in its agent check how many (`maxconn`), these among them, and HAProxy adds nothing up. Here the queue, and what comes
--- from peers (late), get as many places as the workers have together, so that hardly anybody waits in the second stage.
+-- in its agent check how many (`maxconn`), these among them, and HAProxy adds nothing up. Here the queue, and what
+-- comes from peers (late), get as many places as the workers have together, so that hardly anybody waits in the second
+-- stage.
 local live = require('live.values')
 local now_ms = require('clock')
 local without_slot = require('without-slot')

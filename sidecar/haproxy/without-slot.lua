@@ -1,6 +1,6 @@
 -- Requests that go on without a render slot: streams, and downloads whose clients read slowly. The supervisor of a
--- worker says how many it has in the agent check of "workers-alive", as a limit of connections, which means nothing else
--- there: one more than there are, because 0 would be no limit.
+-- worker says how many it has in the agent check of "workers-alive", as a limit of connections, which means nothing
+-- else there: one more than there are, because 0 would be no limit.
 local without_slot = { max = 0 }
 local servers = {}
 

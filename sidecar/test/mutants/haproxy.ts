@@ -38,6 +38,12 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
     caughtBy: 'serving: a body of 1 MB arrives whole',
   },
   {
+    name: 'HAProxy gives up a client that nginx waits for',
+    breaks: 'streaming',
+    edits: [[/timeout client 86400000ms/g, 'timeout client 8000ms']],
+    caughtBy: 'budget: a download comes whole, at whatever speed',
+  },
+  {
     name: 'idle workers are not checked',
     breaks: 'I2',
     edits: [[/check inter 1s/g, 'check inter 1h']],

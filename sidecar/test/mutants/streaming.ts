@@ -55,7 +55,7 @@ export const streaming: Mutant[] = [
     name: 'a client may stop reading a stream for as long as it goes on',
     breaks: 'I4',
     file: 'places.c',
-    edits: [[/reads_nothing\(place\) \|\| /g, '(0 && reads_nothing(place)) || ']],
+    edits: [[/if \(reads_nothing\(place\)\)/g, 'if (0 && reads_nothing(place))']],
     caughtBy: 'streaming: a client that stops reading a stream',
   },
   {

@@ -66,6 +66,8 @@ const WITH_BODY_SHARE = 2 / 3;
 const WITHOUT_SLOT_MAX = 32;
 /** Part of all requests that these and classes may be: whoever opens all that he may leaves the rest to pages. */
 const WITHOUT_SLOT_SHARE = 2 / 3;
+/** Part of the slots and places of a pod that slow readers may keep. The rest is for event streams, and for others. */
+const HELD_SHARE = 1 / 2;
 
 /**
  * The cache: its table of pages (model/cache.ts), and two more processes, which look after its files and have their
@@ -132,6 +134,9 @@ export interface Budget {
   perClient?: number;
   /** Requests of one worker that may go on without a render slot; 0 without the worker runtime. */
   withoutSlot: number;
+  /** Clients that may hold workers for as long as they read slowly: of those requests, and of requests of classes. */
+  heldSlots: number;
+  heldClasses: number;
   /** Of a connection, in the kernel. */
   sendBufferBytes: number;
   /** Largest temporary file of one response, in bytes; 0 where the disk is too small for so many. */
@@ -170,6 +175,8 @@ export function budget(spec: RenderServiceSpec): Budget {
   const disk = quantityOf(sidecar.nginx.ephemeralStorageLimit);
   const onDisk = Math.floor((BODIES_SHARE * disk) / sizeBytes(buffering.request.maxSize));
   const fileBytes = Math.floor(((1 - BODIES_SHARE) * disk) / requests);
+  const inWorker = withoutSlot(spec, requests);
+  const held = (ofWorker: number) => Math.floor(HELD_SHARE * spec.workersPerPod * ofWorker);
   return {
     nginxConnections: within(forHttp1 / CONNECTION_BYTES + http2Connections, CONNECTIONS),
     busyConnections: Math.floor(heads) + 2 * requests + http2Connections,
@@ -182,7 +189,9 @@ export function budget(spec: RenderServiceSpec): Budget {
     largeBodies: Math.min(bodies, Math.max(1, onDisk)),
     webSockets: webSockets(spec),
     perClient: limits.perClient.requests,
-    withoutSlot: withoutSlot(spec, requests),
+    withoutSlot: inWorker,
+    heldSlots: held(inWorker),
+    heldClasses: held(classConcurrency(spec)),
     sendBufferBytes: SEND_BUFFER_BYTES,
     responseFileBytes: fileBytes < FILE_BYTES_MIN ? 0 : Math.min(fileBytes, sizeBytes(buffering.response.maxFileSize)),
   };

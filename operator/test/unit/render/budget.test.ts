@@ -73,6 +73,13 @@ describe('requests that go on without a render slot', () => {
     expect(budget(specOf(input)).withoutSlot).toBe(expected);
   });
 
+  test('half of them, and of the places of classes, may wait for slow readers', () => {
+    const { heldSlots, heldClasses } = budget(specOf({ workersPerPod: 3, classes: [api] }));
+    expect([heldSlots, heldClasses]).toEqual([48, 15]);
+    const off = budget(specOf({ runtime: { instrument: false } }));
+    expect([off.heldSlots, off.heldClasses]).toEqual([0, 0]);
+  });
+
   test('these and classes leave a third of all requests to pages', () => {
     for (const workersPerPod of [1, 4, 16, 64])
       for (const memoryLimit of ['64Mi', '512Mi', '4Gi']) {
