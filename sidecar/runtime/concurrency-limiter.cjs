@@ -108,6 +108,21 @@ class ConcurrencyLimiter {
     return this.#withoutSlot.count;
   }
 
+  /** All places are taken, and one would be free if the client of its render had gone: it is worth a question. */
+  get hasWaiting() {
+    return this.#active >= this.limit && [...this.#renders].some((render) => this.#isDueWithoutClient(render));
+  }
+
+  /** The client of the request with this id has gone; the proxy keeps its connection to this worker. */
+  giveUp(id) {
+    for (const render of this.#renders)
+      if (render.id === id && this.#isDueWithoutClient(render)) this.#release(render);
+  }
+
+  #isDueWithoutClient(render) {
+    return render.hasPlace && !this.#abandoned.has(render) && this.#withoutSlot.isDueWithoutClient(render);
+  }
+
   /** Whether there was a render since the last call, where somebody keeps account of them. */
   takeHasRendered() {
     const has = this.#hasRendered || this.#active > 0;
@@ -292,6 +307,7 @@ class ConcurrencyLimiter {
     const beganAt = performance.now();
     const render = { beganAt, renderMs: this.#renderMs, response, parts: new Set(), waiting: [], hasContext: false };
     render.hasPlace = true;
+    render.begun = this.#withoutSlot.mark();
     this.#renders.add(render);
     this.#levels?.note(this.#active);
     render.idleMs = this.#setAside.begin();
@@ -301,7 +317,8 @@ class ConcurrencyLimiter {
     metrics.requests[0] += 1;
     metrics.inFlight[0] = this.#active;
     const { method, url, headers } = request;
-    render.idPlace = putId(metrics, { id: headers?.['x-request-id'], method, url }, Date.now());
+    render.id = headers?.['x-request-id'];
+    render.idPlace = putId(metrics, { id: render.id, method, url }, Date.now());
     let ended = false;
     const end = () => {
       if (ended) return;
@@ -333,12 +350,12 @@ class ConcurrencyLimiter {
   }
 
   /**
-   * A render goes on without a place: it has begun to answer, and waits. The watchdog does not blame it for an event
-   * loop that is stuck.
+   * A render goes on without a place: it has begun to answer, or has no client, and waits. The watchdog does not blame a
+   * response for an event loop that is stuck.
    */
   #release(render) {
     render.hasPlace = false;
-    this.#forgetId(render);
+    if (render.response.headersSent) this.#forgetId(render);
     this.#withoutSlot.add(render);
     this.#freePlace();
   }
@@ -403,6 +420,8 @@ class ConcurrencyLimiter {
 
   /** Nobody waits for it, and it goes on: its place is free when the program ends the response, or after `ms`. */
   #abandon(render, ms, end) {
+    // Without its connection the proxy does not count it any more.
+    this.#withoutSlot.delete(render);
     this.#abandoned.set(render, performance.now());
     this.#countAbandoned();
     untilEnded(render.response, ms, () => {

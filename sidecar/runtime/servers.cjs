@@ -25,6 +25,8 @@ const SNAPSHOT = 1;
 /** Of a byte that is no beat: these two bits are 10, and the others say how many requests go on without a slot. */
 const KIND = 0xc0;
 const WITHOUT_SLOT = 0x80;
+/** No beat, either: a render waits in one of the places, all of which are taken. */
+const WAITS = 2;
 /** How many a worker may have, and how often the log says at most that it has them. */
 const WITHOUT_SLOT_MAX = Number(process.env.CORELANE_WITHOUT_SLOT_MAX) || 0;
 const TELL_MS = 60_000;
@@ -51,8 +53,9 @@ function attach(pid, ppid, socket, overridden) {
   socket.unref();
   socket.on('data', (bytes) => {
     const isCount = (byte) => (byte & KIND) === WITHOUT_SLOT;
-    const beats = bytes.filter((byte) => !isCount(byte));
+    const beats = bytes.filter((byte) => !isCount(byte) && byte !== WAITS);
     noteWithoutSlot(server, bytes.findLast(isCount));
+    if (bytes.includes(WAITS)) news.emit('waits', server);
     if (beats.length === 0) return;
     server.hasRendered ||= beats.some((bits) => (bits & RENDERED) !== 0);
     const last = beats[beats.length - 1];
@@ -140,6 +143,11 @@ function sendLimit(socket) {
   if (text) socket.write(text);
 }
 
+/** The client of the request with this id has gone. */
+function tellGone(server, id) {
+  for (const [socket, one] of state.servers) if (one === server) socket.write(`gone ${id}\n`);
+}
+
 function all() {
   return [...state.servers.values()];
 }
@@ -194,5 +202,6 @@ module.exports = {
   setRenderMs,
   silentMs,
   take,
+  tellGone,
   withoutSlot,
 };

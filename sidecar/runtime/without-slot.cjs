@@ -1,16 +1,18 @@
 /**
- * Requests that go on without a render slot: event streams, and responses that stay open although the event loop has
- * time, because they wait for data or for a client that reads slowly. The worker may have one more render for each of
- * them, up to a bound (docs/adr/0060-streams-hold-no-slot.md).
+ * Requests that go on without a render slot: event streams, responses that stay open although the event loop has time,
+ * because they wait for data or for a client that reads slowly, and renders that wait although their client has gone.
+ * The worker may have one more render for each of them, up to a bound (docs/adr/0060-streams-hold-no-slot.md).
  */
 'use strict';
 
 const { memoryLimitBytes } = require('./cgroup.cjs');
 
 const EVENT_STREAM = /\r\ncontent-type: *text\/event-stream/i;
-/** Any other response has to be open for so long, while the event loop was idle for this part of the time. */
-const OPEN_MS = 1_000;
+/** A request waits if the event loop was idle for this part of its time, and that is no less than this. */
+const WAITING_MS = 1_000;
 const IDLE_SHARE = 0.5;
+/** Renders without a client all compute when what they wait for answers: no more than so many at a time. */
+const WITHOUT_CLIENT_MAX = 8;
 /** With more memory than this no further request loses its slot: the next render might be the end of the process. */
 const MEMORY_SHARE_MAX = 0.9;
 /** What a worker waits for before it is replaced: an event stream comes back by itself, a download does not. */
@@ -42,22 +44,42 @@ class WithoutSlot {
   get isBusy() {
     const now = performance.now();
     for (const { beganAt, open } of this.#renders)
-      if (now - beganAt < (open.isEventStream ? STREAM_MS : DOWNLOAD_MS)) return true;
+      if (now - beganAt < (open?.isEventStream ? STREAM_MS : DOWNLOAD_MS)) return true;
     return false;
   }
 
-  /** At each beat: whether a render has given its slot back by now. One with requests to itself keeps it for these. */
+  /** The present, for `#hasWaitedSince`. */
+  mark() {
+    return { atMs: performance.now(), idleMs: this.#metrics.idleMs[0] };
+  }
+
+  #hasWaitedSince({ atMs, idleMs }) {
+    const ms = performance.now() - atMs;
+    return ms >= WAITING_MS && this.#metrics.idleMs[0] - idleMs >= IDLE_SHARE * ms;
+  }
+
+  /** One with requests to itself keeps its slot for these. */
+  #hasRoomFor({ parts }) {
+    return parts.size === 0 && this.count < this.#max;
+  }
+
+  /** At each beat: whether a render has given its slot back by now. */
   isDue(render) {
-    const { response, parts } = render;
+    const { response } = render;
     if (!response.headersSent) return false;
-    const now = performance.now();
-    const [idleMs] = this.#metrics.idleMs;
-    render.open ??= { atMs: now, idleMs, isEventStream: EVENT_STREAM.test(response._header) };
-    if (parts.size > 0 || this.count >= this.#max) return false;
-    const { open } = render;
-    const ms = now - open.atMs;
-    const isWaiting = ms >= OPEN_MS && idleMs - open.idleMs >= IDLE_SHARE * ms;
-    return (open.isEventStream || isWaiting) && hasMemory();
+    render.open ??= { ...this.mark(), isEventStream: EVENT_STREAM.test(response._header) };
+    if (!this.#hasRoomFor(render)) return false;
+    return (render.open.isEventStream || this.#hasWaitedSince(render.open)) && hasMemory();
+  }
+
+  /**
+   * Whether a render gives its slot back if its client has gone.
+   * @param render `begun` is what `mark` said at its begin
+   */
+  isDueWithoutClient(render) {
+    if (render.response.headersSent || !this.#hasRoomFor(render)) return false;
+    const before = [...this.#renders].filter(({ response }) => !response.headersSent).length;
+    return before < WITHOUT_CLIENT_MAX && this.#hasWaitedSince(render.begun) && hasMemory();
   }
 
   add(render) {

@@ -92,6 +92,7 @@ export function runtimeEnv(
   return [
     ...user.filter(({ name }) => name !== 'NODE_OPTIONS'),
     ...set('CORELANE_RUNTIME_PORT', PORTS.firstWorkerRuntime + index),
+    ...set('CORELANE_CLIENTS_PORT', PORTS.health),
     ...set('CORELANE_WORKERS', spec.workersPerPod),
     ...set('CORELANE_STALL_TIMEOUT_MS', stallTimeoutMs(spec)),
     ...set('CORELANE_RENDER_TIMEOUT_MS', durationMs(spec.timeouts.render)),

@@ -29,6 +29,7 @@ export const RUNTIME_MODULES = [
   'concurrency-rule',
   'child',
   'class-places',
+  'clients-gone',
   'etag',
   'given-up',
   'head',

@@ -9,8 +9,11 @@ interface Limiter {
   limit: number;
   isBlocked: boolean;
   isIdle: boolean;
+  isOverdue: boolean;
+  hasWaiting: boolean;
   withoutSlot: number;
   beat(): void;
+  giveUp(id: string): void;
   guard(server: http.Server): void;
 }
 const require = createRequire(import.meta.url);
@@ -110,9 +113,10 @@ class Worker {
   }
 
   /** Begins with a request; gives what ends its client. */
-  send(path: string): () => void {
+  send(path: string, id = path): () => void {
     const { port } = this.#server.address() as AddressInfo;
-    const request = http.get({ host: '127.0.0.1', port, path, agent: false }, (response) => response.resume());
+    const headers = { 'x-request-id': id };
+    const request = http.get({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => response.resume());
     request.on('error', () => {}); // it has gone
     this.#clients.push(request);
     return () => request.destroy();
@@ -220,4 +224,78 @@ test('a worker that is to be replaced waits for a download, and not for a stream
   expect([worker.limiter.withoutSlot, worker.metrics.inFlight[0], worker.limiter.isIdle]).toEqual([2, 0, false]);
   laterMs += 400_000;
   expect(worker.limiter.isIdle).toBe(true);
+});
+
+describe('a render whose client has gone', () => {
+  /** Lets so much time pass, of which the event loop is idle for this part. */
+  function pass(ms: number, idleShare: number): void {
+    laterMs += ms;
+    worker.metrics.idleMs[0] += idleShare * ms;
+  }
+
+  test('gives its slot back if it waits, and to its program it goes on', async () => {
+    await startWorker(9);
+    worker.send('/left', 'left');
+    const left = await worker.begun('/left');
+    worker.send('/next');
+    await until('it waits', () => worker.metrics.overlaps[0] === 1);
+    worker.limiter.giveUp('left');
+    expect([worker.limiter.hasWaiting, worker.told]).toEqual([false, []]);
+    pass(1_500, 0.9);
+    worker.limiter.giveUp('other');
+    expect([worker.limiter.hasWaiting, worker.told]).toEqual([true, []]);
+    worker.limiter.giveUp('left');
+    const next = await worker.begun('/next');
+    expect([worker.told, worker.limiter.isBlocked, worker.limiter.isIdle]).toEqual([[1], false, false]);
+    left.end();
+    await until('it has ended', () => worker.told.length === 2);
+    expect(worker.metrics.inFlight[0]).toBe(1);
+    next.end();
+  });
+
+  test('keeps it if it computes, and if it has begun to answer', async () => {
+    await startWorker(9);
+    worker.send('/computes', 'computes');
+    const computes = await worker.begun('/computes');
+    pass(60_000, 0.3);
+    worker.limiter.giveUp('computes');
+    expect([worker.limiter.hasWaiting, worker.told]).toEqual([false, []]);
+    computes.end();
+    worker.send('/answers', 'answers');
+    const answers = await worker.begun('/answers');
+    pass(1_500, 0.9);
+    answers.flushHeaders();
+    worker.limiter.giveUp('answers');
+    expect([worker.limiter.hasWaiting, worker.told]).toEqual([false, []]);
+    answers.end();
+  });
+
+  test('no more than eight at a time, and streams beside them', async () => {
+    await startWorker(10);
+    for (let n = 0; n < 9; n += 1) {
+      worker.send(`/left-${n}`, `left-${n}`);
+      await worker.begun(`/left-${n}`);
+      pass(2_000, 0.9);
+      worker.limiter.giveUp(`left-${n}`);
+    }
+    expect([worker.limiter.withoutSlot, worker.limiter.hasWaiting, worker.metrics.inFlight[0]]).toEqual([8, false, 1]);
+    (await worker.begun('/left-8')).writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    worker.limiter.beat();
+    expect([worker.limiter.withoutSlot, worker.metrics.inFlight[0]]).toEqual([9, 0]);
+  });
+
+  test('is counted no more when HAProxy gives it up, and its worker is replaced as for any other one', async () => {
+    await startWorker(9);
+    const cut = worker.send('/left', 'left');
+    await worker.begun('/left');
+    pass(5_000, 0.9);
+    worker.limiter.giveUp('left');
+    expect(worker.told).toEqual([1]);
+    pass(26_000, 0.9);
+    cut();
+    await until('its connection has ended', () => worker.told.length === 2);
+    expect([worker.told, worker.limiter.isBlocked, worker.limiter.isOverdue]).toEqual([[1, 0], false, false]);
+    pass(3_000, 0.9);
+    expect([worker.limiter.isOverdue, worker.limiter.isIdle]).toEqual([true, true]);
+  });
 });

@@ -56,6 +56,10 @@ test('an age of WebSockets is told where there are any', () => {
   expect(age({ enabled: true, maxAge: '90s' })).toEqual(['90000']);
 });
 
+test('it is told the port at which HAProxy says whose client has gone', () => {
+  expect(value(env({}, [{ name: 'CORELANE_CLIENTS_PORT', value: '1' }]), 'CORELANE_CLIENTS_PORT')).toEqual(['8998']);
+});
+
 test('it is told how many requests may go on without a render slot, by the numbers that are no live settings', () => {
   const most = (input: Partial<RenderServiceSpecInput>) => value(env(input, []), 'CORELANE_WITHOUT_SLOT_MAX');
   expect([most({}), most({ concurrency: 3 }), most({ concurrency: 300 })]).toEqual([['32'], ['32'], ['0']]);
