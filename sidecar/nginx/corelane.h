@@ -35,8 +35,8 @@ typedef struct {
   /* Connections that are not idle. Beyond it those with half a head go. */
   ngx_int_t busy_max;
   /*
-   * Clients that read so slowly that they hold a worker, with a response of which there is no more room on disk: so many
-   * may hold render slots, and places of classes. Beyond that each may do so for some time.
+   * Clients that read so slowly that they hold a worker, with a response of which there is no more room on disk: so
+   * many may hold render slots, and places of classes. Beyond that each may do so for some time.
    */
   ngx_int_t held_slots_max;
   ngx_int_t held_classes_max;

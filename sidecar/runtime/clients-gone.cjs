@@ -1,7 +1,7 @@
 /**
- * Renders whose client has gone. HAProxy knows it, and goes on counting them: only the end of a render may free a worker.
- * One that waits for something else than the CPU gives its slot back all the same. Asked only where all places of the
- * worker are taken, and one of them by a render that waits.
+ * Renders whose client has gone. HAProxy knows it, and goes on counting them: only the end of a render may free a
+ * worker. One that waits for something else than the CPU gives its slot back all the same. HAProxy is asked only where
+ * all places of the worker are taken, and one of them by a render that waits.
  */
 'use strict';
 

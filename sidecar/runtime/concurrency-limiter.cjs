@@ -115,8 +115,7 @@ class ConcurrencyLimiter {
 
   /** The client of the request with this id has gone; the proxy keeps its connection to this worker. */
   giveUp(id) {
-    for (const render of this.#renders)
-      if (render.id === id && this.#isDueWithoutClient(render)) this.#release(render);
+    for (const render of this.#renders) if (render.id === id && this.#isDueWithoutClient(render)) this.#release(render);
   }
 
   #isDueWithoutClient(render) {
@@ -350,8 +349,8 @@ class ConcurrencyLimiter {
   }
 
   /**
-   * A render goes on without a place: it has begun to answer, or has no client, and waits. The watchdog does not blame a
-   * response for an event loop that is stuck.
+   * A render goes on without a place: it waits, and has begun to answer or has no client. The watchdog does not blame
+   * an open response for an event loop that is stuck.
    */
   #release(render) {
     render.hasPlace = false;

@@ -174,8 +174,8 @@ function renderMetrics(metrics, spaces, nowMs) {
   return [
     one('corelane_worker_requests_total', 'counter', 'Requests begun.', requests[0]),
     one('corelane_worker_requests_in_flight', 'gauge', 'Requests in progress.', inFlight[0]),
-    one('corelane_worker_requests_without_slot', 'gauge', 'Beside these, open responses without a slot.', withoutSlot[0]),
     one('corelane_worker_abandoned_renders', 'gauge', 'Of these, those that nobody waits for any more.', abandoned[0]),
+    one('corelane_worker_requests_without_slot', 'gauge', 'Requests that go on without a slot.', withoutSlot[0]),
     one('corelane_worker_overlap_total', 'counter', 'Requests that had to wait for another one in here.', overlaps[0]),
     one('corelane_worker_dropped_total', 'counter', 'Of those that waited, the ones whose client left.', dropped[0]),
     one('corelane_worker_own_requests_total', 'counter', 'Requests to itself, as parts of renders.', own[0]),
