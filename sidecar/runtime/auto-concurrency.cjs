@@ -206,11 +206,14 @@ function logChange() {
 /**
  * An answer to HAProxy's agent check with the number of places in it. It stands before any `#`, behind which HAProxy
  * reads nothing, and is never 0, which HAProxy takes for no limit. Who is down has no more than min: what adds the
- * places of all workers up counts little for it. What goes on without a slot is a request to HAProxy.
+ * places of all workers up counts little for it. What goes on without a slot is a request to HAProxy, also in a worker
+ * that is down: else its streams would take the places of others in the queue.
  */
 function withLimit(answer) {
   if (!isOn) return answer;
-  return answer === 'up' ? `up maxconn:${rule.limit + withoutSlot()}` : `maxconn:${bounds.min} ${answer}`;
+  return answer === 'up'
+    ? `up maxconn:${rule.limit + withoutSlot()}`
+    : `maxconn:${bounds.min + withoutSlot()} ${answer}`;
 }
 
 /** For metrics; undefined where the number is fixed. */
