@@ -14,13 +14,15 @@ const { ask } = require('./watchers.cjs');
 /** HAProxy's port for probes; NaN where nobody says it. */
 const PORT = Number(process.env.CORELANE_CLIENTS_PORT);
 const LOOK_MS = 1_000;
-/** Of a look, the oldest first. */
-const QUESTIONS_MAX = 16;
+/** In a look. To HAProxy all supervisors of a pod are one stranger, whose connections a second it limits (doors.ts). */
+const QUESTIONS_MAX = 4;
 /** As nginx makes them. They come from the program's process. */
 const ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 let isLooking = false;
 let lookedAtMs = Number.NEGATIVE_INFINITY;
+/** Questions until now. Requests take turns: those that wait for a client that is there must not hide others. */
+let asked = 0;
 
 function watchClients() {
   if (PORT > 0) news.on('waits', (server) => void look(server));
@@ -33,7 +35,11 @@ async function look(server) {
   try {
     const { requests } = (await ask(server.pid, 'requests', { limitMs: ANSWER_MS })) ?? { requests: [] };
     const ids = requests.map(({ id }) => id).filter((id) => ID.test(id));
-    for (const id of ids.slice(0, QUESTIONS_MAX)) if (await hasGone(id)) tellGone(server, id);
+    for (let left = Math.min(ids.length, QUESTIONS_MAX); left > 0; left -= 1) {
+      const id = ids[asked % ids.length];
+      asked += 1;
+      if (await hasGone(id)) tellGone(server, id);
+    }
   } catch {
     // What the process says is nonsense.
   }

@@ -100,7 +100,13 @@ class ConcurrencyLimiter {
     // Nothing begins or ends while all that there is hangs.
     this.#levels?.note(this.#active);
     this.#background.look();
-    for (const render of this.#renders) if (render.hasPlace && this.#withoutSlot.isDue(render)) this.#release(render);
+    for (const render of this.#renders) if (this.#hasSlot(render)) this.#lookAt(render);
+  }
+
+  /** Who reads slowly is cut where its slot is needed, and cannot be given back. */
+  #lookAt(render) {
+    if (this.#withoutSlot.isDue(render)) this.#release(render);
+    else if (this.#active >= this.limit && this.#withoutSlot.isHeld(render)) render.response.destroy();
   }
 
   /** Renders that go on without a place. */
@@ -113,13 +119,25 @@ class ConcurrencyLimiter {
     return this.#active >= this.limit && [...this.#renders].some((render) => this.#isDueWithoutClient(render));
   }
 
-  /** The client of the request with this id has gone; the proxy keeps its connection to this worker. */
+  /**
+   * The client of the request with this id has gone; the proxy keeps its connection to this worker. Nobody reads what
+   * is left of a response: it ends now instead of at its next piece.
+   */
   giveUp(id) {
-    for (const render of this.#renders) if (render.id === id && this.#isDueWithoutClient(render)) this.#release(render);
+    for (const render of this.#renders) {
+      if (render.id !== id || !this.#isDueWithoutClient(render)) continue;
+      if (render.response.headersSent) render.response.destroy();
+      else this.#release(render);
+    }
   }
 
   #isDueWithoutClient(render) {
-    return render.hasPlace && !this.#abandoned.has(render) && this.#withoutSlot.isDueWithoutClient(render);
+    return this.#hasSlot(render) && this.#withoutSlot.isDueWithoutClient(render);
+  }
+
+  /** It has a place here, and one of the proxy. */
+  #hasSlot(render) {
+    return render.hasPlace && !this.#abandoned.has(render);
   }
 
   /** Whether there was a render since the last call, where somebody keeps account of them. */
@@ -244,7 +262,8 @@ class ConcurrencyLimiter {
    */
   #senderOf({ socket }) {
     if (!socket || !this.#own.isOwn(socket)) return undefined;
-    const sender = this.#own.senderOf(socket) ?? [...this.#renders].find(({ hasContext }) => !hasContext);
+    const isPossible = ({ hasContext, hasPlace }) => !hasContext && hasPlace;
+    const sender = this.#own.senderOf(socket) ?? [...this.#renders].find(isPossible);
     return this.#renders.has(sender) && sender.hasPlace ? sender : undefined;
   }
 
@@ -256,8 +275,7 @@ class ConcurrencyLimiter {
   }
 
   #beginPart(sender, { run, request, response }) {
-    const { hasPlace } = sender;
-    const part = { beganAt: performance.now(), renderMs: this.#renderMs, response, hasPlace };
+    const part = { beganAt: performance.now(), renderMs: this.#renderMs, response, hasPlace: true };
     part.end = () => {
       if (!sender.parts.delete(part)) return;
       const next = sender.waiting.shift();
@@ -306,7 +324,6 @@ class ConcurrencyLimiter {
     const beganAt = performance.now();
     const render = { beganAt, renderMs: this.#renderMs, response, parts: new Set(), waiting: [], hasContext: false };
     render.hasPlace = true;
-    render.begun = this.#withoutSlot.mark();
     this.#renders.add(render);
     this.#levels?.note(this.#active);
     render.idleMs = this.#setAside.begin();

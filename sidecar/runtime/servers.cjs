@@ -88,7 +88,8 @@ function noteWithoutSlot(server, byte = server.withoutSlot) {
   news.emit('without-slot');
   if (count < WITHOUT_SLOT_MAX || nowMs() - toldAtMs < TELL_MS) return;
   toldAtMs = nowMs();
-  log('slots', { withoutSlot: count, because: 'no more streams may go on without a slot: each further one takes one' });
+  const message = 'further responses that stay open keep their render slots: give streams a class (docs/classes.md)';
+  log('slots', { withoutSlot: count, message });
 }
 
 function onBeat(server, bits) {

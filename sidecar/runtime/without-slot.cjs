@@ -15,9 +15,14 @@ const IDLE_SHARE = 0.5;
 const WITHOUT_CLIENT_MAX = 8;
 /** With more memory than this no further request loses its slot: the next render might be the end of the process. */
 const MEMORY_SHARE_MAX = 0.9;
-/** What a worker waits for before it is replaced: an event stream comes back by itself, a download does not. */
+/** A client that reads slowly may keep a slot for so long where it cannot be given back: as long as a render takes. */
+const HELD_MS = 30_000;
+/**
+ * What a worker waits for before it is replaced. An event stream comes back by itself, a download does not. But the
+ * worker takes no requests meanwhile, and a client may read as slowly as it likes.
+ */
 const STREAM_MS = 5_000;
-const DOWNLOAD_MS = 300_000;
+const DOWNLOAD_MS = 30_000;
 
 class WithoutSlot {
   #renders = new Set();
@@ -43,17 +48,28 @@ class WithoutSlot {
   /** Whether a worker that is to be replaced waits for one of them. */
   get isBusy() {
     const now = performance.now();
-    for (const { beganAt, open } of this.#renders)
-      if (now - beganAt < (open?.isEventStream ? STREAM_MS : DOWNLOAD_MS)) return true;
+    for (const { beganAt, seen } of this.#renders)
+      if (now - beganAt < (seen.isEventStream ? STREAM_MS : DOWNLOAD_MS)) return true;
     return false;
   }
 
-  /** The present, for `#hasWaitedSince`. */
-  mark() {
-    return { atMs: performance.now(), idleMs: this.#metrics.idleMs[0] };
+  /**
+   * Notes in `render.seen` how a render stands: what was so when it was seen first, and anew when it has begun to
+   * answer; since when its client has not taken what there is.
+   */
+  #look(render) {
+    const { response } = render;
+    const isOpen = response.headersSent;
+    const atMs = performance.now();
+    if (render.seen?.isOpen !== isOpen) {
+      const isEventStream = isOpen && EVENT_STREAM.test(response._header);
+      render.seen = { atMs, idleMs: this.#metrics.idleMs[0], isOpen, isEventStream };
+    }
+    render.seen.unreadAtMs = response.writableLength > 0 ? (render.seen.unreadAtMs ?? atMs) : undefined;
+    return render.seen;
   }
 
-  #hasWaitedSince({ atMs, idleMs }) {
+  #hasWaited({ atMs, idleMs }) {
     const ms = performance.now() - atMs;
     return ms >= WAITING_MS && this.#metrics.idleMs[0] - idleMs >= IDLE_SHARE * ms;
   }
@@ -63,23 +79,28 @@ class WithoutSlot {
     return parts.size === 0 && this.count < this.#max;
   }
 
-  /** At each beat: whether a render has given its slot back by now. */
+  /**
+   * At each beat: whether a render gives its slot back, because it has begun to answer and waits. One whose client
+   * reads slowly waits, however busy the event loop is with others.
+   */
   isDue(render) {
-    const { response } = render;
-    if (!response.headersSent) return false;
-    render.open ??= { ...this.mark(), isEventStream: EVENT_STREAM.test(response._header) };
-    if (!this.#hasRoomFor(render)) return false;
-    return (render.open.isEventStream || this.#hasWaitedSince(render.open)) && hasMemory();
+    const seen = this.#look(render);
+    if (!seen.isOpen || !this.#hasRoomFor(render)) return false;
+    return (seen.isEventStream || isUnread(seen, WAITING_MS) || this.#hasWaited(seen)) && hasMemory();
   }
 
-  /**
-   * Whether a render gives its slot back if its client has gone.
-   * @param render `begun` is what `mark` said at its begin
-   */
+  /** Whether the client of a render that is not due has read slowly for too long. */
+  isHeld({ seen }) {
+    return isUnread(seen, HELD_MS);
+  }
+
+  /** Whether the slot of a render that was looked at would be free if its client has gone. */
   isDueWithoutClient(render) {
-    if (render.response.headersSent || !this.#hasRoomFor(render)) return false;
-    const before = [...this.#renders].filter(({ response }) => !response.headersSent).length;
-    return before < WITHOUT_CLIENT_MAX && this.#hasWaitedSince(render.begun) && hasMemory();
+    const { response, seen } = render;
+    if (seen?.isOpen !== response.headersSent) return false;
+    if (seen.isOpen) return performance.now() - seen.atMs >= WAITING_MS;
+    const before = [...this.#renders].filter((one) => !one.response.headersSent).length;
+    return before < WITHOUT_CLIENT_MAX && this.#hasRoomFor(render) && this.#hasWaited(seen) && hasMemory();
   }
 
   add(render) {
@@ -95,6 +116,11 @@ class WithoutSlot {
     this.#metrics.withoutSlot[0] = this.count;
     this.#onChange(this.count);
   }
+}
+
+/** Whether there has been something to read for so long, and never nothing. */
+function isUnread({ unreadAtMs }, ms) {
+  return performance.now() - unreadAtMs >= ms; // undefined: NaN, which is no time
 }
 
 function hasMemory() {

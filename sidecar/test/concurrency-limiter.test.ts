@@ -113,7 +113,7 @@ test('of two renders that wait the one whose client has gone gives its slot back
   leave.abort();
   expect(await leaves).toBe('gone');
   expect((await two.get('/?id=in-its-place')).status).toBe(200);
-  // The other one is older, and so it was asked about before.
+  // HAProxy was asked about both.
   expect(await withoutSlot()).toBe(1);
   two.release('client-stays', 'client-leaves');
   expect((await stays).status).toBe(200);

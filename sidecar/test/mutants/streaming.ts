@@ -62,7 +62,7 @@ export const streaming: Mutant[] = [
     name: 'only event streams give their slot back',
     breaks: 'streaming',
     file: 'without-slot.cjs',
-    edits: [[/\(open\.isEventStream \|\| isWaiting\)/g, 'open.isEventStream']],
+    edits: [[/\(seen\.isEventStream \|\| .*\) && hasMemory/g, 'seen.isEventStream && hasMemory']],
     caughtBy: 'streaming: answers that come in pieces',
   },
   {

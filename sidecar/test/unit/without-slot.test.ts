@@ -38,8 +38,12 @@ beforeEach(() => {
 afterEach(() => jest.restoreAllMocks());
 
 /** A render as the limiter has it. */
-const render = (head: string | undefined, parts: number[] = []) => ({
-  response: { headersSent: head !== undefined, _header: `HTTP/1.1 200 OK\r\n${head}\r\n\r\n` },
+const render = (head: string | undefined, { parts = [] as number[], unread = 0 } = {}) => ({
+  response: {
+    headersSent: head !== undefined,
+    _header: `HTTP/1.1 200 OK\r\n${head}\r\n\r\n`,
+    writableLength: unread,
+  },
   parts: new Set(parts),
 });
 const EVENTS = 'Content-Type: text/event-stream; charset=utf-8';
@@ -61,7 +65,7 @@ test.each([
   ['a response that is no event stream', render('X-Content-Type: text/event-stream\r\n'), [false, true]],
   ['another response that is open', render(TEXT), [false, true]],
   ['one that has not begun to answer', render(undefined), [false, false]],
-  ['one that waits for its own program', render(TEXT, [1]), [false, false]],
+  ['one that waits for its own program', render(TEXT, { parts: [1] }), [false, false]],
 ])('with an idle event loop: %s', (_what, one, expected) => {
   expect(due(one, 1_500, 1_400)).toEqual(expected);
 });
@@ -72,6 +76,19 @@ test.each([
   ['one that waits for half of the time', 60_000, 31_000, true],
 ])('another response: %s', (_what, ms, idleMs, expected) => {
   expect(due(render(TEXT), ms, idleMs)).toEqual([false, expected]);
+});
+
+test('with a busy event loop: another response whose client has not taken what there is, for a second', () => {
+  expect(due(render(TEXT, { unread: 1 }), 900, 0)).toEqual([false, false]);
+  expect(due(render(TEXT, { unread: 1 }), 1_500, 0)).toEqual([false, true]);
+  const reads = render(TEXT, { unread: 1 });
+  const without = new WithoutSlot(views(allocate()), 1, () => {});
+  const seen = [1, 0, 1].map((unread) => {
+    reads.response.writableLength = unread;
+    laterMs += 1_500;
+    return without.isDue(reads);
+  });
+  expect(seen).toEqual([false, false, false]);
 });
 
 test('no more than there may be, and none in a process that has nearly all memory of its container', () => {
@@ -93,6 +110,8 @@ test('no more than there may be, and none in a process that has nearly all memor
 class Worker {
   readonly metrics = views(allocate());
   readonly told: number[] = [];
+  /** Whether requests come from the program itself. */
+  asksItself = false;
   readonly limiter: Limiter;
   readonly #server = http.createServer((request, response) => this.#responses.set(request.url as string, response));
   readonly #responses = new Map<string, http.ServerResponse>();
@@ -100,7 +119,11 @@ class Worker {
 
   constructor(withoutSlotMax: number) {
     const notes = { begin: () => 0, end: () => {} };
-    const own = { isOwn: () => false, run: (_render: object, work: () => boolean) => work() };
+    const own = {
+      isOwn: () => this.asksItself,
+      senderOf: () => undefined,
+      run: (_render: object, work: () => boolean) => work(),
+    };
     const tellWithoutSlot = (count: number) => this.told.push(count);
     const options = { renderMs: 30_000, abandonedMs: 30_000, withoutSlotMax, tellWithoutSlot };
     this.limiter = new ConcurrencyLimiter(this.metrics, notes, own, options);
@@ -116,7 +139,10 @@ class Worker {
   send(path: string, id = path): () => void {
     const { port } = this.#server.address() as AddressInfo;
     const headers = { 'x-request-id': id };
-    const request = http.get({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => response.resume());
+    const request = http.get({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
+      response.on('error', () => {}); // it was cut off
+      response.resume();
+    });
     request.on('error', () => {}); // it has gone
     this.#clients.push(request);
     return () => request.destroy();
@@ -208,6 +234,48 @@ test('a stream whose client has gone is over, though the program never ends it',
   expect([worker.told, worker.limiter.isBlocked, worker.metrics.abandoned[0]]).toEqual([[1, 0], false, 0]);
 });
 
+test('a stream whose client has gone before it was seen is none that HAProxy counts', async () => {
+  await startWorker(1);
+  const leave = worker.send('/stream');
+  const stream = await worker.begun('/stream');
+  stream.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+  leave();
+  await once(stream, 'close');
+  worker.limiter.beat();
+  expect([worker.told, worker.limiter.isBlocked]).toEqual([[], true]);
+  stream.end();
+  expect(worker.limiter.isBlocked).toBe(false);
+});
+
+test('what a program asks itself is a part of the render that has a slot, and not of a stream before it', async () => {
+  await startWorker(1);
+  await openEvents('/stream');
+  worker.limiter.beat();
+  worker.send('/page');
+  await worker.begun('/page');
+  worker.asksItself = true;
+  worker.send('/part');
+  await worker.begun('/part');
+  expect([worker.metrics.own[0], worker.metrics.overlaps[0]]).toEqual([1, 0]);
+});
+
+test('a client that reads slowly is cut after 30 s where its slot is needed and cannot be given back', async () => {
+  await startWorker(0);
+  worker.limiter.limit = 2;
+  worker.send('/download');
+  const download = await worker.begun('/download');
+  download.writeHead(200, { 'content-length': 1_000 }).flushHeaders();
+  Object.defineProperty(download, 'writableLength', { get: () => 1 });
+  worker.limiter.beat();
+  laterMs = 60_000;
+  worker.limiter.beat();
+  // There is another slot.
+  expect(download.destroyed).toBe(false);
+  worker.limiter.limit = 1;
+  worker.limiter.beat();
+  expect(download.destroyed).toBe(true);
+});
+
 test('a worker that is to be replaced waits for a download, and not for a stream that has been open for a while', async () => {
   await startWorker(2);
   await openEvents('/stream');
@@ -222,7 +290,7 @@ test('a worker that is to be replaced waits for a download, and not for a stream
   worker.metrics.idleMs[0] += 2_000;
   worker.limiter.beat();
   expect([worker.limiter.withoutSlot, worker.metrics.inFlight[0], worker.limiter.isIdle]).toEqual([2, 0, false]);
-  laterMs += 400_000;
+  laterMs += 40_000;
   expect(worker.limiter.isIdle).toBe(true);
 });
 
@@ -239,6 +307,7 @@ describe('a render whose client has gone', () => {
     const left = await worker.begun('/left');
     worker.send('/next');
     await until('it waits', () => worker.metrics.overlaps[0] === 1);
+    worker.limiter.beat();
     worker.limiter.giveUp('left');
     expect([worker.limiter.hasWaiting, worker.told]).toEqual([false, []]);
     pass(1_500, 0.9);
@@ -253,21 +322,31 @@ describe('a render whose client has gone', () => {
     next.end();
   });
 
-  test('keeps it if it computes, and if it has begun to answer', async () => {
+  test('keeps it if it computes', async () => {
     await startWorker(9);
     worker.send('/computes', 'computes');
     const computes = await worker.begun('/computes');
+    worker.limiter.beat();
     pass(60_000, 0.3);
     worker.limiter.giveUp('computes');
     expect([worker.limiter.hasWaiting, worker.told]).toEqual([false, []]);
     computes.end();
+  });
+
+  test('ends if it has begun to answer and keeps its slot', async () => {
+    await startWorker(0);
     worker.send('/answers', 'answers');
     const answers = await worker.begun('/answers');
+    worker.limiter.beat();
     pass(1_500, 0.9);
     answers.flushHeaders();
     worker.limiter.giveUp('answers');
-    expect([worker.limiter.hasWaiting, worker.told]).toEqual([false, []]);
-    answers.end();
+    expect([worker.limiter.hasWaiting, answers.destroyed]).toEqual([false, false]);
+    worker.limiter.beat();
+    pass(1_500, 0.9);
+    expect(worker.limiter.hasWaiting).toBe(true);
+    worker.limiter.giveUp('answers');
+    expect([answers.destroyed, worker.told]).toEqual([true, []]);
   });
 
   test('no more than eight at a time, and streams beside them', async () => {
@@ -275,6 +354,7 @@ describe('a render whose client has gone', () => {
     for (let n = 0; n < 9; n += 1) {
       worker.send(`/left-${n}`, `left-${n}`);
       await worker.begun(`/left-${n}`);
+      worker.limiter.beat();
       pass(2_000, 0.9);
       worker.limiter.giveUp(`left-${n}`);
     }
@@ -288,6 +368,7 @@ describe('a render whose client has gone', () => {
     await startWorker(9);
     const cut = worker.send('/left', 'left');
     await worker.begun('/left');
+    worker.limiter.beat();
     pass(5_000, 0.9);
     worker.limiter.giveUp('left');
     expect(worker.told).toEqual([1]);
