@@ -11,9 +11,9 @@ const ENTRIES = '10k';
 /** In front: counts a request for as long as its client is there. */
 export const COUNTS_CLIENT = `http-request track-sc1 req.hdr(X-Request-ID) table ${TABLE}`;
 
-/** For the port of probes: an id that HAProxy has never seen, or has forgotten, is no reason to give anything up. */
+/** For the port of probes. The client of an id that HAProxy has never seen, or has forgotten, counts as waiting. */
 export const SAYS_WHETHER_GONE: Lines = [
-  '# For supervisors: whether nobody waits for the request with this id any more.',
+  '# For supervisors: whether the client of the request with this id has gone.',
   words(
     'http-request return status 200 content-type text/plain string gone if { path_beg /client/ }',
     `{ path,field(3,/),in_table(${TABLE}) -m bool } { path,field(3,/),table_conn_cur(${TABLE}) eq 0 }`,

@@ -12,7 +12,7 @@ export function defaults({ isSupervised, queue, timeouts, webSockets }: DataPlan
     'timeout connect 200ms',
     when(isSupervised, '# Longer than a supervisor lets the agent check wait for news (0.9 s).', 'timeout check 2s'),
     when(!isSupervised, 'timeout check 500ms'),
-    '# nginx, or another pod, of whose client nginx knows how fast it reads.',
+    '# The client is nginx, or another pod. nginx alone sees how fast a visitor reads, and cuts those that are too slow.',
     `timeout client ${ms(timeouts.haproxyClientMs, 'timeout client')}`,
     'timeout http-request 10s',
     `timeout queue ${ms(queue.timeoutMs, 'queue.timeout')}`,

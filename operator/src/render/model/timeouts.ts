@@ -16,7 +16,7 @@ export interface Timeouts {
   lineMs: number;
   /** The stages of the cache wait this long for those behind them. */
   fillMs: number;
-  /** HAProxy, and another pod's, waits this long for nginx to take the response. */
+  /** HAProxy waits this long for nginx, or for another pod, to take the response. */
   haproxyClientMs: number;
   /** nginx waits this long for HAProxy, between two reads and between two writes. */
   proxyMs: number;
@@ -28,7 +28,7 @@ const RENDER_MARGIN_MS = 1_000;
 const PROXY_SLACK_MS = 5_000;
 /**
  * nginx reads nothing from HAProxy while its client reads what is on disk: 43 MiB by default, which take more than an
- * hour at 10 kB/s. How long a client may take is for nginx to say.
+ * hour at 10 kB/s. nginx decides how long a visitor may take.
  */
 const HAPROXY_CLIENT_MS = 24 * 3_600_000;
 
