@@ -58,8 +58,9 @@ function said({ spec }: Workload, key: string, value: string): Said | undefined 
     return {
       level: 'decide',
       what: `buffering is switched off (${key})`,
-      why: 'Corelane buffers bodies and responses, so that a slow client holds no worker; a stream takes its worker until its end',
-      wayOut: 'Leave endless streams (server-sent events) in a Deployment of their own; pages need nothing.',
+      why: 'Corelane buffers bodies and responses, so that a slow client holds no worker; streams arrive as they are written, and 32 of them in a worker take no render slot',
+      wayOut:
+        'Pages and a few streams need nothing. Give more open streams (Server-Sent Events) a class (docs/classes.md).',
     };
   }
   if (READ_TIMEOUT.test(key)) return longRender(spec.timeouts, key, value);

@@ -12,6 +12,7 @@ const { untilEnded } = require('./given-up.cjs');
 const { keepLength } = require('./length.cjs');
 const { isRefused } = require('./refused.cjs');
 const { SetAside } = require('./set-aside.cjs');
+const { WithoutSlot } = require('./without-slot.cjs');
 
 /** As they are before a test or a library replaces them. */
 const { setTimeout, clearTimeout } = globalThis;
@@ -47,6 +48,8 @@ class ConcurrencyLimiter {
   #abandoned = new Map();
   /** Of these, those that have no place here either. */
   #setAside;
+  /** Renders that go on without a place, which the proxy knows. */
+  #withoutSlot;
   /** What is being rendered: since when, and its response. */
   #renders = new Set();
   #waiting = [];
@@ -73,8 +76,12 @@ class ConcurrencyLimiter {
    * @param giveTag gives a response an ETag, or nothing
    * @param classes `{ name, limit }` of each class of requests that are no renders
    * @param levels notes how many renders there were for how long (loop-levels.cjs), or nothing
+   * @param withoutSlotMax how many renders may go on without a place
+   * @param tellWithoutSlot called with their number when it changes
    */
-  constructor(metrics, notes, own, { renderMs, handlerMs, abandonedMs, webSocketMs, giveTag, classes = [], levels }) {
+  constructor(metrics, notes, own, options) {
+    const { renderMs, handlerMs, abandonedMs, webSocketMs, giveTag, classes = [], levels } = options;
+    const { withoutSlotMax = 0, tellWithoutSlot = () => {} } = options;
     this.#metrics = metrics;
     this.#notes = notes;
     this.#own = own;
@@ -85,6 +92,7 @@ class ConcurrencyLimiter {
     this.#giveTag = giveTag;
     this.#levels = levels;
     this.#setAside = new SetAside(levels, () => this.#countAbandoned());
+    this.#withoutSlot = new WithoutSlot(metrics, withoutSlotMax, tellWithoutSlot);
     this.#background = new BackgroundWork(metrics);
     const begin = (request) => this.#note(request);
     this.#classes = new Map(
@@ -100,6 +108,44 @@ class ConcurrencyLimiter {
     // Nothing begins or ends while all that there is hangs.
     this.#levels?.note(this.#active);
     this.#background.look();
+    for (const render of this.#renders) if (this.#hasSlot(render)) this.#lookAt(render);
+  }
+
+  /** Who reads slowly is cut where its slot is needed, and cannot be given back. */
+  #lookAt(render) {
+    if (this.#withoutSlot.isDue(render)) this.#release(render);
+    else if (this.#active >= this.limit && this.#withoutSlot.isHeld(render)) render.response.destroy();
+  }
+
+  /** Renders that go on without a place. */
+  get withoutSlot() {
+    return this.#withoutSlot.count;
+  }
+
+  /** All places are taken, and one would be free if the client of its render had gone: it is worth a question. */
+  get hasWaiting() {
+    return this.#active >= this.limit && [...this.#renders].some((render) => this.#isDueWithoutClient(render));
+  }
+
+  /**
+   * The client of the request with this id has gone; the proxy keeps its connection to this worker. Nobody reads what
+   * is left of a response: it ends now instead of at its next piece.
+   */
+  giveUp(id) {
+    for (const render of this.#renders) {
+      if (render.id !== id || !this.#isDueWithoutClient(render)) continue;
+      if (render.response.headersSent) render.response.destroy();
+      else this.#release(render);
+    }
+  }
+
+  #isDueWithoutClient(render) {
+    return this.#hasSlot(render) && this.#withoutSlot.isDueWithoutClient(render);
+  }
+
+  /** It has a place here, and one of the proxy. */
+  #hasSlot(render) {
+    return render.hasPlace && !this.#abandoned.has(render);
   }
 
   /** Whether there was a render since the last call, where somebody keeps account of them. */
@@ -112,30 +158,33 @@ class ConcurrencyLimiter {
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
   get isIdle() {
     for (const places of this.#classes.values()) if (places.isBusy) return false;
-    const overdue = this.#overdue();
+    if (this.#withoutSlot.isBusy) return false;
+    const overdue = this.#overdue().filter(({ hasPlace }) => hasPlace).length;
     if (this.#active > overdue) return false;
     return this.#waiting.length === 0 || (overdue > 0 && this.#active >= this.limit);
   }
 
   /** All places are taken, and the proxy does not know it, or will take one for free in a moment. */
   get isBlocked() {
-    return this.#active >= this.limit && (this.#abandoned.size > 0 || this.#isLate());
+    return this.#active >= this.limit && (this.#hasAbandonedPlace() || this.#isLate());
+  }
+
+  #hasAbandonedPlace() {
+    return [...this.#abandoned.keys()].some(({ hasPlace }) => hasPlace);
   }
 
   /** A render that nobody waits for has had its time, and more: it will hardly ever end. */
   get isOverdue() {
-    return this.#overdue() > 0;
+    return this.#overdue().length > 0;
   }
 
   #overdue() {
-    if (this.#abandoned.size === 0) return 0;
     const now = performance.now();
-    let count = 0;
-    for (const [{ beganAt, response, renderMs }, goneAt] of this.#abandoned) {
+    return [...this.#abandoned].flatMap(([render, goneAt]) => {
+      const { beganAt, response, renderMs } = render;
       const isOver = now - beganAt >= renderMs + PROXY_MS + OVERDUE_MS && now - goneAt >= OVERDUE_MS;
-      if (isOver && !response.headersSent) count += 1;
-    }
-    return count;
+      return isOver && !response.headersSent ? [render] : [];
+    });
   }
 
   /**
@@ -146,7 +195,7 @@ class ConcurrencyLimiter {
     const now = performance.now();
     let { room } = this.#setAside;
     for (const render of this.#renders) {
-      if (now - render.beganAt < render.renderMs || render.response.headersSent) continue;
+      if (!render.hasPlace || now - render.beganAt < render.renderMs || render.response.headersSent) continue;
       if (room === 0 || !this.#setAside.waits(render)) return true;
       room -= 1;
     }
@@ -222,13 +271,14 @@ class ConcurrencyLimiter {
   }
 
   /**
-   * The render that waits for this request: it has come from this process, and the render that sent it still runs. One
-   * that began before contexts were kept is taken for the sender of what has none.
+   * The render that waits for this request: it has come from this process, and the render that sent it still runs, and
+   * has a place. One that began before contexts were kept is taken for the sender of what has none.
    */
   #senderOf({ socket }) {
     if (!socket || !this.#own.isOwn(socket)) return undefined;
-    const sender = this.#own.senderOf(socket) ?? [...this.#renders].find(({ hasContext }) => !hasContext);
-    return this.#renders.has(sender) ? sender : undefined;
+    const isPossible = ({ hasContext, hasPlace }) => !hasContext && hasPlace;
+    const sender = this.#own.senderOf(socket) ?? [...this.#renders].find(isPossible);
+    return this.#renders.has(sender) && sender.hasPlace ? sender : undefined;
   }
 
   /** A part of the render that sent it: it takes that one's place, and no other. */
@@ -239,7 +289,7 @@ class ConcurrencyLimiter {
   }
 
   #beginPart(sender, { run, request, response }) {
-    const part = { beganAt: performance.now(), ...this.#limitsOf(request), response };
+    const part = { beganAt: performance.now(), ...this.#limitsOf(request), response, hasPlace: true };
     part.end = () => {
       if (!sender.parts.delete(part)) return;
       const next = sender.waiting.shift();
@@ -288,6 +338,7 @@ class ConcurrencyLimiter {
     const beganAt = performance.now();
     const limits = this.#limitsOf(request);
     const render = { beganAt, ...limits, response, parts: new Set(), waiting: [], hasContext: false };
+    render.hasPlace = true;
     this.#renders.add(render);
     this.#levels?.note(this.#active);
     render.idleMs = this.#setAside.begin();
@@ -297,33 +348,55 @@ class ConcurrencyLimiter {
     metrics.requests[0] += 1;
     metrics.inFlight[0] = this.#active;
     const { method, url, headers } = request;
-    const place = putId(metrics, { id: headers?.['x-request-id'], method, url }, Date.now());
+    render.id = headers?.['x-request-id'];
+    render.idPlace = putId(metrics, { id: render.id, method, url }, Date.now());
     let ended = false;
     const end = () => {
       if (ended) return;
       ended = true;
       this.#renders.delete(render);
       noteEnd();
-      if (place >= 0) metrics.begunAtMs[place] = 0;
+      this.#forgetId(render);
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
       observe(metrics.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
-      if (render.parts.size === 0) return this.#leave();
-      render.leave = () => this.#leave();
+      if (render.parts.size === 0) return this.#leave(render);
+      render.leave = () => this.#leave(render);
       this.#leaveParts(render);
     };
     keepLength(request, response);
     this.#giveTag?.(request, response);
     response.once('finish', end);
     response.once('close', () => {
-      if (ended || response.writableEnded) end();
+      if (ended || response.writableEnded || (response.headersSent && !render.hasPlace)) end();
       else if (this.#isToSetAside(render)) this.#setRenderAside(render, end);
       else this.#abandon(render, response.headersSent ? CUT_MS : render.abandonedMs, end);
     });
     return this.#own.run(render, run);
   }
 
-  /** A place is free. */
-  #leave() {
+  /** A render has ended. */
+  #leave(render) {
+    if (render.hasPlace) this.#freePlace();
+    else this.#withoutSlot.delete(render);
+  }
+
+  /**
+   * A render goes on without a place: it waits, and has begun to answer or has no client. The watchdog does not blame
+   * an open response for an event loop that is stuck.
+   */
+  #release(render) {
+    render.hasPlace = false;
+    if (render.response.headersSent) this.#forgetId(render);
+    this.#withoutSlot.add(render);
+    this.#freePlace();
+  }
+
+  #forgetId(render) {
+    if (render.idPlace >= 0) this.#metrics.begunAtMs[render.idPlace] = 0;
+    render.idPlace = -1;
+  }
+
+  #freePlace() {
     this.#levels?.note(this.#active);
     this.#active -= 1;
     this.#metrics.inFlight[0] = this.#active;
@@ -378,6 +451,8 @@ class ConcurrencyLimiter {
 
   /** Nobody waits for it, and it goes on: its place is free when the program ends the response, or after `ms`. */
   #abandon(render, ms, end) {
+    // Without its connection the proxy does not count it any more.
+    this.#withoutSlot.delete(render);
     this.#abandoned.set(render, performance.now());
     this.#countAbandoned();
     untilEnded(render.response, ms, () => {

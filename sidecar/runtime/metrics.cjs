@@ -169,12 +169,13 @@ function eventLoop({ idleMs, activeMs, beatAtMs, lag }, nowMs) {
 
 /** All metrics of a worker process as text. */
 function renderMetrics(metrics, spaces, nowMs) {
-  const { requests, inFlight, abandoned, overlaps, dropped, own, gcCount, gcSeconds } = metrics;
+  const { requests, inFlight, withoutSlot, abandoned, overlaps, dropped, own, gcCount, gcSeconds } = metrics;
   const byKind = (values) => GC_KINDS.map((kind, index) => [{ kind }, values[index]]);
   return [
     one('corelane_worker_requests_total', 'counter', 'Requests begun.', requests[0]),
     one('corelane_worker_requests_in_flight', 'gauge', 'Requests in progress.', inFlight[0]),
     one('corelane_worker_abandoned_renders', 'gauge', 'Of these, those that nobody waits for any more.', abandoned[0]),
+    one('corelane_worker_requests_without_slot', 'gauge', 'Requests that go on without a slot.', withoutSlot[0]),
     one('corelane_worker_overlap_total', 'counter', 'Requests that had to wait for another one in here.', overlaps[0]),
     one('corelane_worker_dropped_total', 'counter', 'Of those that waited, the ones whose client left.', dropped[0]),
     one('corelane_worker_own_requests_total', 'counter', 'Requests to itself, as parts of renders.', own[0]),

@@ -28,6 +28,8 @@ const FIELDS = {
   /** Renders whose connection has gone; those of them that have no place (set-aside.cjs). */
   abandoned: 1,
   setAside: 1,
+  /** Requests that have begun to answer and go on without a slot (without-slot.cjs). */
+  withoutSlot: 1,
   overlaps: 1,
   dropped: 1,
   /** Requests of the program to itself, as parts of the renders that sent them. */

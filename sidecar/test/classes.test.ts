@@ -194,6 +194,23 @@ describe('an API beside renders', () => {
       expect(JSON.parse(answer.body).headers).not.toHaveProperty('x-corelane-class');
     }
   });
+
+  test('a worker that has open downloads and no render is chosen before one that renders', async () => {
+    const render = pod.get('/?hold=1&id=renders-alone');
+    const chosen = 1 - (await pod.begun('renders-alone')).worker;
+    const leave = new AbortController();
+    for (const id of ['download-1', 'download-2']) {
+      void pod.get(`/?id=${id}&length=100&never=1`, { signal: leave.signal }).catch(() => 'cut');
+      expect((await pod.begun(id)).worker).toBe(chosen);
+    }
+    const places = `haproxy_server_limit_sessions{proxy="workers",server="worker-${chosen}"}`;
+    await until('both have given their slot back', async () => (await pod.metric(places)) === 3);
+    expect((await pod.get('/api/?id=beside-downloads')).status).toBe(200);
+    expect((await pod.begun('beside-downloads')).worker).toBe(chosen);
+    leave.abort();
+    pod.release('renders-alone');
+    expect((await render).status).toBe(200);
+  });
 });
 
 describe('a class with few places', () => {

@@ -133,7 +133,12 @@ const WORKERS: MetricRow[] = [
 
 const DETAIL: MetricRow[] = [
   counter('worker_requests_total', ['worker'], 'requests begun'),
-  gauge('worker_requests_in_flight', ['worker'], 'requests in progress'),
+  gauge('worker_requests_in_flight', ['worker'], 'requests in progress that have a render slot'),
+  gauge(
+    'worker_requests_without_slot',
+    ['worker'],
+    'requests in progress without a [render slot](streaming.md#render-slots): open streams and downloads',
+  ),
   gauge(
     'worker_abandoned_renders',
     ['worker'],

@@ -6,7 +6,7 @@ import type { RenderServiceSpec } from './spec.ts';
 import type { SpecRule } from './spec-rule.ts';
 
 /** The worker runtime notes so many requests of a worker at a time; the rest is for those that are just ending. */
-const WORKER_REQUESTS_MAX = 1000;
+export const WORKER_REQUESTS_MAX = 1000;
 
 const KIB = 1024;
 const MIB = 1024 ** 2;

@@ -19,6 +19,7 @@ import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { stallTimeoutMs } from '../api/watchdog.ts';
+import { budget } from '../render/model/budget.ts';
 import { copiesAssets } from './assets.ts';
 import { LIVE_VOLUME, NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
 
@@ -92,6 +93,7 @@ export function runtimeEnv(
   return [
     ...user.filter(({ name }) => name !== 'NODE_OPTIONS'),
     ...set('CORELANE_RUNTIME_PORT', PORTS.firstWorkerRuntime + index),
+    ...set('CORELANE_CLIENTS_PORT', PORTS.health),
     ...set('CORELANE_WORKERS', spec.workersPerPod),
     ...set('CORELANE_STALL_TIMEOUT_MS', stallTimeoutMs(spec)),
     ...set('CORELANE_RENDER_TIMEOUT_MS', durationMs(spec.timeouts.render)),
@@ -99,6 +101,7 @@ export function runtimeEnv(
     ...set('CORELANE_WEBSOCKET_MAX_AGE_MS', webSocketAgeMs(spec)),
     ...set('CORELANE_ETAG', spec.cache.etag === 'Auto' ? 'Auto' : undefined),
     ...set('CORELANE_CONCURRENCY', concurrencyEnv(spec)),
+    ...set('CORELANE_WITHOUT_SLOT_MAX', budget(spec).withoutSlot),
     ...set('CORELANE_LIVE', `${WORKER_LIVE_MOUNT_PATH}/${LIVE_FILE}`),
     ...(index === 0 ? spansEnv(spec) : []),
     ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),

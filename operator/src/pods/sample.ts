@@ -35,9 +35,9 @@ export interface WorkerSample {
   name: string;
   /** Whether it is there: HAProxy gives it requests, or it is blocked. */
   up: boolean;
-  /** Requests that it has now. */
+  /** Requests that it has now, but for those that go on without a render slot: open streams and downloads. */
   busy: number;
-  /** Requests that HAProxy gives it at a time now; undefined where it did not say. */
+  /** Requests that HAProxy gives it at a time now, but for those; undefined where it did not say. */
   places?: number;
   /** All its places are taken by renders that were given up; HAProxy gives it none. */
   blocked?: true;
@@ -158,6 +158,8 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
   const ofWorkers = (metric: string) => byServer(page, metric, { proxy: 'workers' });
   const up = byServer(page, 'haproxy_server_status', { proxy: 'workers', state: 'UP' });
   const alive = byServer(page, 'haproxy_server_status', { proxy: 'workers-alive', state: 'UP' });
+  // One more than there are (docs/protocol.md): 0 is no limit.
+  const withoutSlot = byServer(page, 'haproxy_server_limit_sessions', { proxy: 'workers-alive' });
   const sessions = ofWorkers('haproxy_server_current_sessions');
   const limits = ofWorkers('haproxy_server_limit_sessions');
   const downs = ofWorkers('haproxy_server_check_up_down_total');
@@ -166,14 +168,15 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
   const workers = names.map((name) => {
     const isUp = up.get(name) === 1;
     const blocked = !isUp && alive.get(name) === 1;
+    const streams = Math.max(0, (withoutSlot.get(name) ?? 0) - 1);
     const places = limits.get(name);
     return {
       name,
       up: isUp || blocked,
       ...(blocked && { blocked }),
-      busy: sessions.get(name) ?? 0,
+      busy: Math.max(0, (sessions.get(name) ?? 0) - streams),
       // 0 would be: no limit.
-      ...(places !== undefined && places > 0 && { places }),
+      ...(places !== undefined && places > 0 && { places: Math.max(1, places - streams) }),
       downs: downs.get(name) ?? 0,
     };
   });

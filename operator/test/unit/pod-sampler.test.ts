@@ -417,3 +417,24 @@ test.each([
   await sampler.round();
   expect(sampler.of(pod(1))?.workers[0]?.places).toBe(places);
 });
+
+test.each([
+  // HAProxy says one more than there are, and has them among its requests and places.
+  [4, { busy: 1, places: 2 }],
+  [1, { busy: 4, places: 5 }],
+  // Before a supervisor has said it; and what a container may say.
+  [0, { busy: 4, places: 5 }],
+  ['NaN', { busy: 4, places: 5 }],
+  [1_000_000, { busy: 0, places: 1 }],
+])('what goes on without a slot is not among the requests and places of a worker: %s', async (limit, expected) => {
+  const ofWorker = (metric: string, proxy: string, value: number | string) =>
+    `haproxy_server_${metric}{proxy="${proxy}",server="worker-0"} ${value}\n`;
+  const lines = [
+    ofWorker('current_sessions', 'workers', 4),
+    ofWorker('limit_sessions', 'workers', 5),
+    ofWorker('limit_sessions', 'workers-alive', limit),
+  ];
+  const { sampler } = world([pod(1)], async () => page(0) + lines.join(''));
+  await sampler.round();
+  expect(sampler.of(pod(1))?.workers[0]).toMatchObject(expected);
+});

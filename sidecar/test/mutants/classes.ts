@@ -95,6 +95,11 @@ const lua: Breakage[] = [
     edits: [[/ms >= class\.drain_ms/g, 'true']],
     caughtBy: 'classes: at a drain they go on',
   },
+  {
+    name: 'an open download counts as a render',
+    edits: [[/ - without_slot\.of\(worker\.name\)/g, REMOVED]],
+    caughtBy: 'classes: a worker that has open downloads',
+  },
 ];
 
 const runtime: Breakage[] = [

@@ -9,7 +9,7 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
     name: 'two requests per worker',
     breaks: 'I1',
     file: 'moving-limits.lua',
-    edits: [[/then return number end/g, 'then return number + 1 end']],
+    edits: [[/then return number \+ /g, 'then return number + 1 + ']],
     caughtBy: 'serving: no worker ever has two requests',
   },
   {
@@ -36,6 +36,12 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
     breaks: 'I2',
     edits: [[/(backend line\n(?: {2}.*\n)*? {2}timeout server) [0-9]+ms/g, '$1 500ms']],
     caughtBy: 'serving: a body of 1 MB arrives whole',
+  },
+  {
+    name: 'HAProxy gives up a client that nginx waits for',
+    breaks: 'streaming',
+    edits: [[/timeout client 86400000ms/g, 'timeout client 8000ms']],
+    caughtBy: 'budget: a download comes whole, at whatever speed',
   },
   {
     name: 'idle workers are not checked',

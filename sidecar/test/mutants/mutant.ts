@@ -3,7 +3,7 @@
 export type MutantFile =
   | 'haproxy.cfg'
   | 'nginx.conf'
-  | `${'classes' | 'drain' | 'first-checks' | 'live-settings' | 'moving-limits' | 'pod-metrics' | 'pooling' | 'resting' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
+  | `${'classes' | 'drain' | 'first-checks' | 'live-settings' | 'moving-limits' | 'pod-metrics' | 'pooling' | 'resting' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room' | 'without-slot'}.lua`
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'ejection' | 'group' | 'handing-over' | 'heartbeats' | 'lending' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'revision-index' | 'revisions' | 'some' | 'tickets'}.lua`
   | 'cache.lua'
@@ -29,6 +29,7 @@ export const RUNTIME_MODULES = [
   'concurrency-rule',
   'child',
   'class-places',
+  'clients-gone',
   'etag',
   'given-up',
   'head',
@@ -50,6 +51,7 @@ export const RUNTIME_MODULES = [
   'supervisor',
   'thread',
   'watchdog',
+  'without-slot',
   'worker',
 ] as const;
 type RuntimeModule = (typeof RUNTIME_MODULES)[number];

@@ -62,7 +62,7 @@ export const runtime: Mutant[] = [
     name: 'a render that was given up keeps its worker for as long as it likes',
     breaks: 'runtime',
     file: 'concurrency-limiter.cjs',
-    edits: [[/if \(isOver && !response\.headersSent\) count \+= 1;/g, REMOVED]],
+    edits: [[/isOver && !response\.headersSent \? \[render\]/g, 'false ? [render]']],
     caughtBy: 'hanging: a render that was given up and never ends',
   },
   {
@@ -71,6 +71,34 @@ export const runtime: Mutant[] = [
     file: 'concurrency-limiter.cjs',
     edits: [[/SAFE_METHODS\.includes\(method\) \? 0 : /g, 'true ? 0 : ']],
     caughtBy: 'hanging: a render that was given up and never ends',
+  },
+  {
+    name: 'a render that waits keeps its slot when its client has gone',
+    breaks: 'runtime',
+    file: 'clients-gone.cjs',
+    edits: [[/tellGone\(server, id\)/g, '0']],
+    caughtBy: 'client-gone: renders that wait and whose clients have gone',
+  },
+  {
+    name: 'HAProxy does not know which clients are there',
+    breaks: 'runtime',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}http-request track-sc1 req\.hdr\(X-Request-ID\) table clients\n/g, REMOVED]],
+    caughtBy: 'client-gone: renders that wait and whose clients have gone',
+  },
+  {
+    name: 'renders give their slot back for the client of another one',
+    breaks: 'I1',
+    file: 'concurrency-limiter.cjs',
+    edits: [[/render\.id === id && /g, REMOVED]],
+    caughtBy: 'concurrency-limiter: of two renders that wait',
+  },
+  {
+    name: 'a client that waits counts as gone',
+    breaks: 'I1',
+    file: 'haproxy.cfg',
+    edits: [[/ \{ path,field\(3,\/\),table_conn_cur\(clients\) eq 0 \}/g, REMOVED]],
+    caughtBy: 'concurrency-limiter: of two renders that wait',
   },
   {
     name: 'a worker that hangs in one of its places is killed with what others wait for',

@@ -50,7 +50,7 @@ export const buffering = z
         maxFileSize: size({ min: '1Mi', max: '10Gi' })
           .default('256Mi')
           .describe(
-            'Largest temporary file of one response; less where sidecar.nginx.ephemeralStorageLimit does not hold one for each request (docs/edge.md). A response beyond it is sent at the speed of its client, and cut when that holds its worker for longer than timeouts.render.',
+            'Largest temporary file of one response; less where sidecar.nginx.ephemeralStorageLimit does not hold one for each request (docs/edge.md). A response beyond it is sent at the speed of its client, and its worker goes on with other requests meanwhile.',
           ),
       })
       .prefault({})

@@ -5,6 +5,7 @@ import type { DataPlaneModel } from '../model/index.ts';
 import { KEEPS_NO_404 } from './assets.ts';
 import { choosesSide, STAYS_HERE, USES_OTHER_SIDE } from './canary.ts';
 import { usesClasses } from './classes.ts';
+import { COUNTS_CLIENT } from './clients.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS } from './connections.ts';
 import { notesDeadline, PASSES_DEADLINE } from './deadlines.ts';
 import { ASKS_WHY_IT_DIED, DIED, notesForDeath, STUCK } from './deaths.ts';
@@ -57,6 +58,7 @@ export function entrance(model: DataPlaneModel): Lines {
     given(deadlines, () => PASSES_DEADLINE),
     '# A worker that has promised not to begin the first try may have the second.',
     'http-request set-header X-Corelane-Request %[var(txn.token)]-again if { so_name replay }',
+    when(model.isSupervised, COUNTS_CLIENT),
     notesForDeath(model),
     given(quarantine, () => holdsSuspects(model)),
     secondTries(model),

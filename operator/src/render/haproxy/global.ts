@@ -65,6 +65,7 @@ export function global(model: DataPlaneModel): Lines {
       `queue-timeout-ms=${whole(queue.timeoutMs, 'queue.timeout')}`,
       `waiters-max=${whole(doors.waitersMax, 'waiters')}`,
       `stranger-waiters-max=${whole(doors.strangerWaitersMax, 'waiters')}`,
+      `without-slot-max=${whole(limits.withoutSlot, 'requests without a slot')}`,
     ]),
     lua('second-tries', [`places=${whole(model.rememberedMax, 'notes')}`]),
     given(cache, (cache) => lua('cache', cacheSettings(cache, model))),

@@ -6,6 +6,7 @@ import { cacheStages } from './cache.ts';
 import { otherSide } from './canary.ts';
 import { workersAlive, workersGuarded, workersUp } from './checks.ts';
 import { classBackends } from './classes.ts';
+import { CLIENTS } from './clients.ts';
 import { timedStage } from './deadlines.ts';
 import { defaults } from './defaults.ts';
 import { slots, workers } from './dispatch.ts';
@@ -42,6 +43,7 @@ export function renderHaproxy(model: DataPlaneModel): string {
       workersUp(model),
       when(isSupervised, workersAlive(model)),
       when(isSupervised, workersGuarded(model)),
+      when(isSupervised, CLIENTS),
       given(quarantine, quarantineBackends),
       given(priority, refusedBackends),
       given(pooling, () => RESOLVERS),

@@ -131,7 +131,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     connectRetries: spec.workersPerPod + RETRIES_MORE,
     isSupervised,
     firstRuntimePort: isSupervised ? PORTS.firstWorkerRuntime : 0,
-    rememberedMax: Math.max(REMEMBERED_MIN, 2 * (concurrency.max + classConcurrency(spec))),
+    rememberedMax: Math.max(REMEMBERED_MIN, 2 * (concurrency.max + classConcurrency(spec) + limits.withoutSlot)),
     queue: { timeoutMs: durationMs(spec.queue.timeout) },
     timeouts: limitsOfTime,
     replay: replay(spec),

@@ -19,7 +19,7 @@ export interface Timeouts {
   lineMs: number;
   /** The stages of the cache wait this long for those behind them. */
   fillMs: number;
-  /** HAProxy waits this long for nginx to take the response. */
+  /** HAProxy waits this long for nginx, or for another pod, to take the response. */
   haproxyClientMs: number;
   /** nginx waits this long for HAProxy, between two reads and between two writes. */
   proxyMs: number;
@@ -29,6 +29,11 @@ export interface Timeouts {
 const RENDER_MARGIN_MS = 1_000;
 /** nginx gives up last, so that the error says who was late. */
 const PROXY_SLACK_MS = 5_000;
+/**
+ * nginx reads nothing from HAProxy while its client reads what is on disk: 43 MiB by default, which take more than an
+ * hour at 10 kB/s. nginx decides how long a visitor may take.
+ */
+const HAPROXY_CLIENT_MS = 24 * 3_600_000;
 
 /** The time limits of a request for a defaulted spec. */
 export function timeouts(spec: RenderServiceSpec, classes: RequestClass[] = []): Timeouts {
@@ -55,8 +60,7 @@ export function timeouts(spec: RenderServiceSpec, classes: RequestClass[] = []):
       workerAfterWaitingMs + PROXY_SLACK_MS,
       ...classes.filter(({ isKept }) => isKept).map(({ idleAfterWaitingMs }) => idleAfterWaitingMs + PROXY_SLACK_MS),
     ),
-    // A response that is larger than nginx' buffers goes at the speed of its client.
-    haproxyClientMs: clientSendMs + PROXY_SLACK_MS,
+    haproxyClientMs: HAPROXY_CLIENT_MS,
     // Also bounds the sending: a body beyond HAProxy's buffer (about 230 kB) stays in nginx while its request queues.
     // It may be held for queue.timeout before it waits in the queue.
     proxyMs: Math.max(

@@ -63,6 +63,15 @@ test('a handler may take longer than a render, unless every request is one', () 
   expect(handler({ replay: 'Always' })).toEqual([]);
 });
 
+test('it is told the port at which HAProxy says whose client has gone', () => {
+  expect(value(env({}, [{ name: 'CORELANE_CLIENTS_PORT', value: '1' }]), 'CORELANE_CLIENTS_PORT')).toEqual(['8998']);
+});
+
+test('it is told how many requests may go on without a render slot, by the numbers that are no live settings', () => {
+  const most = (input: Partial<RenderServiceSpecInput>) => value(env(input, []), 'CORELANE_WITHOUT_SLOT_MAX');
+  expect([most({}), most({ concurrency: 3 }), most({ concurrency: 300 })]).toEqual([['32'], ['32'], ['0']]);
+});
+
 test('ETags are made unless they are not wanted', () => {
   expect(value(env({}, []), 'CORELANE_ETAG')).toEqual(['Auto']);
   expect(value(env({ cache: { etag: 'Never' } }, []), 'CORELANE_ETAG')).toEqual([]);
