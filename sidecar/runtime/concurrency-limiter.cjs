@@ -8,8 +8,10 @@
 const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./shared-metrics.cjs');
 const { BackgroundWork } = require('./background.cjs');
 const { ClassPlaces } = require('./class-places.cjs');
+const { CLASSES_MAX, OWN_SITE_POOLS } = require('./classes.cjs');
 const { untilEnded } = require('./given-up.cjs');
 const { keepLength } = require('./length.cjs');
+const { takeSite } = require('./own-site.cjs');
 const { isRefused } = require('./refused.cjs');
 const { SetAside } = require('./set-aside.cjs');
 
@@ -31,6 +33,12 @@ const KEEP_ALIVE_MS = 60_000;
  * its end here: the next one waits.
  */
 const PARTS_MAX = 16;
+/**
+ * A request that has come through no proxy waits for a render for so long before the kernel is asked whether it is of
+ * this worker: most renders have ended by then.
+ */
+const RELATIVE_MS = 1_000;
+const RELATIVE_LOOK_MS = 250;
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 
@@ -47,6 +55,12 @@ class ConcurrencyLimiter {
   #waiting = [];
   /** Places of requests that are no renders, by the name of their class. */
   #classes;
+  /** Of requests that renders have sent to their own site, by how many such requests led to one, less 1. */
+  #ownSite;
+  /** By request: what its handler may mark (own-site.cjs). */
+  #sites = new WeakMap();
+  /** Looks for what a process of this worker has sent. */
+  #relativesTimer;
   #background;
   #metrics;
   #notes;
@@ -79,12 +93,10 @@ class ConcurrencyLimiter {
     this.#setAside = new SetAside(levels, () => this.#countAbandoned());
     this.#background = new BackgroundWork(metrics);
     const begin = (request) => this.#note(request);
-    this.#classes = new Map(
-      classes.map(({ name, limit }, index) => [
-        name,
-        new ClassPlaces({ limit, index, metrics, abandonedMs, giveTag, begin }),
-      ]),
-    );
+    const places = (limit, index) => new ClassPlaces({ limit, index, metrics, abandonedMs, giveTag, begin });
+    this.#classes = new Map(classes.map(({ name, limit }, index) => [name, places(limit, index)]));
+    // HAProxy has fewer: some go on when their client has gone.
+    this.#ownSite = Array.from({ length: OWN_SITE_POOLS }, (_unused, pool) => places(PARTS_MAX, CLASSES_MAX + pool));
   }
 
   /** At each beat. */
@@ -103,7 +115,7 @@ class ConcurrencyLimiter {
 
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
   get isIdle() {
-    for (const places of this.#classes.values()) if (places.isBusy) return false;
+    for (const places of [...this.#classes.values(), ...this.#ownSite]) if (places.isBusy) return false;
     const overdue = this.#overdue();
     if (this.#active > overdue) return false;
     return this.#waiting.length === 0 || (overdue > 0 && this.#active >= this.limit);
@@ -173,19 +185,27 @@ class ConcurrencyLimiter {
       // Here, because programs set it after they listen. 0 stands for the time-out of a request.
       if (!(this.keepAliveTimeout >= KEEP_ALIVE_MS)) this.keepAliveTimeout = KEEP_ALIVE_MS;
       const run = () => emit.call(this, event, ...args);
-      const places = limiter.#placesOf(request);
-      return places ? places.enter(run, request, response) : limiter.#enter(run, request, response);
+      const site = takeSite(request);
+      const places = limiter.#placesOf(request, site);
+      if (places) return limiter.#enterPlaces(places, { run, request, response, site });
+      if (site.mark !== undefined) limiter.#sites.set(request, site);
+      return limiter.#enter(run, request, response);
     };
   }
 
   /**
    * Of its class. The proxies take this header from what comes from outside, and only they reach the worker, and the
    * program itself: what that asks for while it answers one of a class may be a page, and has the header only because
-   * programs copy what they were sent.
+   * programs copy what they were sent. What it asks for while it answers one that a render has sent is like that one.
    */
-  #placesOf({ headers, socket }) {
-    const places = this.#classes.get(headers?.['x-corelane-class']);
-    return places && !(socket && this.#own.isOwn(socket)) ? places : undefined;
+  #placesOf({ headers, socket }, { depth }) {
+    if (socket && this.#own.isOwn(socket)) return this.#own.senderOf(socket)?.places;
+    return this.#ownSite[depth - 1] ?? this.#classes.get(headers?.['x-corelane-class']);
+  }
+
+  #enterPlaces(places, { run, request, response, site }) {
+    const asker = { response, site, places: this.#ownSite.includes(places) ? places : undefined };
+    return places.enter(() => this.#own.run(asker, run), request, response);
   }
 
   /**
@@ -203,8 +223,37 @@ class ConcurrencyLimiter {
     if (sender !== undefined) return this.#enterPart(sender, { run, request, response });
     if (this.#active < this.limit) return this.#begin(run, request, response);
     this.#metrics.overlaps[0] += 1;
-    this.#waiting.push({ run, request, response });
+    this.#waiting.push({ run, request, response, cameAt: performance.now() });
+    this.#watchRelatives();
     return true;
+  }
+
+  /**
+   * A process or thread that a render has started, and waits for, may ask this port: it comes through no proxy, and no
+   * context reaches it.
+   */
+  #watchRelatives() {
+    if (this.#relativesTimer !== undefined || !this.#waiting.some(mayBeRelative)) return;
+    this.#relativesTimer = setTimeout(() => {
+      this.#relativesTimer = undefined;
+      this.#letRelativesIn();
+      this.#watchRelatives();
+    }, RELATIVE_LOOK_MS);
+    this.#relativesTimer.unref?.();
+  }
+
+  /** They are parts of the oldest render, if that has been there for all of their wait. */
+  #letRelativesIn() {
+    const [sender] = this.#renders;
+    if (sender === undefined) return;
+    const before = performance.now() - RELATIVE_MS;
+    for (const entering of this.#waiting.filter(mayBeRelative)) {
+      if (entering.cameAt > before || entering.cameAt < sender.beganAt) continue;
+      entering.isStranger = !this.#own.isRelative(entering.request.socket);
+      if (entering.isStranger) continue;
+      this.#waiting.splice(this.#waiting.indexOf(entering), 1);
+      this.#enterPart(sender, entering);
+    }
   }
 
   /**
@@ -273,6 +322,7 @@ class ConcurrencyLimiter {
     if (noteEnd === undefined) return true;
     const beganAt = performance.now();
     const render = { beganAt, renderMs: this.#renderMs, response, parts: new Set(), waiting: [], hasContext: false };
+    render.site = this.#sites.get(request);
     this.#renders.add(render);
     this.#levels?.note(this.#active);
     render.idleMs = this.#setAside.begin();
@@ -371,6 +421,11 @@ class ConcurrencyLimiter {
       end();
     });
   }
+}
+
+/** Each request that comes through the proxies, of this pod or of another one, has one of these headers. */
+function mayBeRelative({ request: { headers = {} }, isStranger = false }) {
+  return !isStranger && !('x-corelane-request' in headers || 'x-corelane-handed-over' in headers);
 }
 
 /** Who has waited may have gone. */

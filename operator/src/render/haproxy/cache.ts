@@ -12,6 +12,7 @@ import { KEEPS_CLIENTS, KEEPS_SERVERS } from './connections.ts';
 import { isExcepted } from './excepted.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { asksHome, homes, USES_HOME } from './homes.ts';
+import { LEAVES_HERD } from './marks.ts';
 import { errorReply, NO_REPLY } from './replies.ts';
 
 /** What nginx tells. Of other names in the family a client may have sent any. */
@@ -93,7 +94,7 @@ const TELLS_OUTCOME: Lines = [
 
 /** All stages. */
 export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
-  const { classes, fallback, retryAfterSeconds, timeouts } = model;
+  const { classes, fallback, ownSite, retryAfterSeconds, timeouts } = model;
   const shell = given(fallback, () => LEADS_TO_SHELL);
   // A waiter waits for a render, which itself may wait in the queue.
   const waitMs = ms(timeouts.fillMs, 'timeouts.render');
@@ -109,6 +110,7 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
       `http-error ${errorReply(504, 'render-timeout')}`,
       NO_REPLY,
       given(fallback, () => NOTES_BROWSER),
+      given(ownSite, () => LEAVES_HERD),
       strips(cache, classes !== undefined),
       when(!model.priority, 'http-request del-header X-Corelane-Class'),
       'http-request set-var(txn.is_again) bool(true) if { so_name again }',

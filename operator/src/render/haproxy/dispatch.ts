@@ -11,6 +11,7 @@ import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST,
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
 import { live } from './live.ts';
+import { GIVES_MARK } from './marks.ts';
 import { purgesAndStrips } from './purge.ts';
 import { COUNTS_URLS } from './quarantine.ts';
 import { tooLateReplies } from './replies.ts';
@@ -45,12 +46,13 @@ export function slots(model: DataPlaneModel): Lines {
 
 /** The backend, which gives each worker as many requests as it may have. */
 export function workers(model: DataPlaneModel): Lines {
-  const { balance, cache, connectRetries, isSupervised, webSockets, workers } = model;
+  const { balance, cache, connectRetries, isSupervised, ownSite, webSockets, workers } = model;
   return section(
     'backend workers',
     `balance ${word(balance, 'balance')}`,
     HIDES_CLIENT_OF_SHARED,
     when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
+    given(ownSite, () => GIVES_MARK),
     '# All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.',
     `retries ${whole(connectRetries, 'retries')}`,
     `http-request set-timeout server ${live('worker-ms')}`,

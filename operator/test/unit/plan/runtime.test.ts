@@ -56,6 +56,14 @@ test('an age of WebSockets is told where there are any', () => {
   expect(age({ enabled: true, maxAge: '90s' })).toEqual(['90000']);
 });
 
+test('a worker knows the name of its Service, so that requests to that are known as those to its own site', () => {
+  const found = env({}, []).filter(({ name }) => name === 'CORELANE_SERVICE' || name === 'CORELANE_NAMESPACE');
+  expect(found.map(({ valueFrom }) => valueFrom?.fieldRef?.fieldPath)).toEqual([
+    "metadata.labels['corelane.dev/renderservice']",
+    'metadata.namespace',
+  ]);
+});
+
 test('ETags are made unless they are not wanted', () => {
   expect(value(env({}, []), 'CORELANE_ETAG')).toEqual(['Auto']);
   expect(value(env({ cache: { etag: 'Never' } }, []), 'CORELANE_ETAG')).toEqual([]);
