@@ -34,11 +34,10 @@ const KEEP_ALIVE_MS = 60_000;
  */
 const PARTS_MAX = 16;
 /**
- * A request that has come through no proxy waits for a render for so long before the kernel is asked whether it is of
- * this worker: most renders have ended by then.
+ * A request that has come through no proxy waits for so long before the kernel is asked whether this worker has sent
+ * it, which takes some milliseconds: most renders have ended by then.
  */
-const RELATIVE_MS = 1_000;
-const RELATIVE_LOOK_MS = 250;
+const RELATIVE_MS = 250;
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 
@@ -59,8 +58,6 @@ class ConcurrencyLimiter {
   #ownSite;
   /** By request: what its handler may mark (own-site.cjs). */
   #sites = new WeakMap();
-  /** Looks for what a process of this worker has sent. */
-  #relativesTimer;
   #background;
   #metrics;
   #notes;
@@ -92,11 +89,14 @@ class ConcurrencyLimiter {
     this.#levels = levels;
     this.#setAside = new SetAside(levels, () => this.#countAbandoned());
     this.#background = new BackgroundWork(metrics);
+    const places = (options) => new ClassPlaces({ metrics, abandonedMs, giveTag, ...options });
     const begin = (request) => this.#note(request);
-    const places = (limit, index) => new ClassPlaces({ limit, index, metrics, abandonedMs, giveTag, begin });
-    this.#classes = new Map(classes.map(({ name, limit }, index) => [name, places(limit, index)]));
-    // HAProxy has fewer: some go on when their client has gone.
-    this.#ownSite = Array.from({ length: OWN_SITE_POOLS }, (_unused, pool) => places(PARTS_MAX, CLASSES_MAX + pool));
+    this.#classes = new Map(classes.map(({ name, limit }, index) => [name, places({ limit, index, begin })]));
+    const beginNamed = (request) => this.#noteNamed(request);
+    this.#ownSite = Array.from({ length: OWN_SITE_POOLS }, (_unused, pool) =>
+      // HAProxy has fewer: some go on when their client has gone.
+      places({ limit: PARTS_MAX, index: CLASSES_MAX + pool, begin: beginNamed }),
+    );
   }
 
   /** At each beat. */
@@ -223,37 +223,28 @@ class ConcurrencyLimiter {
     if (sender !== undefined) return this.#enterPart(sender, { run, request, response });
     if (this.#active < this.limit) return this.#begin(run, request, response);
     this.#metrics.overlaps[0] += 1;
-    this.#waiting.push({ run, request, response, cameAt: performance.now() });
-    this.#watchRelatives();
+    const entering = { run, request, response };
+    this.#waiting.push(entering);
+    // Few enough for the looks to cost little, whatever another container of the pod sends.
+    if (this.#waiting.length <= PARTS_MAX && isDirect(request)) this.#watchRelative(entering);
     return true;
   }
 
   /**
-   * A process or thread that a render has started, and waits for, may ask this port: it comes through no proxy, and no
-   * context reaches it.
+   * A process or thread that a render has started, and waits for, may ask this port. No proxy names its request, and no
+   * context reaches it. It is a part of the oldest render, if that began before the request came.
    */
-  #watchRelatives() {
-    if (this.#relativesTimer !== undefined || !this.#waiting.some(mayBeRelative)) return;
-    this.#relativesTimer = setTimeout(() => {
-      this.#relativesTimer = undefined;
-      this.#letRelativesIn();
-      this.#watchRelatives();
-    }, RELATIVE_LOOK_MS);
-    this.#relativesTimer.unref?.();
-  }
-
-  /** They are parts of the oldest render, if that has been there for all of their wait. */
-  #letRelativesIn() {
-    const [sender] = this.#renders;
-    if (sender === undefined) return;
-    const before = performance.now() - RELATIVE_MS;
-    for (const entering of this.#waiting.filter(mayBeRelative)) {
-      if (entering.cameAt > before || entering.cameAt < sender.beganAt) continue;
-      entering.isStranger = !this.#own.isRelative(entering.request.socket);
-      if (entering.isStranger) continue;
-      this.#waiting.splice(this.#waiting.indexOf(entering), 1);
+  #watchRelative(entering) {
+    const cameAt = performance.now();
+    const look = () => {
+      const [sender] = this.#renders;
+      const index = this.#waiting.indexOf(entering);
+      if (index < 0 || sender === undefined || sender.beganAt > cameAt) return;
+      if (!this.#own.isRelative(entering.request.socket)) return;
+      this.#waiting.splice(index, 1);
       this.#enterPart(sender, entering);
-    }
+    };
+    setTimeout(look, RELATIVE_MS).unref?.();
   }
 
   /**
@@ -318,7 +309,7 @@ class ConcurrencyLimiter {
 
   #begin(run, request, response) {
     const metrics = this.#metrics;
-    const noteEnd = this.#note(request);
+    const noteEnd = this.#noteNamed(request);
     if (noteEnd === undefined) return true;
     const beganAt = performance.now();
     const render = { beganAt, renderMs: this.#renderMs, response, parts: new Set(), waiting: [], hasContext: false };
@@ -331,15 +322,12 @@ class ConcurrencyLimiter {
     const level = Math.min(this.#active, LEVELS_MAX);
     metrics.requests[0] += 1;
     metrics.inFlight[0] = this.#active;
-    const { method, url, headers } = request;
-    const place = putId(metrics, { id: headers?.['x-request-id'], method, url }, Date.now());
     let ended = false;
     const end = () => {
       if (ended) return;
       ended = true;
       this.#renders.delete(render);
       noteEnd();
-      if (place >= 0) metrics.begunAtMs[place] = 0;
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
       observe(metrics.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
       if (render.parts.size === 0) return this.#leave();
@@ -388,6 +376,19 @@ class ConcurrencyLimiter {
     };
   }
 
+  /** As `#note`. The request is among those that a kill of the watchdog is put down to. */
+  #noteNamed(request) {
+    const noteEnd = this.#note(request);
+    if (noteEnd === undefined) return undefined;
+    const metrics = this.#metrics;
+    const { method, url, headers } = request;
+    const place = putId(metrics, { id: headers?.['x-request-id'], method, url }, Date.now());
+    return () => {
+      noteEnd();
+      if (place >= 0) metrics.begunAtMs[place] = 0;
+    };
+  }
+
   /** Another try has been given to somebody, be it this worker. */
   #drop(request) {
     this.#metrics.dropped[0] += 1;
@@ -423,9 +424,9 @@ class ConcurrencyLimiter {
   }
 }
 
-/** Each request that comes through the proxies, of this pod or of another one, has one of these headers. */
-function mayBeRelative({ request: { headers = {} }, isStranger = false }) {
-  return !isStranger && !('x-corelane-request' in headers || 'x-corelane-handed-over' in headers);
+/** Whether it has come past the proxies: they give each request, also of another pod, one of these headers. */
+function isDirect({ headers = {} }) {
+  return !('x-corelane-request' in headers || 'x-corelane-handed-over' in headers);
 }
 
 /** Who has waited may have gone. */

@@ -104,7 +104,8 @@ class OwnSite {
     // Each hop of a redirect is another one.
     diagnostics.subscribe('undici:request:create', ({ request }) => {
       const mark = this.#markFor(/^https?:\/\/([^/?#]+)/i.exec(String(request.origin))?.[1]);
-      if (mark !== undefined) request.addHeader(HEADER, mark);
+      // Not undici's public interface: a version without it sends no mark.
+      if (mark !== undefined) request.addHeader?.(HEADER, mark);
     });
   }
 

@@ -105,7 +105,11 @@ function isSnapshot(pid, fd) {
 function isSocketOf(entry, end, otherEnd) {
   const inode = inodeOf(end, otherEnd);
   if (inode === undefined) return false;
-  return [process.pid, ...withEnvironment(entry)].some((pid) => hasOpen(pid, `socket:[${inode}]`));
+  try {
+    return [process.pid, ...withEnvironment(entry)].some((pid) => hasOpen(pid, `socket:[${inode}]`));
+  } catch {
+    return false; // this process may open no more files
+  }
 }
 
 function inodeOf(end, otherEnd) {
