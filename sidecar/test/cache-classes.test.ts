@@ -56,12 +56,12 @@ test('what a render sends to its own site does not wait for a page that waits fo
   const path = page('asked');
   const visitor = pod.get(path);
   await pod.queued(1);
-  const own = await pod.get(path, { headers: mark() });
-  expect([own.status, statusOf(own)]).toEqual([200, 'Corelane; fwd=miss; detail=own-site']);
+  const own = await Promise.all([1, 2, 3].map(() => pod.get(path, { headers: mark() })));
+  expect(own.map(({ status }) => status)).toEqual([200, 200, 200]);
+  // It is kept, and theirs.
   expect(renders(pod, 'asked')).toBe(1);
+  expect(statusOf(await pod.get(path, { headers: mark() }))).toBe('Corelane; hit');
   pod.release('asks');
   expect((await Promise.all([render, visitor])).map(({ status }) => status)).toEqual([200, 200]);
   expect(renders(pod, 'asked')).toBe(2);
-  // From there on the page is kept, for such a request as for others.
-  expect(statusOf(await pod.get(path, { headers: mark() }))).toBe('Corelane; hit');
 });

@@ -234,6 +234,11 @@ describe('a render that asks its own site', () => {
     const ids = Array.from({ length: 9 }, (_unused, index) => `place-${index}`);
     const held = pod.get(page('beside', { hold: 1 }));
     await pod.begun('beside');
+    // Their answers count: the quarantine holds the third request at once for a URL without an answer.
+    const answered = async () => (await pod.runtimeApi('show table urls')).match(/ gpc0=[1-9]/g)?.length ?? 0;
+    const before = await answered();
+    expect((await pod.get(page('counted'), { headers: mark() })).body).toBe('counted');
+    expect(await answered()).toBe(before + 1);
     const answers = ids.map((id) => pod.get(page(id, { hold: 1 }), { headers: mark() }));
     const waiting = () => pod.metric('haproxy_backend_current_queue{proxy="own-site-1"}');
     await until('one waits', async () => (await waiting()) === 1);

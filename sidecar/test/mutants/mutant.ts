@@ -3,7 +3,7 @@
 export type MutantFile =
   | 'haproxy.cfg'
   | 'nginx.conf'
-  | `${'classes' | 'drain' | 'first-checks' | 'live-settings' | 'moving-limits' | 'own-site' | 'pod-metrics' | 'pooling' | 'resting' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
+  | `${'classes' | 'drain' | 'first-checks' | 'live-settings' | 'moving-limits' | 'pod-metrics' | 'pooling' | 'resting' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'ejection' | 'group' | 'handing-over' | 'heartbeats' | 'lending' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'revision-index' | 'revisions' | 'some' | 'tickets'}.lua`
   | 'cache.lua'

@@ -1,5 +1,5 @@
 /** Breakages of what renders send to their own site. */
-import { type Mutant, REMOVED } from './mutant.ts';
+import { exactly, type Mutant, REMOVED } from './mutant.ts';
 
 type Breakage = Omit<Mutant, 'file' | 'breaks'> & { breaks?: Mutant['breaks'] };
 
@@ -8,11 +8,6 @@ const haproxy: Breakage[] = [
     name: 'what a render sends to its own site waits for a slot',
     edits: [[/ +use_backend %\[var\(txn\.own_site\)\] if own_site\n/g, REMOVED]],
     caughtBy: 'own-requests: only a mark that counts',
-  },
-  {
-    name: 'it waits for a page that waits for a slot',
-    edits: [[/ +http-request return .* hdr X-Corelane-Why own-site .*\n/g, REMOVED]],
-    caughtBy: 'cache-classes: what a render sends to its own site',
   },
   {
     name: 'whoever has a mark gets as many places as he likes',
@@ -44,10 +39,18 @@ const marks: Breakage[] = [
     edits: [[/period - past, period/g, 'period - 99, period']],
     caughtBy: 'lua: own-site.lua',
   },
+];
+
+const cache: Breakage[] = [
   {
-    name: 'a mark of an older key is none',
-    edits: [[/in ipairs\(keys\)/g, 'in ipairs({ keys[1] })']],
-    caughtBy: 'lua: own-site.lua',
+    name: 'what a render sends to its own site waits for a page that waits for a slot',
+    edits: [[exactly(", txn:get_var('txn.own_site') or ''"), REMOVED]],
+    caughtBy: 'cache-classes: what a render sends to its own site',
+  },
+  {
+    name: 'it waits for the slots of another pod',
+    edits: [[exactly("if txn:get_var('txn.own_site') then return here end"), REMOVED]],
+    caughtBy: 'cache-shared: what a render has sent to its own site',
   },
 ];
 
@@ -60,11 +63,6 @@ const runtime: Breakage[] = [
   {
     name: 'the program sees its mark',
     edits: [[/delete headers\[NAME\];/g, REMOVED]],
-    caughtBy: 'own-requests: a mark goes to no other site',
-  },
-  {
-    name: 'a program that copies headers as they came has the mark among them',
-    edits: [[/rawHeaders\[index \+ 1\] = '';/g, REMOVED]],
     caughtBy: 'own-requests: a mark goes to no other site',
   },
   {
@@ -82,7 +80,7 @@ const limiter: Breakage[] = [
   },
   {
     name: 'what a child process asks waits for the render that waits for it',
-    edits: [[/this\.#letRelativesIn\(\);/g, REMOVED]],
+    edits: [[/this\.#watchRelative\(entering\);/g, ';']],
     caughtBy: 'own-requests: gets its answer, and no other process',
   },
 ];
@@ -102,6 +100,7 @@ const of = (file: Mutant['file'], breakages: Breakage[]): Mutant[] =>
 export const ownSite: Mutant[] = [
   ...of('haproxy.cfg', haproxy),
   ...of('own-site/marks.lua', marks),
+  ...of('cache.lua', cache),
   ...of('own-site.cjs', runtime),
   ...of('concurrency-limiter.cjs', limiter),
   ...of('processes.cjs', processes),

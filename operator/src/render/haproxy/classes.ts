@@ -4,7 +4,7 @@
  * and the worker itself counts what it goes on with.
  */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
-import { given, type Lines, paragraphs, section, when, words } from '../directives.ts';
+import { type Lines, paragraphs, section, when, words } from '../directives.ts';
 import type { RequestClass } from '../model/classes.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole, word } from '../safe.ts';
@@ -12,7 +12,6 @@ import { HIDES_CLIENT_OF_SHARED } from './cache.ts';
 import { KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { saysWhoDied } from './deaths.ts';
 import { keepsIfGuarded, NAMES_WORKER } from './dispatch.ts';
-import { GIVES_MARK } from './marks.ts';
 import { purgesAndStrips } from './purge.ts';
 import { errorReply, tooLateReplies } from './replies.ts';
 import { serverAt } from './servers.ts';
@@ -67,7 +66,7 @@ export function classBackends(classes: RequestClass[], model: DataPlaneModel): L
 }
 
 function backend(one: RequestClass, model: DataPlaneModel): Lines {
-  const { cache, connectRetries, isSupervised, ownSite, retryAfterSeconds, webSockets, workers } = model;
+  const { cache, connectRetries, isSupervised, retryAfterSeconds, webSockets, workers } = model;
   const places = whole(one.places, 'places');
   return section(
     `backend ${classBackend(one)}`,
@@ -75,7 +74,6 @@ function backend(one: RequestClass, model: DataPlaneModel): Lines {
     'option abortonclose',
     HIDES_CLIENT_OF_SHARED,
     when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
-    given(ownSite, () => GIVES_MARK),
     `retries ${whole(connectRetries, 'retries')}`,
     `timeout queue ${ms(one.queue.timeoutMs, 'classes.queue.timeout')}`,
     `timeout server ${ms(one.idleMs, 'classes.timeouts.idle')}`,

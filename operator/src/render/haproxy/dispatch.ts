@@ -46,13 +46,12 @@ export function slots(model: DataPlaneModel): Lines {
 
 /** The backend, which gives each worker as many requests as it may have. */
 export function workers(model: DataPlaneModel): Lines {
-  const { balance, cache, connectRetries, isSupervised, ownSite, webSockets, workers } = model;
+  const { balance, cache, connectRetries, isSupervised, webSockets, workers } = model;
   return section(
     'backend workers',
     `balance ${word(balance, 'balance')}`,
     HIDES_CLIENT_OF_SHARED,
     when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
-    given(ownSite, () => GIVES_MARK),
     '# All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.',
     `retries ${whole(connectRetries, 'retries')}`,
     `http-request set-timeout server ${live('worker-ms')}`,
@@ -84,7 +83,7 @@ export function workers(model: DataPlaneModel): Lines {
 /**
  * HAProxy keeps connections by backend, and not by server. A request cannot know which worker it will get, so none is
  * kept as long as one is up that may not have it. What became another protocol (101) is kept by nobody, whatever it
- * says.
+ * says. A mark (marks.ts) needs guarded workers as well, but no kept connection: the quarantine's "fresh" comes after it.
  */
 export function keepsIfGuarded(workers: WorkerModel[]): Lines {
   const upgrade = '{ req.hdr(Upgrade) -m found }';
@@ -97,6 +96,7 @@ export function keepsIfGuarded(workers: WorkerModel[]): Lines {
         `if !all_guarded { srv_is_up(workers-up/${server}) } !{ srv_is_up(workers-guarded/${server}) }`,
       );
     }),
+    GIVES_MARK,
     'http-request set-var(txn.unguarded) bool(true) if { var(txn.fresh) -m found }',
     `http-request set-header Connection close if { var(txn.unguarded) -m bool } !${upgrade}`,
     `http-request set-header Connection "upgrade, close" if { var(txn.unguarded) -m bool } ${upgrade}`,

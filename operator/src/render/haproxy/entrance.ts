@@ -10,8 +10,8 @@ import { notesDeadline, PASSES_DEADLINE } from './deadlines.ts';
 import { ASKS_WHY_IT_DIED, DIED, notesForDeath, STUCK } from './deaths.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { live } from './live.ts';
-import { KNOWS_SLOTS } from './marks.ts';
-import { keepsOwnSite, NOTES_OWN_SITE, USES_OWN_SITE, WAITS_FOR_SLOT } from './own-site.ts';
+import { NOTES_OWN_SITE } from './marks.ts';
+import { keepsOwnSite, USES_OWN_SITE, WAITS_FOR_SLOT } from './own-site.ts';
 import { NOTES_CLASS, ranks, usesRefused } from './priority.ts';
 import { purgesChangesOfPeers } from './purge.ts';
 import { holdsSuspects, USES_POISON } from './quarantine.ts';
@@ -139,7 +139,8 @@ function fullQueue(model: DataPlaneModel): Lines {
     '# All that wait: in the queue, for a worker whose last client has gone, and for any worker to come up.',
     'http-request set-var(txn.waiting) queue(workers)',
     'http-request set-var(txn.in_waiting_room) fe_conn(waiting-room)',
-    KNOWS_SLOTS,
+    'acl no_slot srv_conn_free(line/slots) le 0',
+    'acl no_slot be_conn_free(workers) le 0',
     '# It may wait here and in the waiting room, for queue.timeout in all.',
     'http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if no_slot',
     given(priority, () => ranks(waiting)),

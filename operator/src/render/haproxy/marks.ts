@@ -4,33 +4,24 @@
  */
 import { type Lines, when, words } from '../directives.ts';
 import type { OwnSite } from '../model/own-site.ts';
-import { ALONE } from '../nginx/cache.ts';
 import { whole } from '../safe.ts';
 
 const MAPS = '/usr/share/corelane/haproxy';
 const HEADER = 'X-Corelane-Own-Site';
 
-/** A request has a mark that counts; a sample of the backend that the mark leads to. */
-export const MARKED_FOR = `req.fhdr(${HEADER}),map(${MAPS}/own-site.map)`;
-export const HAS_MARK = `{ ${MARKED_FOR} -m found }`;
-
-/** In a frontend: acl `no_slot`, of a request that would wait for one. */
-export const KNOWS_SLOTS: Lines = [
-  'acl no_slot srv_conn_free(line/slots) le 0',
-  'acl no_slot be_conn_free(workers) le 0',
-];
-
-/** In frontend `cache`: such a request does not wait for a page whose render may wait for a slot. */
-export const LEAVES_HERD: Lines = [
-  KNOWS_SLOTS,
-  '# What a render has sent to its own site must not wait for a page that waits for the slot of that render.',
-  `http-request return status 200 hdr X-Accel-Redirect ${ALONE} hdr X-Corelane-Why own-site if no_slot ${HAS_MARK}`,
+/**
+ * In a frontend that gets requests from nginx, before `X-Corelane-` headers are taken away. A mark that does not count
+ * sets nothing. A WebSocket lasts too long for these places.
+ */
+export const NOTES_OWN_SITE: Lines = [
+  '# A render has sent this request to its own site: the backend with its places.',
+  `http-request set-var(txn.own_site) req.fhdr(${HEADER}),map(${MAPS}/own-site.map) unless { req.hdr(Upgrade) -m found }`,
 ];
 
 /**
- * In a backend of workers, behind `keepsIfGuarded`: a mark for what the worker's program sends to its own site. The
- * worker runtime takes the header away from the program, so a worker that may have none gets no mark; nor does a
- * WebSocket, whose headers the runtime does not see.
+ * In a backend of workers, when `txn.unguarded` is known: a mark for what the worker's program sends to its own site.
+ * The worker runtime removes the header from the request, so a worker without it gets no mark. The runtime does not see
+ * the headers of a WebSocket.
  */
 export const GIVES_MARK: Lines = [
   '# The waiting room may have passed one on.',

@@ -3,22 +3,18 @@
  * for slots whose renders wait for such requests, so it has places of its own in the workers.
  */
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
-import { type Lines, paragraphs, section, when, words } from '../directives.ts';
+import { given, type Lines, paragraphs, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import type { OwnSite } from '../model/own-site.ts';
 import { whole, word } from '../safe.ts';
-import { KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
+import { HIDES_CLIENT_OF_SHARED } from './cache.ts';
+import { KNOWS_REQUEST, sentTo } from './connections.ts';
 import { NAMES_WORKER } from './dispatch.ts';
 import { live } from './live.ts';
-import { HAS_MARK, MARKED_FOR, tellsDepth } from './marks.ts';
+import { tellsDepth } from './marks.ts';
 import { purgesAndStrips } from './purge.ts';
+import { COUNTS_ANSWERS } from './quarantine.ts';
 import { serverAt } from './servers.ts';
-
-/** In frontend `front`, before the headers of clients are taken away. */
-export const NOTES_OWN_SITE: Lines = [
-  '# What a render has sent to its own site: which places it may have.',
-  `http-request set-var(txn.own_site) ${MARKED_FOR} if ${HAS_MARK} !{ req.hdr(Upgrade) -m found }`,
-];
 
 /** For rules about requests that wait for a slot. */
 export const WAITS_FOR_SLOT = '!own_site';
@@ -58,25 +54,27 @@ export function ownSiteBackends(ownSite: OwnSite, model: DataPlaneModel): Lines 
 }
 
 function backend(name: string, depth: number, ownSite: OwnSite, model: DataPlaneModel): Lines {
-  const { cache, connectRetries, workers } = model;
+  const { cache, connectRetries, quarantine, workers } = model;
   const places = whole(ownSite.placesPerWorker, 'places');
   return section(
     `backend ${word(name, 'pool')}`,
     'balance leastconn',
     'option abortonclose',
+    HIDES_CLIENT_OF_SHARED,
     KNOWS_REQUEST,
     tellsDepth(depth, ownSite, workers.length),
     `retries ${whole(connectRetries, 'retries')}`,
     `http-request set-timeout server ${live('worker-ms')}`,
     `http-request set-timeout server ${live('worker-after-waiting-ms')} if { nbsrv(workers-up) eq 0 }`,
     purgesAndStrips(cache),
+    given(quarantine, () => COUNTS_ANSWERS),
     NAMES_WORKER,
     '# Its workers are away: it waits for them as others do.',
-    `server waiting-room unix@${RUN_MOUNT_PATH}/waiting-room.sock backup ${KEPT_NEVER}`,
+    `server waiting-room unix@${RUN_MOUNT_PATH}/waiting-room.sock backup`,
     workers.map((worker, index) =>
       words(
         serverAt(worker, worker.port),
-        `maxconn ${places} track workers/${word(worker.name, 'worker name')} ${KEPT_NEVER}`,
+        `maxconn ${places} track workers/${word(worker.name, 'worker name')}`,
         sentTo(index),
       ),
     ),
