@@ -33,7 +33,7 @@ type Finder = (snapshot: Snapshot, window: Window) => Finding | undefined;
 /** The first is what limits it now. */
 export function findingsOf(snapshot: Snapshot, window: Window): Finding[] {
   const find = (finders: Finder[]) => finders.flatMap((finder) => finder(snapshot, window) ?? []);
-  const roots = find([noPods, stuck, crashLoop, starved, dependency]);
+  const roots = find([noPods, stuck, crashLoop, starved, ownSite, dependency]);
   const causes = find([unscheduled, rolloutStopped, podProblem, refused, scalingBlind, atMaximum, isolated]);
   const found = [
     ...limits(roots, causes, saturated(snapshot, window, roots.length > 0), () => find([slowRenders])),
@@ -113,6 +113,18 @@ const crashLoop: Finder = (snapshot) => {
   const others = loops.length > 1 ? ` and ${loops.length - 1} more restart` : ' restarts';
   const what = `${name} of ${pod}${others} in a loop: exit code ${loop.exitCode}, ${Math.ceil(loop.backoffSeconds)} s between two tries`;
   return { code: 'crash loop', what, next: `read what it says at its end: kubectl logs ${pod} -c ${name}` };
+};
+
+/** Renders that wait for a request to their own site, which waits for the slots of such renders until it is refused. */
+const ownSite: Finder = (_snapshot, { failures, refusedOwn }) => {
+  // Programs ask other services, too: then it is not this queue that refuses.
+  const refused = ['queue-full', 'queue-timeout'].reduce((sum, one) => sum + (failures.get(one) ?? 0), 0);
+  if (Math.min(refusedOwn, refused) === 0) return undefined;
+  return {
+    code: 'own site',
+    what: `renders wait for each other: ${counted(refusedOwn, 'request')} that renders sent, most likely to their own site, got no worker`,
+    next: 'let the program ask the host that its client has asked for, or http://127.0.0.1:$PORT, and let gateways pass the header X-Corelane-Own-Site on; the log of the workers names the host',
+  };
 };
 
 /** Renders that wait for something that does not answer: time-outs, places taken by what was given up, idle loops. */

@@ -9,7 +9,7 @@
 /* Sockets and marks that both proxies see. */
 #define RUN_FOLDER "/run/corelane"
 /* Version of docs/protocol.md that this image speaks; PROTOCOL_VERSION of the operator. */
-#define PROTOCOL_VERSION 7
+#define PROTOCOL_VERSION 8
 
 /* Says why, to the log and to kubelet, and ends the container. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

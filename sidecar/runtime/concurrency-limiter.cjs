@@ -8,8 +8,10 @@
 const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./shared-metrics.cjs');
 const { BackgroundWork } = require('./background.cjs');
 const { ClassPlaces } = require('./class-places.cjs');
+const { CLASSES_MAX, OWN_SITE_POOLS } = require('./classes.cjs');
 const { untilEnded } = require('./given-up.cjs');
 const { keepLength } = require('./length.cjs');
+const { takeSite } = require('./own-site.cjs');
 const { isRefused } = require('./refused.cjs');
 const { SetAside } = require('./set-aside.cjs');
 const { WithoutSlot } = require('./without-slot.cjs');
@@ -37,6 +39,11 @@ const PARTS_MAX = 16;
  * have timeouts.handler.
  */
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
+/**
+ * A request that has come through no proxy waits for so long before the kernel is asked whether this worker has sent
+ * it, which takes some milliseconds: most renders have ended by then.
+ */
+const RELATIVE_MS = 250;
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 
@@ -55,6 +62,10 @@ class ConcurrencyLimiter {
   #waiting = [];
   /** Places of requests that are no renders, by the name of their class. */
   #classes;
+  /** Of requests that renders have sent to their own site, by how many such requests led to one, less 1. */
+  #ownSite;
+  /** By request: what its handler may mark (own-site.cjs). */
+  #sites = new WeakMap();
   #background;
   #metrics;
   #notes;
@@ -94,12 +105,13 @@ class ConcurrencyLimiter {
     this.#setAside = new SetAside(levels, () => this.#countAbandoned());
     this.#withoutSlot = new WithoutSlot(metrics, withoutSlotMax, tellWithoutSlot);
     this.#background = new BackgroundWork(metrics);
+    const places = (options) => new ClassPlaces({ metrics, abandonedMs, giveTag, ...options });
     const begin = (request) => this.#note(request);
-    this.#classes = new Map(
-      classes.map(({ name, limit }, index) => [
-        name,
-        new ClassPlaces({ limit, index, metrics, abandonedMs, giveTag, begin }),
-      ]),
+    this.#classes = new Map(classes.map(({ name, limit }, index) => [name, places({ limit, index, begin })]));
+    const beginNamed = (request) => this.#noteNamed(request);
+    this.#ownSite = Array.from({ length: OWN_SITE_POOLS }, (_unused, pool) =>
+      // HAProxy has fewer: some go on when their client has gone.
+      places({ limit: PARTS_MAX, index: CLASSES_MAX + pool, begin: beginNamed }),
     );
   }
 
@@ -157,7 +169,7 @@ class ConcurrencyLimiter {
 
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
   get isIdle() {
-    for (const places of this.#classes.values()) if (places.isBusy) return false;
+    for (const places of [...this.#classes.values(), ...this.#ownSite]) if (places.isBusy) return false;
     if (this.#withoutSlot.isBusy) return false;
     const overdue = this.#overdue().filter(({ hasPlace }) => hasPlace).length;
     if (this.#active > overdue) return false;
@@ -236,19 +248,27 @@ class ConcurrencyLimiter {
       // Here, because programs set it after they listen. 0 stands for the time-out of a request.
       if (!(this.keepAliveTimeout >= KEEP_ALIVE_MS)) this.keepAliveTimeout = KEEP_ALIVE_MS;
       const run = () => emit.call(this, event, ...args);
-      const places = limiter.#placesOf(request);
-      return places ? places.enter(run, request, response) : limiter.#enter(run, request, response);
+      const site = takeSite(request);
+      const places = limiter.#placesOf(request, site);
+      if (places) return limiter.#enterPlaces(places, { run, request, response, site });
+      if (site.mark !== undefined) limiter.#sites.set(request, site);
+      return limiter.#enter(run, request, response);
     };
   }
 
   /**
    * Of its class. The proxies take this header from what comes from outside, and only they reach the worker, and the
    * program itself: what that asks for while it answers one of a class may be a page, and has the header only because
-   * programs copy what they were sent.
+   * programs copy what they were sent. What it asks for while it answers one that a render has sent is like that one.
    */
-  #placesOf({ headers, socket }) {
-    const places = this.#classes.get(headers?.['x-corelane-class']);
-    return places && !(socket && this.#own.isOwn(socket)) ? places : undefined;
+  #placesOf({ headers, socket }, { depth }) {
+    if (socket && this.#own.isOwn(socket)) return this.#own.senderOf(socket)?.places;
+    return this.#ownSite[depth - 1] ?? this.#classes.get(headers?.['x-corelane-class']);
+  }
+
+  #enterPlaces(places, { run, request, response, site }) {
+    const asker = { response, site, places: this.#ownSite.includes(places) ? places : undefined };
+    return places.enter(() => this.#own.run(asker, run), request, response);
   }
 
   /**
@@ -266,8 +286,28 @@ class ConcurrencyLimiter {
     if (sender !== undefined) return this.#enterPart(sender, { run, request, response });
     if (this.#active < this.limit) return this.#begin(run, request, response);
     this.#metrics.overlaps[0] += 1;
-    this.#waiting.push({ run, request, response });
+    const entering = { run, request, response };
+    this.#waiting.push(entering);
+    // Few enough for the looks to cost little, whatever another container of the pod sends.
+    if (this.#waiting.length <= PARTS_MAX && isDirect(request)) this.#watchRelative(entering);
     return true;
+  }
+
+  /**
+   * A process or thread that a render has started, and waits for, may ask this port. No proxy names its request, and no
+   * context reaches it. It is a part of the oldest render, if that began before the request came.
+   */
+  #watchRelative(entering) {
+    const cameAt = performance.now();
+    const look = () => {
+      const sender = [...this.#renders].find(({ hasPlace }) => hasPlace);
+      const index = this.#waiting.indexOf(entering);
+      if (index < 0 || sender === undefined || sender.beganAt > cameAt) return;
+      if (!this.#own.isRelative(entering.request.socket)) return;
+      this.#waiting.splice(index, 1);
+      this.#enterPart(sender, entering);
+    };
+    setTimeout(look, RELATIVE_MS).unref?.();
   }
 
   /**
@@ -339,6 +379,7 @@ class ConcurrencyLimiter {
     const limits = this.#limitsOf(request);
     const render = { beganAt, ...limits, response, parts: new Set(), waiting: [], hasContext: false };
     render.hasPlace = true;
+    render.site = this.#sites.get(request);
     this.#renders.add(render);
     this.#levels?.note(this.#active);
     render.idleMs = this.#setAside.begin();
@@ -347,16 +388,15 @@ class ConcurrencyLimiter {
     const level = Math.min(this.#active, LEVELS_MAX);
     metrics.requests[0] += 1;
     metrics.inFlight[0] = this.#active;
-    const { method, url, headers } = request;
-    render.id = headers?.['x-request-id'];
-    render.idPlace = putId(metrics, { id: render.id, method, url }, Date.now());
+    render.id = request.headers?.['x-request-id'];
+    render.forgetName = this.#putName(request);
     let ended = false;
     const end = () => {
       if (ended) return;
       ended = true;
       this.#renders.delete(render);
       noteEnd();
-      this.#forgetId(render);
+      render.forgetName();
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
       observe(metrics.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
       if (render.parts.size === 0) return this.#leave(render);
@@ -386,14 +426,9 @@ class ConcurrencyLimiter {
    */
   #release(render) {
     render.hasPlace = false;
-    if (render.response.headersSent) this.#forgetId(render);
+    if (render.response.headersSent) render.forgetName();
     this.#withoutSlot.add(render);
     this.#freePlace();
-  }
-
-  #forgetId(render) {
-    if (render.idPlace >= 0) this.#metrics.begunAtMs[render.idPlace] = 0;
-    render.idPlace = -1;
   }
 
   #freePlace() {
@@ -423,6 +458,28 @@ class ConcurrencyLimiter {
     return () => {
       this.#notes.end(note);
       this.#background.end();
+    };
+  }
+
+  /** As `#note`. The request is among those that a kill of the watchdog is put down to. */
+  #noteNamed(request) {
+    const noteEnd = this.#note(request);
+    if (noteEnd === undefined) return undefined;
+    const forgetName = this.#putName(request);
+    return () => {
+      noteEnd();
+      forgetName();
+    };
+  }
+
+  /** Notes which request it is, for the case that the event loop gets stuck. Gives what is to be called at its end. */
+  #putName({ method, url, headers }) {
+    const { begunAtMs } = this.#metrics;
+    const place = putId(this.#metrics, { id: headers?.['x-request-id'], method, url }, Date.now());
+    let isKept = place >= 0;
+    return () => {
+      if (isKept) begunAtMs[place] = 0;
+      isKept = false;
     };
   }
 
@@ -461,6 +518,11 @@ class ConcurrencyLimiter {
       end();
     });
   }
+}
+
+/** Whether it has come past the proxies: they give each request, also of another pod, one of these headers. */
+function isDirect({ headers = {} }) {
+  return !('x-corelane-request' in headers || 'x-corelane-handed-over' in headers);
 }
 
 /** Who has waited may have gone. */

@@ -187,13 +187,15 @@ function newLimiter() {
   const { ConcurrencyLimiter } = require('./concurrency-limiter.cjs');
   const { ownClasses } = require('./classes.cjs');
   const { OwnRequests } = require('./own-requests.cjs');
+  const { OwnSite } = require('./own-site.cjs');
   const { RequestJournal } = require('./request-journal.cjs');
   const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
   const handlerMs = Number(process.env.CORELANE_HANDLER_TIMEOUT_MS) || 0;
   const abandonedMs = abandonedMsOf(renderMs);
   const webSocketMs = Number(process.env.CORELANE_WEBSOCKET_MAX_AGE_MS) || 0;
   const { metrics } = require('./event-loop.cjs');
-  const own = new OwnRequests(Number(process.env.PORT));
+  const own = new OwnRequests(Number(process.env.PORT), supervisor.entry);
+  new OwnSite(own, metrics);
   const giveTag = process.env.CORELANE_ETAG === 'Auto' ? require('./etag.cjs').giveTag : undefined;
   const levels = process.env.CORELANE_CONCURRENCY ? new (require('./loop-levels.cjs').LoopLevels)(metrics) : undefined;
   const withoutSlotMax = Math.min(WITHOUT_SLOT_MAX, Number(process.env.CORELANE_WITHOUT_SLOT_MAX) || 0);
@@ -300,7 +302,8 @@ function noteOtherPort(server, port) {
 /** @param marker `port:token:intervalMs`, from the supervisor */
 function watchServers(marker) {
   const [port, token, intervalMs] = marker.split(':');
-  supervisor = { port: Number(port), token, intervalMs: Number(intervalMs) };
+  const entry = `CORELANE_SUPERVISOR=${marker}`;
+  supervisor = { port: Number(port), token, intervalMs: Number(intervalMs), entry };
   const { NODE_OPTIONS, CORELANE_NODE_FLAGS, PORT } = process.env;
   given = { NODE_OPTIONS, CORELANE_NODE_FLAGS };
   if (!(Number(PORT) > 0)) return;

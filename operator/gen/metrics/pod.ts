@@ -155,6 +155,21 @@ const DETAIL: MetricRow[] = [
     ['worker'],
     'requests that the program sent to its own port, [parts of the renders that sent them](adr/0039-a-program-that-asks-itself.md); not among the requests above',
   ),
+  counter(
+    'worker_own_site_sent_total',
+    ['worker'],
+    'requests that its renders sent [to their own site](frameworks/README.md#a-page-that-asks-its-own-site)',
+  ),
+  counter(
+    'worker_own_site_requests_total',
+    ['worker'],
+    'requests that renders of any pod have sent to their own site, and that the worker began beside its renders; not among the requests above',
+  ),
+  counter(
+    'worker_own_site_refused_total',
+    ['worker'],
+    'requests that its program sent, and that a full queue of Corelane refused (`queue-full`, `queue-timeout`)',
+  ),
   histogram(
     'worker_render_duration_seconds',
     ['worker', 'concurrency'],

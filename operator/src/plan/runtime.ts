@@ -103,6 +103,9 @@ export function runtimeEnv(
     ...set('CORELANE_CONCURRENCY', concurrencyEnv(spec)),
     ...set('CORELANE_WITHOUT_SLOT_MAX', budget(spec).withoutSlot),
     ...set('CORELANE_LIVE', `${WORKER_LIVE_MOUNT_PATH}/${LIVE_FILE}`),
+    // What the Service is called, for requests of the program to its own site.
+    ofPod('CORELANE_SERVICE', `metadata.labels['${LABEL_RENDER_SERVICE}']`),
+    ofPod('CORELANE_NAMESPACE', 'metadata.namespace'),
     ...(index === 0 ? spansEnv(spec) : []),
     ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),
     ...set('CORELANE_NODE_FLAGS', [...memoryFlags(resources?.limits?.memory), ...spec.runtime.nodeFlags].join(' ')),
@@ -117,7 +120,11 @@ export function runtimeEnv(
 function deploymentEnv(spec: RenderServiceSpec): V1EnvVar {
   const [name, id] = ['CORELANE_DEPLOYMENT_ID', deploymentIdOf(spec)];
   if (id !== undefined) return { name, value: id };
-  return { name, valueFrom: { fieldRef: { fieldPath: `metadata.labels['${LABEL_REVISION}']` } } };
+  return ofPod(name, `metadata.labels['${LABEL_REVISION}']`);
+}
+
+function ofPod(name: string, fieldPath: string): V1EnvVar {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
 }
 
 /** What the supervisor may choose from; undefined where HAProxy tells it a number. */
@@ -130,7 +137,6 @@ function concurrencyEnv(spec: RenderServiceSpec): string | undefined {
 function spansEnv({ tracing }: RenderServiceSpec): V1EnvVar[] {
   if (tracing?.endpoint === undefined) return [];
   const { endpoint, headersFrom } = tracing;
-  const ofPod = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
   return [
     { name: 'CORELANE_SPANS_ENDPOINT', value: endpoint },
     { name: 'CORELANE_SPANS_PORT', value: String(PORTS.spans) },

@@ -103,7 +103,7 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
   {
     name: 'no limit of the queue',
     breaks: 'I3',
-    edits: [[/ {2}http-request return .* if no_slot queue_full( !poison)?( !elsewhere)?\n/g, REMOVED]],
+    edits: [[/ {2}http-request return .* if no_slot queue_full( !poison)?( !elsewhere)?( !own_site)?\n/g, REMOVED]],
     caughtBy: 'limits: a full queue refuses at once',
   },
   {

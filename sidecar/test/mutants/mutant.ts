@@ -13,6 +13,7 @@ export type MutantFile =
   | `cache/${'herds' | 'homes' | 'judge' | 'purge-list' | 'purge-log' | 'purge-peers' | 'purging' | 'rendezvous' | 'routes' | 'vary' | 'verdict'}.lua`
   | `quarantine/${'silence' | 'suspects'}.lua`
   | 'live/document.lua'
+  | 'own-site/marks.lua'
   | `metrics/${'exposition' | 'nginx' | 'workers'}.lua`
   | 'second-tries/requests.lua'
   | `stickiness/${'actions' | 'decision' | 'elsewhere' | 'ids' | 'navigation' | 'search'}.lua`
@@ -39,6 +40,8 @@ export const RUNTIME_MODULES = [
   'lifecycle',
   'loop-levels',
   'own-requests',
+  'own-site',
+  'processes',
   'questions',
   'recycler',
   'recycling',
@@ -84,6 +87,7 @@ export interface Mutant {
     | 'assets'
     | 'cache'
     | 'classes'
+    | 'own site'
     | 'concurrency'
     | 'live'
     | 'canary'

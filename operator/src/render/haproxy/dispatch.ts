@@ -13,6 +13,7 @@ import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST,
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
 import { live } from './live.ts';
+import { GIVES_MARK } from './marks.ts';
 import { purgesAndStrips } from './purge.ts';
 import { COUNTS_URLS } from './quarantine.ts';
 import { tooLateReplies } from './replies.ts';
@@ -47,7 +48,7 @@ export function slots(model: DataPlaneModel): Lines {
 
 /** The backend, which gives each worker as many requests as it may have. */
 export function workers(model: DataPlaneModel): Lines {
-  const { balance, cache, connectRetries, isSupervised, timeouts, webSockets, workers } = model;
+  const { balance, cache, connectRetries, isSupervised, webSockets, workers } = model;
   return section(
     'backend workers',
     `balance ${word(balance, 'balance')}`,
@@ -55,10 +56,8 @@ export function workers(model: DataPlaneModel): Lines {
     when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
     '# All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.',
     `retries ${whole(connectRetries, 'retries')}`,
-    `http-request set-timeout server ${live('worker-ms')}`,
     when(webSockets, `http-request set-timeout tunnel ${live('worker-ms')}`),
-    `http-request set-timeout server ${live('worker-after-waiting-ms')} if { nbsrv(workers-up) eq 0 }`,
-    given(timeouts.handler, handlerTimeouts),
+    limitsWorker(model),
     purgesAndStrips(cache),
     '# No worker is up: the request waits instead of failing. Stands before default-server, because its health check',
     '# would travel through the waiting room into a worker.',
@@ -80,6 +79,15 @@ export function workers(model: DataPlaneModel): Lines {
     ),
     workers.map((worker, index) => workerServer(worker, index, model)),
   );
+}
+
+/** How long a worker may take for a request. */
+export function limitsWorker({ timeouts }: DataPlaneModel): Lines {
+  return [
+    `http-request set-timeout server ${live('worker-ms')}`,
+    `http-request set-timeout server ${live('worker-after-waiting-ms')} if { nbsrv(workers-up) eq 0 }`,
+    given(timeouts.handler, handlerTimeouts),
+  ];
 }
 
 /**
@@ -104,7 +112,7 @@ function handlerTimeouts({ workerMs, workerAfterWaitingMs }: NonNullable<Timeout
 /**
  * HAProxy keeps connections by backend, and not by server. A request cannot know which worker it will get, so none is
  * kept as long as one is up that may not have it. What became another protocol (101) is kept by nobody, whatever it
- * says.
+ * says. A mark (marks.ts) needs guarded workers as well, but no kept connection: the quarantine's "fresh" comes after it.
  */
 export function keepsIfGuarded(workers: WorkerModel[]): Lines {
   const upgrade = '{ req.hdr(Upgrade) -m found }';
@@ -117,6 +125,7 @@ export function keepsIfGuarded(workers: WorkerModel[]): Lines {
         `if !all_guarded { srv_is_up(workers-up/${server}) } !{ srv_is_up(workers-guarded/${server}) }`,
       );
     }),
+    GIVES_MARK,
     'http-request set-var(txn.unguarded) bool(true) if { var(txn.fresh) -m found }',
     `http-request set-header Connection close if { var(txn.unguarded) -m bool } !${upgrade}`,
     `http-request set-header Connection "upgrade, close" if { var(txn.unguarded) -m bool } ${upgrade}`,

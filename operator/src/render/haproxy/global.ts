@@ -28,7 +28,7 @@ const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
 export function global(model: DataPlaneModel): Lines {
-  const { cache, deadlines, doors, drain, limits, pooling, ports, quarantine, queue, timeouts } = model;
+  const { cache, deadlines, doors, drain, limits, ownSite, pooling, ports, quarantine, queue, timeouts } = model;
   return section(
     'global',
     '# One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.',
@@ -71,6 +71,9 @@ export function global(model: DataPlaneModel): Lines {
     given(cache, (cache) => lua('cache', cacheSettings(cache, model))),
     given(cache, () => lua('purge', [`nginx-port=${whole(ports.figures, 'port')}`])),
     given(pooling, (pooling) => asksPeers(pooling, model)),
+    given(ownSite, ({ lifeSeconds, pools }) =>
+      lua('own-site', [`depth=${pools.length}`, `life-s=${whole(lifeSeconds, 'timeouts.render')}`]),
+    ),
     lua('pod-metrics', [
       `workers=${whole(model.workers.length, 'workersPerPod')}`,
       `nginx-port=${whole(ports.figures, 'port')}`,

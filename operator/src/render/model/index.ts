@@ -19,6 +19,7 @@ import { type Deadlines, deadlines } from './deadlines.ts';
 import { type Doors, doors } from './doors.ts';
 import { type Fallback, fallback } from './fallback.ts';
 import { networks } from './networks.ts';
+import { type OwnSite, ownSite } from './own-site.ts';
 import { type Pooling, pooling } from './pooling.ts';
 import { looksAtVisitors, type PriorityClass, priority } from './priority.ts';
 import { type Quarantine, quarantine } from './quarantine.ts';
@@ -66,6 +67,8 @@ export interface DataPlaneModel {
   priority?: PriorityClass[];
   /** Requests that are no renders; undefined if all are. */
   classes?: RequestClass[];
+  /** Places for what renders send to their own site; undefined without the worker runtime. */
+  ownSite?: OwnSite;
   /** Undefined if no request says how long it is waited for. */
   deadlines?: Deadlines;
   body: { sizeBytesMax: number; memoryBytes: number };
@@ -140,6 +143,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     fallback: fallback(spec),
     priority: priority(spec),
     classes,
+    ownSite: ownSite(spec, limitsOfTime),
     deadlines: deadlines(spec, limitsOfTime),
     body: {
       sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),

@@ -292,6 +292,23 @@ const SITUATIONS: [name: string, now: Snapshot, names: RegExp][] = [
     /^Now: renders end by time-out, which wait for something that does not answer: 72 renders .* 6 of 12 workers are taken/m,
   ],
   [
+    'renders that wait for their own site',
+    fleet({
+      pods: all({
+        answers: answers(['5xx queue-timeout', 4]),
+        workers: [worker(0, { busy: 1, refusedOwn: 2 }), worker(1, { busy: 1 })],
+      }),
+    }),
+    /^Now: renders wait for each other: 12 requests that renders sent, .*\nNext: let the program ask the host/m,
+  ],
+  [
+    'a full queue of another service',
+    fleet({
+      pods: fleet().pods.map((one) => ({ ...one, figures: figures({ workers: [worker(0, { refusedOwn: 2 })] }) })),
+    }),
+    /^Now: nothing limits it/m,
+  ],
+  [
     'renders that compute past their time-out',
     fleet({
       pods: all({

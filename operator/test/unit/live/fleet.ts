@@ -72,7 +72,14 @@ export function fiveSecondsBefore(now: Snapshot): Snapshot {
       figures: {
         ...one.figures,
         ...none,
-        workers: one.figures.workers.map((own) => ({ ...own, activeS: 0, idleS: 0, cpuS: 0, renderedS: 0 })),
+        workers: one.figures.workers.map((own) => ({
+          ...own,
+          activeS: 0,
+          idleS: 0,
+          cpuS: 0,
+          renderedS: 0,
+          refusedOwn: 0,
+        })),
       },
     }),
   }));

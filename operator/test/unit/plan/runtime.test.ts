@@ -72,6 +72,14 @@ test('it is told how many requests may go on without a render slot, by the numbe
   expect([most({}), most({ concurrency: 3 }), most({ concurrency: 300 })]).toEqual([['32'], ['32'], ['0']]);
 });
 
+test('a worker knows the name of its Service, so that requests to that are known as those to its own site', () => {
+  const found = env({}, []).filter(({ name }) => name === 'CORELANE_SERVICE' || name === 'CORELANE_NAMESPACE');
+  expect(found.map(({ valueFrom }) => valueFrom?.fieldRef?.fieldPath)).toEqual([
+    "metadata.labels['corelane.dev/renderservice']",
+    'metadata.namespace',
+  ]);
+});
+
 test('ETags are made unless they are not wanted', () => {
   expect(value(env({}, []), 'CORELANE_ETAG')).toEqual(['Auto']);
   expect(value(env({ cache: { etag: 'Never' } }, []), 'CORELANE_ETAG')).toEqual([]);

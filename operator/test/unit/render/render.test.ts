@@ -44,6 +44,14 @@ test('what may change something has a limit of its own, unless every request is 
   expect(pure['nginx.conf']).toContain('\n  proxy_read_timeout 111000ms;\n');
 });
 
+test('a mark for the own site needs guarded workers only, and answers of its places count as answers of the URL', () => {
+  const config = renderConfig(specOf())['haproxy.cfg'];
+  const backend = (name: string) => config.split(`\nbackend ${name}\n`)[1]?.split('\n\n')[0];
+  // A URL without an answer gets a new connection, and its first visitors wait for their own site as all others do.
+  expect(backend('workers')).toMatch(/set-header X-Corelane-Own-Site [\s\S]*var\(txn\.fresh\)/);
+  expect(backend('own-site-1')).toContain('\n  http-request track-sc1 var(txn.url) table urls ');
+});
+
 test('response buffers satisfy nginx however small the setting is', () => {
   const { response } = dataPlaneModel(specOf({ buffering: { response: { memory: '8Ki' } } }));
   expect(response.busyBytes).toBeLessThan((response.buffers - 1) * response.bufferBytes);
