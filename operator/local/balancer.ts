@@ -8,9 +8,9 @@ const CONNECTIONS_MAX = 1_024;
 const TRIES_MAX = 100;
 /** A client that nobody serves has closed its connection by then. */
 const REFUSED_MS = 2_000;
-/** Until the Host is there; a browser opens connections that it may not need. nginx takes no longer line. */
+/** Until the Host is there; a browser opens connections that it may not need. No pod takes a longer head. */
 const HEAD_MS = 60_000;
-const HEAD_BYTES_MAX = 32 * 1024;
+const HEAD_BYTES_MAX = 128 * 1024;
 const TOO_LONG = 'HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 const NOBODY =
   'HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\n\r\n' +

@@ -7,6 +7,8 @@ const WAIT_MS = 120_000;
 const ANSWER_MS = 60_000;
 /** More than any page of the proxies and supervisors has; a program may send without end. */
 const BODY_BYTES_MAX = 64 * 1024 * 1024;
+/** No pod has a longer one. */
+const HEAD_BYTES_MAX = 132 * 1024;
 
 export interface Answer {
   status: number;
@@ -35,7 +37,7 @@ export function request(
   const began = performance.now();
   return new Promise((resolve, reject) => {
     const sent = http.request(
-      { host: '127.0.0.1', port, path, agent: agent ?? false, signal, ...options },
+      { host: '127.0.0.1', port, path, agent: agent ?? false, signal, maxHeaderSize: HEAD_BYTES_MAX, ...options },
       (response) => {
         const chunks: Buffer[] = [];
         let bytes = 0;

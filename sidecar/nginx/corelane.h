@@ -32,6 +32,9 @@ typedef struct {
   ngx_int_t answers_max;
   /* A body beyond it is large. */
   size_t body_memory;
+  ngx_int_t large_heads_max;
+  /* Of the head of a request, as corelane_head_bytes() counts. */
+  size_t head_max;
   /* Connections that are not idle. Beyond it those with half a head go. */
   ngx_int_t busy_max;
   /*
@@ -141,8 +144,8 @@ void corelane_reset_stream(ngx_http_request_t *r);
 /* Whether no message of HTTP/2 may have it. */
 ngx_uint_t corelane_is_of_connection(ngx_table_elt_t *header);
 
-/* Of the head of a request, as HAProxy counts. What the proxies add takes less than the rest of its 15 kB. */
-#define CORELANE_HEAD_MAX (14 * 1024)
+/* A head beyond it is large (ORDINARY_HEAD_BYTES of operator/src/render/model/budget.ts). */
+#define CORELANE_ORDINARY_HEAD (14 * 1024)
 /* error_page leads them to "bad-request" and "head-too-large". */
 #define CORELANE_BAD_REQUEST 419
 #define CORELANE_HEAD_TOO_LARGE 422
@@ -159,7 +162,9 @@ ngx_int_t corelane_check_names(ngx_http_request_t *r);
 /* $corelane_removed_headers. */
 ngx_int_t corelane_add_names_variables(ngx_conf_t *cf);
 
-/* Refuses a head that is too large for HAProxy, or that has control characters in it. */
+/* Bytes of the head of a request, as HAProxy counts. */
+size_t corelane_head_bytes(ngx_http_request_t *r);
+/* Refuses a head that is too large, or that has control characters in it. */
 ngx_int_t corelane_check_size(ngx_http_request_t *r);
 
 /* Gives a request a place, if need be that of the slowest client, or refuses it. */
@@ -190,6 +195,10 @@ void corelane_init_rounds(ngx_log_t *log);
 
 /* For each request that is to go to HAProxy. */
 ngx_int_t corelane_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *upstream);
+/* The head of a response is not whole: it may have as much as the largest one. */
+void corelane_extend_buffer(ngx_http_request_t *r);
+/* It is whole: what follows in its buffer is handed on as soon as if the head were an ordinary one. */
+void corelane_end_head(ngx_http_request_t *r);
 
 /* Leaves out interim responses. */
 void corelane_init_interim(ngx_http_request_t *r, corelane_ctx_t *ctx);
@@ -268,7 +277,7 @@ uint64_t corelane_purges(void);
 ngx_int_t corelane_add_purge_variables(ngx_conf_t *cf);
 ngx_int_t corelane_order_conditions(ngx_http_request_t *r);
 ngx_int_t corelane_note_personal(ngx_http_request_t *r);
-/* Lets a request that has waited for a page look for it when that is there (NGX_DONE: it goes on later). */
+/* Lets a request that has waited for a page look for it when that is there (NGX_DONE: it goes on later). For each. */
 ngx_int_t corelane_look_again(ngx_http_request_t *r);
 /* The head of a response that is to be kept is here, and there is room for it. */
 void corelane_note_fill(ngx_http_request_t *r);

@@ -153,8 +153,8 @@ static void free_memory(ngx_cycle_t *cycle, ngx_uint_t count) {
 }
 
 /*
- * After each round of events, of which nginx takes 512 at most. When a connection is accepted would be too early: the
- * heads of all may come later, and at once.
+ * After each round of events, of which nginx takes so many at most (epoll_events). When a connection is accepted would
+ * be too early: the heads of all may come later, and at once.
  */
 static ngx_int_t process_events(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t flags) {
   ngx_int_t rc = process_events_of_nginx(cycle, timer, flags);

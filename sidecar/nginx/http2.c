@@ -129,7 +129,9 @@ static ngx_uint_t floods(ngx_http_v2_connection_t *h2c) {
 
 /* Of a frame that has come in part nginx wants the rest; it may be large, and costs nothing but its bytes. */
 static size_t part_of(ngx_http_v2_connection_t *h2c, size_t size) {
-  return ngx_min(size, ngx_max(PART_BYTES, h2c->state.incomplete ? h2c->state.length : 0));
+  size_t rest = h2c->state.incomplete ? h2c->state.length : 0;
+
+  return ngx_min(size, ngx_max(PART_BYTES, rest));
 }
 
 static ssize_t receive(ngx_connection_t *c, u_char *to, size_t size) {

@@ -67,6 +67,7 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
   corelane_ctx_t *ctx = ngx_http_get_module_ctx(r, ngx_http_corelane_module);
   ngx_http_upstream_t *u = r->upstream;
   ngx_int_t rc;
+  u_char *begin;
 
   for (;;) {
     /* It sets what is to be called for the next part of the head. */
@@ -82,6 +83,7 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
       if (name_refusal(r) != NGX_OK) {
         return NGX_ERROR;
       }
+      corelane_end_head(r);
       corelane_note_head(r, ctx);
       corelane_count_fill(r);
       corelane_tell_fill(r);
@@ -94,6 +96,7 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
       return NGX_OK;
     }
     if (rc != NGX_OK) {
+      corelane_extend_buffer(r);
       return rc;
     }
     if (ctx->interim_left-- == 0) {
@@ -103,10 +106,11 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
     if (begin_again(r) != NGX_OK) {
       return NGX_ERROR;
     }
-    /* However many there are, each has the whole buffer. */
-    u->buffer.last = ngx_movemem(u->buffer.start, u->buffer.pos, u->buffer.last - u->buffer.pos);
-    u->buffer.pos = u->buffer.start;
-    if (u->buffer.last == u->buffer.start) {
+    /* However many there are, each has the whole buffer, but for what a cached file begins with. */
+    begin = u->buffer.start + (r->cache != NULL ? r->cache->header_start : 0);
+    u->buffer.last = ngx_movemem(begin, u->buffer.pos, u->buffer.last - u->buffer.pos);
+    u->buffer.pos = begin;
+    if (u->buffer.last == begin) {
       return NGX_AGAIN;
     }
   }

@@ -8,6 +8,12 @@
 /* Beside what is kept for long as much again is meant for what is just being kept: the size of the volume. */
 #define VOLUME_FACTOR 2
 
+/*
+ * A cached file says in 16 bits where its body begins. nginx would cut a larger number off, and give out the page from
+ * the middle of its head on.
+ */
+#define BODY_BEGINS_MAX 0xffff
+
 /* Of requests that have not ended: what they have kept, in blocks. A slow client holds it though it may be gone. */
 static off_t open_blocks;
 
@@ -33,6 +39,10 @@ void corelane_make_room(ngx_http_request_t *r) {
   ngx_pool_cleanup_t *cleanup;
 
   if (r->cache == NULL || r->cached || !u->cacheable || r->cache->valid_sec == 0) {
+    return;
+  }
+  if (u->buffer.pos - u->buffer.start > BODY_BEGINS_MAX) {
+    u->cacheable = 0;
     return;
   }
   cache = r->cache->file_cache;

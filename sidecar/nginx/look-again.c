@@ -96,10 +96,24 @@ static pause_t *pause_of(ngx_http_request_t *r) {
   return pause;
 }
 
+/*
+ * Frees the buffer of an answer that has led the request here. nginx has copies of what was in its head, and would keep
+ * a buffer for each look. `cleanup` is set until nginx has done with the answer.
+ */
+static void free_answer(ngx_http_request_t *r) {
+  ngx_http_upstream_t *u = r->upstream;
+
+  if (u != NULL && u->cleanup == NULL && !r->cached && u->buffer.start != NULL) {
+    (void) ngx_pfree(r->pool, u->buffer.start);
+    u->buffer.start = NULL;
+  }
+}
+
 ngx_int_t corelane_look_again(ngx_http_request_t *r) {
   corelane_loc_conf_t *conf = ngx_http_get_module_loc_conf(r, ngx_http_corelane_module);
   pause_t *pause;
 
+  free_answer(r);
   if (!conf->looks_again) {
     return NGX_DECLINED;
   }

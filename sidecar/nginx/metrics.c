@@ -67,6 +67,7 @@ static const struct {
     {ngx_string("deadline"), 0},
     {ngx_string("draining"), 0},
     {ngx_string("head-too-large"), 0},
+    {ngx_string("heads-full"), 0},
     {ngx_string("poison"), 0},
     {ngx_string("proxy-down"), 0},
     {ngx_string("proxy-timeout"), 0},

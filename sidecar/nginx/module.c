@@ -10,11 +10,13 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->requests_max = NGX_CONF_UNSET;
   conf->bodies_max = NGX_CONF_UNSET;
   conf->large_bodies_max = NGX_CONF_UNSET;
+  conf->large_heads_max = NGX_CONF_UNSET;
   conf->answers_max = NGX_CONF_UNSET;
   conf->http2_max = NGX_CONF_UNSET;
   conf->spans_port = NGX_CONF_UNSET;
   conf->spans_max = NGX_CONF_UNSET;
   conf->body_memory = NGX_CONF_UNSET_SIZE;
+  conf->head_max = NGX_CONF_UNSET_SIZE;
   conf->busy_max = NGX_CONF_UNSET;
   conf->held_slots_max = NGX_CONF_UNSET;
   conf->held_classes_max = NGX_CONF_UNSET;
@@ -34,6 +36,7 @@ static char *init_conf(ngx_conf_t *cf, void *data) {
   if (conf->requests_max == NGX_CONF_UNSET || conf->bodies_max == NGX_CONF_UNSET
       || conf->large_bodies_max == NGX_CONF_UNSET || conf->answers_max == NGX_CONF_UNSET
       || conf->busy_max == NGX_CONF_UNSET || conf->body_memory == NGX_CONF_UNSET_SIZE
+      || conf->large_heads_max == NGX_CONF_UNSET || conf->head_max == NGX_CONF_UNSET_SIZE
       || conf->draining_file.len == 0 || conf->worker_held_max == NGX_CONF_UNSET_MSEC
       || conf->held_slots_max == NGX_CONF_UNSET || conf->held_classes_max == NGX_CONF_UNSET
       || conf->streaming == NGX_CONF_UNSET_UINT || conf->log_query == NGX_CONF_UNSET_UINT
@@ -207,6 +210,8 @@ static ngx_command_t commands[] = {
     DIRECTIVE("requests", ngx_conf_set_num_slot, requests_max, NULL),
     DIRECTIVE("bodies", ngx_conf_set_num_slot, bodies_max, NULL),
     DIRECTIVE("large_bodies", ngx_conf_set_num_slot, large_bodies_max, NULL),
+    DIRECTIVE("large_heads", ngx_conf_set_num_slot, large_heads_max, NULL),
+    DIRECTIVE("head_max", ngx_conf_set_size_slot, head_max, NULL),
     DIRECTIVE("answers", ngx_conf_set_num_slot, answers_max, NULL),
     DIRECTIVE("busy_connections", ngx_conf_set_num_slot, busy_max, NULL),
     DIRECTIVE("http2_connections", ngx_conf_set_num_slot, http2_max, NULL),

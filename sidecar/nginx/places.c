@@ -1,7 +1,7 @@
 /*
- * Places for requests, for those with a body, and for those with a large one. Where all are taken, that one goes which
- * waits for nothing but its own client, and for the slowest. Who is rendered or waits in the queue stays. If nobody
- * waits, who comes is refused.
+ * Places for requests, for those with a body, for those with a large one, and for those with a large head. Where all
+ * are taken, that one goes which waits for nothing but its own client, and for the slowest. Who is rendered or waits in
+ * the queue stays. If nobody waits, who comes is refused.
  */
 #include "corelane.h"
 
@@ -19,7 +19,7 @@
 /* What the access log says of a response that is cut: the client cannot be told any more. */
 #define TOO_SLOW "response-too-slow"
 
-enum { REQUEST = 1, BODY = 2, LARGE_BODY = 4 };
+enum { REQUEST = 1, BODY = 2, LARGE_BODY = 4, LARGE_HEAD = 8 };
 enum { HOLDS_NOTHING, HOLDS_SLOT, HOLDS_CLASS, HOLDS };
 
 /* A request that has a place, or has got none. */
@@ -49,14 +49,14 @@ typedef struct {
 } candidate_t;
 
 static ngx_queue_t places;
-static ngx_int_t taken[LARGE_BODY + 1];
+static ngx_int_t taken[LARGE_HEAD + 1];
 static ngx_event_t tick;
 static ngx_connection_t tick_connection;
 
 static void count(ngx_uint_t kinds, ngx_int_t by) {
   ngx_uint_t kind;
 
-  for (kind = REQUEST; kind <= LARGE_BODY; kind *= 2) {
+  for (kind = REQUEST; kind <= LARGE_HEAD; kind *= 2) {
     if (kinds & kind) {
       taken[kind] += by;
     }
@@ -73,15 +73,32 @@ static void give_back(void *data) {
   count(place->kinds, -1);
 }
 
-static ngx_uint_t kinds_of(ngx_http_request_t *r, corelane_conf_t *conf) {
+static ngx_uint_t body_of(ngx_http_request_t *r, corelane_conf_t *conf) {
   if (r->headers_in.chunked) {
-    return REQUEST | BODY | LARGE_BODY;
+    return BODY | LARGE_BODY;
   }
   if (r->headers_in.content_length_n <= 0) {
     /* A stream may say that it has no body, and not end. */
-    return r->stream != NULL && !r->stream->in_closed ? REQUEST | BODY : REQUEST;
+    return r->stream != NULL && !r->stream->in_closed ? BODY : 0;
   }
-  return r->headers_in.content_length_n > (off_t) conf->body_memory ? REQUEST | BODY | LARGE_BODY : REQUEST | BODY;
+  return r->headers_in.content_length_n > (off_t) conf->body_memory ? BODY | LARGE_BODY : BODY;
+}
+
+/*
+ * By its bytes, or by the buffers that its connection holds. Blanks before a value fill a buffer, and nginx does not
+ * count them; a request that came behind a large one keeps the buffers of that one.
+ */
+static ngx_uint_t has_large_head(ngx_http_request_t *r) {
+  ngx_http_connection_t *hc = r->http_connection;
+  ngx_int_t buffers = hc->nbusy;
+  ngx_chain_t *spare;
+
+  for (spare = hc->free; spare != NULL; spare = spare->next) buffers++;
+  return buffers > 1 || corelane_head_bytes(r) > CORELANE_ORDINARY_HEAD;
+}
+
+static ngx_uint_t kinds_of(ngx_http_request_t *r, corelane_conf_t *conf) {
+  return REQUEST | body_of(r, conf) | (has_large_head(r) ? LARGE_HEAD : 0);
 }
 
 /*
@@ -422,6 +439,10 @@ ngx_int_t corelane_take_place(ngx_http_request_t *r) {
   }
   if (!is_room(place->kinds, LARGE_BODY, conf->large_bodies_max) || !is_room(place->kinds, BODY, conf->bodies_max)) {
     place->refused = "bodies-full";
+    return REFUSED;
+  }
+  if (!is_room(place->kinds, LARGE_HEAD, conf->large_heads_max)) {
+    place->refused = "heads-full";
     return REFUSED;
   }
   if (!is_room(place->kinds, REQUEST, conf->requests_max)) {

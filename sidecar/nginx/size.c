@@ -1,7 +1,8 @@
 /*
- * What the head of a request may be. HAProxy, which has 15 kB for it, answers 400 without saying what is too large.
- * Control characters, which no header may have, it passes on, and Node.js answers 400: to a request that may be the one
- * of many for whom a page is rendered. In HTTP/2 a header that is about the connection is an error, too.
+ * What the head of a request may be (docs/adr/0057-heads.md). HAProxy would answer 400 to one that is too large,
+ * without a reason. Control characters, which no header may have, it passes on, and Node.js answers 400: to a request
+ * that may be the one of many for whom a page is rendered. In HTTP/2 a header that is about the connection is an error,
+ * too.
  */
 #include "corelane.h"
 
@@ -19,8 +20,21 @@ static ngx_uint_t is_clean(ngx_str_t *value) {
   return 1;
 }
 
-ngx_int_t corelane_check_size(ngx_http_request_t *r) {
+size_t corelane_head_bytes(ngx_http_request_t *r) {
   size_t bytes = r->method_name.len + r->unparsed_uri.len;
+  ngx_list_part_t *part;
+  ngx_table_elt_t *headers;
+  ngx_uint_t i;
+
+  for (part = &r->headers_in.headers.part; part != NULL; part = part->next) {
+    headers = part->elts;
+    for (i = 0; i < part->nelts; i++) bytes += headers[i].key.len + headers[i].value.len + HEADER_BYTES;
+  }
+  return bytes;
+}
+
+ngx_int_t corelane_check_size(ngx_http_request_t *r) {
+  corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
   ngx_list_part_t *part;
   ngx_table_elt_t *headers;
   ngx_uint_t i;
@@ -35,11 +49,10 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r) {
   for (part = &r->headers_in.headers.part; part != NULL; part = part->next) {
     headers = part->elts;
     for (i = 0; i < part->nelts; i++) {
-      bytes += headers[i].key.len + headers[i].value.len + HEADER_BYTES;
       if (!is_clean(&headers[i].value) || (r->stream != NULL && corelane_is_of_connection(&headers[i]))) {
         return CORELANE_BAD_REQUEST;
       }
     }
   }
-  return bytes > CORELANE_HEAD_MAX ? CORELANE_HEAD_TOO_LARGE : NGX_DECLINED;
+  return corelane_head_bytes(r) > conf->head_max ? CORELANE_HEAD_TOO_LARGE : NGX_DECLINED;
 }

@@ -35,6 +35,7 @@ static void encode(ngx_str_t *target, u_char *to, ngx_str_t *query) {
 }
 
 ngx_int_t corelane_encode_target(ngx_http_request_t *r) {
+  corelane_conf_t *conf = ngx_http_get_module_main_conf(r, ngx_http_corelane_module);
   ngx_str_t *target = &r->unparsed_uri;
   ngx_uint_t i, others = 0;
   size_t length;
@@ -52,7 +53,7 @@ ngx_int_t corelane_encode_target(ngx_http_request_t *r) {
   }
   length = target->len + others * ENCODED_MORE;
   /* Before it takes memory: who is refused has no place. */
-  if (length > CORELANE_HEAD_MAX) {
+  if (length > conf->head_max) {
     return CORELANE_HEAD_TOO_LARGE;
   }
   encoded = ngx_pnalloc(r->pool, length);

@@ -66,7 +66,7 @@ function start() {
 }
 
 /**
- * CORELANE_NODE_FLAGS before the user's own options, which win: the last of two counts, and of V8's heap sizes Corelane
+ * CORELANE_NODE_FLAGS before the user's own options, which win: the last of two counts, and of sizes (SIZES) Corelane
  * sets none that the user sets. A flag that this Node.js does not allow there would keep it from starting.
  */
 function nodeOptions() {

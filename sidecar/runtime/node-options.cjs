@@ -11,8 +11,9 @@ const ENTRY = `--require=${join(__dirname, 'supervisor.cjs')}`;
 /** What kubelet leaves of CORELANE_USER_NODE_OPTIONS where `envFrom` has no NODE_OPTIONS. */
 const UNRESOLVED = '$(NODE_OPTIONS)';
 const PRELOAD = /^(-r|--require)(=|$)/;
-/** Sizes of V8's heap that Corelane sets, and the options by which a user sets the same. */
+/** Sizes that Corelane sets, and the options by which a user sets the same. */
 const SIZES = {
+  '--max-http-header-size': /^--max-http-header-size(=|$)/,
   '--max-old-space-size': /^--max-(old-space-size(-percentage)?|heap-size)(=|$)/,
   '--max-semi-space-size': /^--max-(semi-space-size|heap-size)(=|$)/,
 };

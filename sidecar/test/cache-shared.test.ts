@@ -33,6 +33,17 @@ test('a page that is for one alone is rendered with what makes it so, and for ea
   }
 });
 
+test('a page with a large head comes from its home, and is kept', async () => {
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const { id, path } = await pageOf(fleet, home, other, 'max-age=600', '&head=60000');
+  const before = total(fleet, id);
+  for (const pod of [other, other, home]) {
+    const { status, headers } = await get(pod, path);
+    expect([status, headers['x-long']]).toEqual([200, 'x'.repeat(60_000)]);
+  }
+  expect(total(fleet, id)).toBe(before + 1);
+});
+
 test('a page that was changed here does not come back from its home', async () => {
   const [home, other] = fleet.pods as [Pod, Pod];
   const { id, path } = await pageOf(fleet, home, other);

@@ -80,6 +80,38 @@ test('a page for a year is kept for a minute', async () => {
   expect((untilSeconds ?? Number.NaN) - renderedMs / 1_000).toBeLessThanOrEqual(61);
 });
 
+test('a page with a large head is kept, whatever the head of who asks', async () => {
+  const path = page('large-head', 'max-age=60', '&head=60000');
+  const headers = { 'x-a': 'a'.repeat(30_000), 'x-b': 'b'.repeat(30_000) };
+  for (const status of [MISS, HIT]) {
+    const answer = await pod.get(path, { headers });
+    expect([answer.status, statusOf(answer), answer.headers['x-long']]).toEqual([200, status, 'x'.repeat(60_000)]);
+  }
+  expect(renders(pod, 'large-head')).toBe(1);
+});
+
+test('a page whose head no cached file has room for, beside its name, is whole each time', async () => {
+  const path = page('no-room', 'max-age=60', `&head=60000&q=${'a'.repeat(5_000)}`);
+  for (const count of [1, 2]) {
+    const { status, headers, body } = await pod.get(path);
+    expect([status, headers['x-long'], JSON.parse(body).id]).toEqual([200, 'x'.repeat(60_000), 'no-room']);
+    expect(renders(pod, 'no-room')).toBe(count);
+  }
+});
+
+test('a page whose name leaves its head no room is 502, and says so', async () => {
+  const answer = await pod.get(page('name', 'max-age=60', `&head=60000&q=${'a'.repeat(20_000)}`));
+  expect([answer.status, answer.headers['x-corelane-error']]).toEqual([502, 'bad-response']);
+});
+
+test('a page that comes after early hints is kept as it is', async () => {
+  const path = page('hinted', 'max-age=60', '&hints=2');
+  const first = await pod.get(path);
+  expect([first.status, JSON.parse(first.body).id]).toEqual([200, 'hinted']);
+  const second = await pod.get(path);
+  expect([second.status, statusOf(second), second.body]).toEqual([200, HIT, first.body]);
+});
+
 test('HEAD gets the head of a page, and fills the cache', async () => {
   const head = await pod.get(page('head'), { method: 'HEAD' });
   expect([head.status, head.body]).toEqual([200, '']);

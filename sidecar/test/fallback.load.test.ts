@@ -39,7 +39,7 @@ describe('every error of the proxies, and none of the application', () => {
     await isUp();
     expect(seen(await pod.get('/?die=1&id=dies', browser()))).toEqual([503, 'worker-died', 'shell']);
     await isUp();
-    expect(seen(await pod.get('/?head=20000&id=nonsense', browser()))).toEqual([503, 'bad-response', 'shell']);
+    expect(seen(await pod.get('/?head=70000&id=nonsense', browser()))).toEqual([503, 'bad-response', 'shell']);
     await isUp();
     const stuck = { 'x-loop': '1', 'x-forwarded-for': '192.0.2.1' };
     for (const _ of [1, 2]) {

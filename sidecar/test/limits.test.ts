@@ -40,10 +40,10 @@ test('who waits too long is told so, and is never rendered', async () => {
   }
 });
 
-test('the head of a response beyond 15 kB is no death: its own reason, and no second worker', async () => {
+test('the head of a response beyond 64 KiB is no death: its own reason, and no second worker', async () => {
   for (const [name, head] of [
-    ['fits', 12_000],
-    ['too-large', 20_000],
+    ['fits', 60_000],
+    ['too-large', 70_000],
   ] as const)
     for (const method of ['GET', 'POST']) {
       const id = `${name}-${method}`;

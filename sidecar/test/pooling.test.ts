@@ -102,6 +102,19 @@ test('a large body arrives whole, and no worker ever has two', async () => {
   for (const pod of fleet.pods) for (const { inFlight } of pod.events({ event: 'begin' })) expect(inFlight).toBe(1);
 });
 
+test('the largest head goes to a peer, and so does the head of its answer come back', async () => {
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const page = home.get('/?hold=1&id=beside-large');
+  await home.begun('beside-large');
+  const headers = { 'x-a': 'a'.repeat(30_000), 'x-b': 'b'.repeat(30_000) };
+  const moved = await home.get('/?id=moved-large&head=60000', { headers });
+  expect([moved.status, hops(moved), moved.headers['x-long']]).toEqual([200, 1, 'x'.repeat(60_000)]);
+  expect(JSON.parse(moved.body).headers).toMatchObject(headers);
+  expect(begunSince(other)).toEqual(['moved-large']);
+  home.release('beside-large');
+  expect((await page).status).toBe(200);
+});
+
 test('a sign-in that a peer was rendering when its worker died is not rendered again', async () => {
   const [home, other] = fleet.pods as [Pod, Pod];
   const page = home.get('/?hold=1&id=beside-sign-in');

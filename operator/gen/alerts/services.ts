@@ -11,7 +11,7 @@ function condition(type: string, value: 1 | 0, reasons = '.*'): string {
 const AT_MAXIMUM = condition('ScalingActive', 1, 'AtMaximum');
 /** Reasons of X-Corelane-Error that mean: there was no room. */
 export const NO_ROOM =
-  'queue-full|queue-timeout|class-full|class-queue-timeout|requests-full|bodies-full|websockets-full';
+  'queue-full|queue-timeout|class-full|class-queue-timeout|requests-full|bodies-full|heads-full|websockets-full';
 const LOOPING = `count by (${SERVICE}) (corelane_worker_crash_looping == 1)`;
 
 const UNPLANNED = 'corelane_worker_restarts_total{reason=~"exit|error|signal|abandoned"}';

@@ -17,10 +17,13 @@ const MIB = 1024 ** 2;
 const REQUESTS_SHARE = 0.25 * (2 / 3);
 const USABLE = 0.9;
 const FIXED_BYTES = 16 * MIB;
-const EACH_BYTES = 152 * KIB;
+const EACH_BYTES = 136 * KIB;
+/** Of a response beside buffering.response.memory, and the least that nginx takes beside twice the largest head. */
+const RESPONSE_BYTES = 16 * KIB;
+const RESPONSE_BYTES_MIN = 40 * KIB;
 const COMPRESSION_BYTES = 168 * KIB;
 const CACHE_FIXED_BYTES = 8 * MIB;
-const CACHE_BYTES = 224 * KIB;
+const CACHE_BYTES = 176 * KIB;
 
 /** Requests of classes that a pod may have at a time, those that wait included. */
 export function classRequests({
@@ -36,7 +39,10 @@ export function classRequestsMax({ buffering, cache, compression, sidecar }: Ren
   const memory = USABLE * quantityOf(sidecar.nginx.memoryLimit) - fixedBytes;
   const each =
     sizeBytes(buffering.request.memory) +
-    sizeBytes(buffering.response.memory) +
+    Math.max(
+      sizeBytes(buffering.response.memory) + RESPONSE_BYTES,
+      2 * sizeBytes(buffering.maxHeaderSize) + RESPONSE_BYTES_MIN,
+    ) +
     EACH_BYTES +
     (cache.enabled ? CACHE_BYTES : 0) +
     (compression.enabled ? COMPRESSION_BYTES : 0);
@@ -46,10 +52,13 @@ export function classRequestsMax({ buffering, cache, compression, sidecar }: Ren
 const LIMIT = 'self.sidecar.nginx.memoryLimit';
 const REQUEST = 'self.buffering.request.memory';
 const RESPONSE = 'self.buffering.response.memory';
+const HEAD = 'self.buffering.maxHeaderSize';
 const float = (quantity: string) => `quantity(${quantity}).asApproximateFloat()`;
 const either = (field: string, bytes: number) => `(self.${field}.enabled ? ${bytes}.0 : 0.0)`;
+const larger = (one: string, other: string) => `(${one} > ${other} ? ${one} : ${other})`;
 /** CEL of `each` and `memory` in classRequestsMax. */
-const EACH = `(${float(REQUEST)} + ${float(RESPONSE)} + ${EACH_BYTES}.0 + ${either('cache', CACHE_BYTES)} + ${either('compression', COMPRESSION_BYTES)})`;
+const BUFFERED = larger(`${float(RESPONSE)} + ${RESPONSE_BYTES}.0`, `2.0 * ${float(HEAD)} + ${RESPONSE_BYTES_MIN}.0`);
+const EACH = `(${float(REQUEST)} + ${BUFFERED} + ${EACH_BYTES}.0 + ${either('cache', CACHE_BYTES)} + ${either('compression', COMPRESSION_BYTES)})`;
 const MEMORY = `(${USABLE} * ${float(LIMIT)} - ${FIXED_BYTES}.0 - ${either('cache', CACHE_FIXED_BYTES)})`;
 
 export const classRules: SpecRule[] = [
@@ -72,7 +81,7 @@ export const classRules: SpecRule[] = [
     path: ['classes'],
     message:
       'workersPerPod x concurrency and queue.maxLength of all classes together must be no more than two thirds of the requests that nginx has memory for (docs/edge.md): make sidecar.nginx.memoryLimit larger, or these smaller',
-    cel: `self.classes.size() == 0 || !isQuantity(${LIMIT}) || !isQuantity(${REQUEST}) || !isQuantity(${RESPONSE}) || double(self.classes.map(c, self.workersPerPod * c.concurrency + c.queue.maxLength).sum()) * ${EACH} <= ${REQUESTS_SHARE} * ${MEMORY}`,
+    cel: `self.classes.size() == 0 || !isQuantity(${LIMIT}) || !isQuantity(${REQUEST}) || !isQuantity(${RESPONSE}) || !isQuantity(${HEAD}) || double(self.classes.map(c, self.workersPerPod * c.concurrency + c.queue.maxLength).sum()) * ${EACH} <= ${REQUESTS_SHARE} * ${MEMORY}`,
     holds: (spec) => spec.classes.length === 0 || classRequests(spec) <= classRequestsMax(spec),
   },
 ];

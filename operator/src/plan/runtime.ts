@@ -20,6 +20,7 @@ import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { stallTimeoutMs } from '../api/watchdog.ts';
 import { budget } from '../render/model/budget.ts';
+import { heads } from '../render/model/heads.ts';
 import { copiesAssets } from './assets.ts';
 import { LIVE_VOLUME, NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
 
@@ -108,12 +109,20 @@ export function runtimeEnv(
     ofPod('CORELANE_NAMESPACE', 'metadata.namespace'),
     ...(index === 0 ? spansEnv(spec) : []),
     ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),
-    ...set('CORELANE_NODE_FLAGS', [...memoryFlags(resources?.limits?.memory), ...spec.runtime.nodeFlags].join(' ')),
+    ...set(
+      'CORELANE_NODE_FLAGS',
+      [headFlag(spec), ...memoryFlags(resources?.limits?.memory), ...spec.runtime.nodeFlags].join(' '),
+    ),
     ...(own('UV_THREADPOOL_SIZE') ? [] : set('UV_THREADPOOL_SIZE', threadPoolSize)),
     ...warmupEnv(spec).flatMap(([name, value]) => set(name, value)),
     ...recycleEnv(spec).flatMap(([name, value]) => set(name, value)),
     ...nodeOptions(own('NODE_OPTIONS'), envFrom),
   ];
+}
+
+/** A worker takes what the proxies pass. Node.js alone takes 16 KiB. */
+function headFlag(spec: RenderServiceSpec): string {
+  return `--max-http-header-size=${heads(spec).bufferBytes}`;
 }
 
 /** What the program may call itself in requests that are to stay at this revision (docs/version-skew.md). */

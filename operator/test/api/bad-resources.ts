@@ -666,7 +666,7 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
         { pathPrefix: '/api', method: 'GET', header: { name: 'Accept', value: 'text/event-stream' } },
         { path: '/_next/image' },
       ],
-      concurrency: 100,
+      concurrency: 90,
       queue: { maxLength: 20, timeout: '10m' },
       timeouts: { idle: '1h', drain: '0s' },
     }),

@@ -21,6 +21,7 @@ local REASONS = {
   'deadline',
   'draining',
   'head-too-large',
+  'heads-full',
   'poison',
   'proxy-down',
   'proxy-timeout',

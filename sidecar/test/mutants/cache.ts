@@ -403,6 +403,11 @@ const kept: Breakage[] = [
     edits: [[exactly('open_blocks += blocks'), 'open_blocks += 0 * blocks']],
     caughtBy: 'cache: nor does who does not read them',
   },
+  {
+    name: 'a page is kept whose body begins where no cached file can say',
+    edits: [[/u->buffer\.pos - u->buffer\.start > BODY_BEGINS_MAX/g, '0 && $&']],
+    caughtBy: 'cache: a page whose head no cached file has room for',
+  },
 ];
 
 export const cache: Mutant[] = [
@@ -419,6 +424,13 @@ export const cache: Mutant[] = [
     file: 'whole-files.c',
     edits: [[/is_whole_file\(r\) \? /g, '!is_whole_file(r) ? ']],
     caughtBy: 'cache: its head is in the first packet',
+  },
+  {
+    name: 'early hints take the place of what a cached file begins with',
+    breaks: 'cache',
+    file: 'interim.c',
+    edits: [[exactly('(r->cache != NULL ? r->cache->header_start : 0)'), '0']],
+    caughtBy: 'cache: a page that comes after early hints',
   },
   ...kept.map((one): Mutant => ({ breaks: 'cache', ...one, file: 'kept.c' })),
 ];

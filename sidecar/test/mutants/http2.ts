@@ -22,7 +22,7 @@ const breakages: Mutant[] = [
     name: 'a stream that says it has no body, and does not end, keeps its place',
     breaks: 'I3',
     file: 'places.c',
-    edits: [[/r->stream != NULL && !r->stream->in_closed \? REQUEST \| BODY : REQUEST/g, 'REQUEST']],
+    edits: [[/r->stream != NULL && !r->stream->in_closed \? BODY : 0/g, '0']],
     caughtBy: 'http2-hostile: bodies that do not come, and are said to be none',
   },
   {

@@ -71,7 +71,7 @@ const breakages: Omit<Mutant, 'file'>[] = [
   {
     name: 'two dead workers, the first one over a kept connection, look like a dead HAProxy',
     breaks: 'I3',
-    edits: [[/ {4}"~, \[0-9\.\]\+, -\$" worker-died;\n/g, REMOVED]],
+    edits: [[/ {4}"~, \[0-9\.\]\+, -\\\|" worker-died;\n/g, REMOVED]],
     caughtBy: 'kept-connections: a request that kills its worker',
   },
   {

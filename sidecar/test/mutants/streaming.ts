@@ -24,6 +24,13 @@ export const streaming: Mutant[] = [
     caughtBy: 'streaming: a head comes before there is a body',
   },
   {
+    name: 'the first buffer of a page is as large as the largest head',
+    breaks: 'streaming',
+    file: 'upstream.c',
+    edits: [[/FIRST_BYTES \(16 \* 1024\)/g, 'FIRST_BYTES (128 * 1024)']],
+    caughtBy: 'streaming: a page with Content-Length goes out in whole buffers',
+  },
+  {
     name: 'what its client could not take at once waits for the next piece',
     breaks: 'streaming',
     file: 'streaming.c',

@@ -75,6 +75,11 @@ test.each([
   expect(isSaidBy(options, '--title')).toBe(false);
 });
 
+test('the size of heads is said by one option', () => {
+  expect(isSaidBy(['--max_http_header_size=1'], '--max-http-header-size')).toBe(true);
+  expect(isSaidBy(['--max-http-header-sizes=1', '--title=a'], '--max-http-header-size')).toBe(false);
+});
+
 test("Corelane's flags that stand behind the user's are known by name", () => {
   const flags = `${OLD}=300 --trace-gc`;
   const found = (before: string, own = flags) =>

@@ -55,9 +55,14 @@ export const buffering = z
       })
       .prefault({})
       .describe('A worker is free as soon as it has written its response, however slowly the client reads.'),
+    maxHeaderSize: size({ min: '16Ki', max: '128Ki' })
+      .default('64Ki')
+      .describe(
+        'Largest head (first line and headers) of a request, and of a response. One line may have half of it. A larger request is answered 431, a larger response becomes 502 bad-response. Workers get --max-http-header-size to match; a value of yours wins. At most 16Ki where sidecar.nginx.memoryLimit or sidecar.haproxy.memoryLimit is below 160Mi, and 64Ki where one is below 256Mi. See docs/edge.md.',
+      ),
   })
   .prefault({})
-  .describe('What nginx buffers so that slow clients hold no worker.');
+  .describe('What nginx buffers so that slow clients hold no worker, and how large it may be.');
 
 /**
  * Where proxies in front of a pod have their addresses: private ranges, loopback, link-local, and those of carriers,

@@ -13,7 +13,7 @@ import { KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.
 import { saysWhoDied } from './deaths.ts';
 import { keepsIfGuarded, NAMES_WORKER } from './dispatch.ts';
 import { purgesAndStrips } from './purge.ts';
-import { errorReply, tooLateReplies } from './replies.ts';
+import { boundsHead, errorReply, tooLateReplies } from './replies.ts';
 import { serverAt } from './servers.ts';
 
 const WAITING_ROOM = `${RUN_MOUNT_PATH}/class-waiting-room.sock`;
@@ -85,6 +85,7 @@ function backend(one: RequestClass, model: DataPlaneModel): Lines {
     `http-error ${errorReply(503, 'class-queue-timeout', retryAfterSeconds)}`,
     `http-error ${errorReply(504, 'class-timeout')}`,
     purgesAndStrips(cache),
+    boundsHead(model),
     `http-request lua.find_idle_worker ${classBackend(one)}`,
     'use-server %[var(txn.idle_worker)] if { var(txn.idle_worker) -m found }',
     NAMES_WORKER,

@@ -16,7 +16,7 @@ import { live } from './live.ts';
 import { GIVES_MARK } from './marks.ts';
 import { purgesAndStrips } from './purge.ts';
 import { COUNTS_URLS } from './quarantine.ts';
-import { tooLateReplies } from './replies.ts';
+import { boundsHead, tooLateReplies } from './replies.ts';
 import { serverAt } from './servers.ts';
 
 /** Of servers whose places are a live setting: at first one, until Lua (moving-limits.lua) has seen to it. */
@@ -59,6 +59,7 @@ export function workers(model: DataPlaneModel): Lines {
     when(webSockets, `http-request set-timeout tunnel ${live('worker-ms')}`),
     limitsWorker(model),
     purgesAndStrips(cache),
+    boundsHead(model),
     '# No worker is up: the request waits instead of failing. Stands before default-server, because its health check',
     '# would travel through the waiting room into a worker.',
     `server waiting-room unix@${RUN_MOUNT_PATH}/waiting-room.sock backup ${KEPT_NEVER}`,

@@ -20,15 +20,18 @@ import { TIMED_ENTRANCE } from './deadlines.ts';
 /** Of the pod, as HAProxy finds it in its environment. */
 const REVISION = `"\${CORELANE_REVISION}"`;
 
-/** In a buffer of 16 KiB, a shortest one being "a:", CR and LF. */
-const HEADERS_IN_BUFFER_MAX = 4096;
+/**
+ * Of a response: of a request nginx takes fewer. HAProxy keeps four bytes more for each than boundsHead counts. So many
+ * still fit into the next stage's buffer, beside the largest head and what is added to it.
+ */
+const HEADERS_MAX = 512;
 
 /** The key of the RenderService, as the pod mounts it. */
 const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
 export function global(model: DataPlaneModel): Lines {
-  const { cache, deadlines, doors, drain, limits, ownSite, pooling, ports, quarantine, queue, timeouts } = model;
+  const { cache, deadlines, doors, drain, heads, limits, ownSite, pooling, ports, quarantine, queue, timeouts } = model;
   return section(
     'global',
     '# One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.',
@@ -37,8 +40,11 @@ export function global(model: DataPlaneModel): Lines {
     '# a fixed maxconn would keep it from starting. Without a bound it would fill memory where the limit is 10^9.',
     `fd-hard-limit ${whole(limits.haproxyFiles, 'open files')}`,
     `hard-stop-after ${ms(drain.timeoutMs, 'drain.timeout')}`,
-    '# What a head may have is bounded by its bytes (15 kB) alone: no more than this are in them.',
-    `tune.http.maxhdr ${whole(HEADERS_IN_BUFFER_MAX, 'headers')}`,
+    '# A head must fit into a buffer. The second line bounds the memory of all buffers: what needs one more waits.',
+    `tune.bufsize ${whole(heads.bufferBytes, 'buffer')}`,
+    `tune.buffers.limit ${whole(limits.haproxyBuffers, 'buffers')}`,
+    '# Far more than any program sends: the bytes of a head bound it.',
+    `tune.http.maxhdr ${whole(HEADERS_MAX, 'headers')}`,
     '# With SO_REUSEPORT a program of the same user could listen beside HAProxy, and get a part of the connections.',
     'noreuseport',
     'log stdout format raw daemon notice',
@@ -102,7 +108,7 @@ function lua(file: string, settings: string[] = []): string {
   return [`lua-load /usr/share/corelane/haproxy/${file}.lua`, ...settings].join(' ');
 }
 
-function asksPeers(pooling: Pooling, { assets, body, cache, deployment, ports }: DataPlaneModel): Lines {
+function asksPeers(pooling: Pooling, { assets, body, cache, deployment, heads, ports }: DataPlaneModel): Lines {
   const [looksForAssets, sharesPages] = [assets?.asksOtherRevisions, cache?.isShared];
   const revision = REVISION;
   return [
@@ -118,8 +124,8 @@ function asksPeers(pooling: Pooling, { assets, body, cache, deployment, ports }:
       `canary=${cache ? 0 : 1}`,
       `revision=${revision}`,
       `deployment=${deployment === undefined ? revision : word(deployment, ANNOTATION_DEPLOYMENT)}`,
-      // The same for old and new pods of this RenderService.
-      `any-revision="any-\${CORELANE_PEERS}"`,
+      // The same for old and new pods of this RenderService, if they take the same heads.
+      `any-revision="any-\${CORELANE_PEERS}-${whole(heads.bytesMax, 'buffering.maxHeaderSize')}"`,
       // Of this pod, whatever is handed over across revisions.
       ...(looksForAssets ? [`own-revision=${revision}`] : []),
       ...(sharesPages ? [`pages-of=${revision}`] : []),

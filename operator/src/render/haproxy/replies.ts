@@ -18,6 +18,15 @@ export function tooLateReplies({ retryAfterSeconds }: DataPlaneModel): Lines {
   ];
 }
 
+/** For a backend of workers: a response whose head is too large. Of a far larger one HAProxy's parser says so. */
+export function boundsHead({ heads }: DataPlaneModel): Lines {
+  const max = whole(heads.bytesMax, 'buffering.maxHeaderSize');
+  return [
+    '# The stage before could not read a larger head, with what is added to it, and would take that for a death.',
+    `http-response return ${errorReply(502, 'bad-response')} if { res.hdrs,length gt ${max} } !{ srv_name waiting-room }`,
+  ];
+}
+
 /** Of a request whose worker has died. */
 export const NO_REPLY = [
   '# Closed without a word when a worker dies: nginx then knows that no application answered, replays the request once',

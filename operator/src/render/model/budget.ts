@@ -11,11 +11,17 @@ import type { RenderServiceSpec } from '../../api/spec.ts';
 import { fetchedMax, hasCache, ROUNDS_MAX } from './cache.ts';
 import { classConcurrency } from './classes.ts';
 import { compressionBytes } from './compression.ts';
+import { type Heads, heads } from './heads.ts';
 
 const KIB = 1024;
 const MIB = 1024 ** 2;
-/** HAProxy's buffer is 16 KiB, so no response header is larger; nginx answers 502 if its own is smaller. */
+/** Of a response behind its head. The head, and what comes with it, has a buffer of its own. */
 export const RESPONSE_BUFFER_BYTES = 16 * KIB;
+/**
+ * nginx wants the buffers but for one of them to be no less than what is busy with sending, and that to be no less than
+ * the buffer of the head: in all twice the largest head, and this.
+ */
+const RESPONSE_BYTES_MIN = 40 * KIB;
 /** What the allocator and the kernel have of a container's memory beside what is counted here. */
 const USABLE = 0.9;
 
@@ -23,8 +29,24 @@ const USABLE = 0.9;
 const NGINX_FIXED_BYTES = 16 * MIB;
 /** For each connection. An idle one costs 0.6 kB; nginx closes idle ones when a sixteenth of all is left. */
 const CONNECTION_BYTES = 20 * KIB;
-/** A head that never ends, with as many lines as it may have (measured): buffers, pools, lines. */
-const HEAD_BYTES = 42 * KIB;
+/** A head that never ends, beside its bytes: pools, and as many lines as it may have (measured). */
+const HALF_HEAD_BYTES = 26 * KIB;
+/**
+ * nginx has each header name once more, in lower case, and a decoded URL: with names as long as lines that is as much
+ * as the buffers again. Of HTTP/2 it makes room for more bytes than a compressed field has.
+ */
+const HEAD_COPIES = 2;
+/**
+ * A head of a request at work is in one buffer of a line's size, its names once more, and all of it as nginx sends it,
+ * unless it is large (has_large_head of the module). One that is large may be in all buffers, with its names once more,
+ * as it is sent, and its cookies in one line: less than four times the largest. With the cache it is in the name of the
+ * page and in what is sent of each of four looks.
+ */
+const ORDINARY_HEAD_BYTES = 32 * KIB;
+const LARGE_HEAD_COPIES = 4;
+const LARGE_HEAD_COPIES_WITH_CACHE = 12;
+/** Part of what is for connections that requests with a large head may take. */
+const LARGE_HEADS_SHARE = 1 / 8;
 /**
  * What the kernel keeps of a response for a client that does not read; it takes twice as much, and counts it as the
  * container's (cgroup v2). Without a bound that is megabytes. A client that is 100 ms away still gets more than 1 MB
@@ -33,30 +55,32 @@ const HEAD_BYTES = 42 * KIB;
 const SEND_BUFFER_BYTES = 64 * KIB;
 /**
  * A request that is answered without a place (a ping, an error of nginx itself, "full") and whose client does not go:
- * its head, what answers it (measured), and what the kernel keeps.
+ * beside its head, and a target that was encoded, what answers it, and what the kernel keeps.
  */
-const ANSWER_BYTES = 72 * KIB + 2 * SEND_BUFFER_BYTES;
+const ANSWER_BYTES = 16 * KIB + 2 * SEND_BUFFER_BYTES;
 /** Part of nginx' memory that is for them. */
 const ANSWERS_SHARE = 1 / 16;
-/** So many of them nginx may read before it looks again how many there are (epoll_events). */
-const HEADS_AT_ONCE = 512;
+/**
+ * So many half heads nginx may read before it looks again how many there are: a part of those that there may be, and no
+ * more than it reads by itself (epoll_events).
+ */
+const EVENTS_SHARE = 1 / 4;
+const EVENTS_MAX = 512;
 /** Lines of a head. Browsers send twenty or so, and a chain of proxies adds as many. */
 const HEADER_LINES = 256;
 /** Part of nginx' memory that is for connections; the rest is for what requests buffer. */
 const CONNECTIONS_SHARE = 0.75;
-/** Of a request beside what it buffers: the head of the response, the connection to HAProxy, pools. */
-const REQUEST_BYTES = 24 * KIB;
+/** Of a request beside what it buffers: the connection to HAProxy, pools. */
+const REQUEST_BYTES = 8 * KIB;
 /**
- * A connection of HTTP/2 at its worst: what its streams have left behind, frames that nobody reads, its table of
- * headers, half a head (measured).
+ * A connection of HTTP/2 at its worst, beside the bytes of half a head: what its streams have left behind, frames that
+ * nobody reads, its table of headers (measured).
  */
-const HTTP2_BYTES = 256 * KIB;
+const HTTP2_BYTES = 240 * KIB;
 /** So many of them need have no request. */
 const HTTP2_SPARE = 64;
 /** Part of what is for connections that they may take. */
 const HTTP2_SHARE = 1 / 2;
-/** nginx refuses to start with less: a file is written by whole buffers. 0 stands for no file. */
-const FILE_BYTES_MIN = RESPONSE_BUFFER_BYTES;
 /** So many of all requests may have a body: clients that stall in theirs leave the rest to others. */
 const WITH_BODY_SHARE = 2 / 3;
 /**
@@ -75,18 +99,22 @@ const HELD_SHARE = 1 / 2;
  */
 const NGINX_CACHE_BYTES = 8 * MIB;
 /**
- * A look for a page: nginx' name for it (as long as its head at most), the head of a page that is there, the head as it
- * is sent on, and a buffer for the answer. All of it stays until the request ends, and HAProxy may have nginx look
- * again. An ordinary one that waits costs 10 kB (measured): nobody chooses a long head for others.
+ * A look for a page: nginx' name for it (as long as its head at most), the head of a page that is there, and the head
+ * as it is sent on. All of it stays until the request ends, and HAProxy may have nginx look again. (The buffer for the
+ * answer does not stay.) An ordinary one that waits costs 10 kB (measured): nobody chooses a long head for others.
  */
-const LOOK_BYTES = 64 * KIB;
-/** Of the first look: the answer's buffer and the head are a request's without a cache, too. */
+const LOOK_BYTES = 48 * KIB;
+/** Of the first look: the head that is sent on is a request's without a cache, too. */
 const FIRST_LOOK_BYTES = 32 * KIB;
 
 /** HAProxy without a connection: code, Lua, statistics, a server for each worker and each slot of a peer. */
 const HAPROXY_FIXED_BYTES = 48 * MIB;
-/** A request that waits: its streams and their buffers of 16 KiB. */
-const HAPROXY_REQUEST_BYTES = 40 * KIB;
+/** A connection without a buffer. */
+const HAPROXY_CONNECTION_BYTES = 8 * KIB;
+/** Part of HAProxy's memory that is for them; the rest is for buffers, of which who waits has one. */
+const HAPROXY_CONNECTIONS_SHARE = 1 / 5;
+/** Part of the buffers that requests may have as they wait; the rest is for responses, peers and probes. */
+const HAPROXY_REQUESTS_SHARE = 1 / 2;
 /** The cache: 20,000 URLs that are for nobody else, herds, and a server for each place of a herd. */
 const HAPROXY_CACHE_BYTES = 4 * MIB;
 /**
@@ -118,8 +146,12 @@ export interface Budget {
   http2Connections: number;
   /** Requests that are answered without a place, until their clients have gone. */
   answers: number;
+  /** Connections that nginx reads before it looks how many of them are not idle. */
+  eventsAtOnce: number;
   /** Open files of HAProxy, two for each connection. */
   haproxyFiles: number;
+  /** Buffers of HAProxy, each of which holds the largest head. */
+  haproxyBuffers: number;
   /** Lines of the head of a request. */
   headerLines: number;
   /** Requests that nginx may have at a time, from the end of the head to the last byte of the response. */
@@ -128,7 +160,9 @@ export interface Budget {
   bodies: number;
   /** Of these with a body that goes to disk. */
   largeBodies: number;
-  /** Of these those that have become, or are to become, WebSockets. */
+  /** Of the requests, those with a large head. */
+  largeHeads: number;
+  /** Of the requests, those that have become, or are to become, WebSockets. */
   webSockets: number;
   /** Requests of one client, if they are limited. */
   perClient?: number;
@@ -143,34 +177,43 @@ export interface Budget {
   responseFileBytes: number;
 }
 
+/** What nginx buffers of a response, the head and what comes with it included. */
+export function responseBytes({ buffering }: RenderServiceSpec, { bytesMax }: Heads): number {
+  return Math.max(sizeBytes(buffering.response.memory) + RESPONSE_BUFFER_BYTES, 2 * bytesMax + RESPONSE_BYTES_MIN);
+}
+
 /** The budget of one pod for a defaulted spec. */
 export function budget(spec: RenderServiceSpec): Budget {
   const { sidecar, buffering, limits } = spec;
   const isCached = hasCache(spec);
+  const head = heads(spec);
   const memory = usable(sidecar.nginx.memoryLimit, NGINX_FIXED_BYTES + (isCached ? NGINX_CACHE_BYTES : 0));
-  const haproxyFixedBytes =
-    HAPROXY_FIXED_BYTES + (isCached ? HAPROXY_CACHE_BYTES : 0) + (fetchedMax(spec) > 0 ? HAPROXY_SHARED_BYTES : 0);
-  const haproxyConnections = within(
-    usable(sidecar.haproxy.memoryLimit, haproxyFixedBytes) / HAPROXY_REQUEST_BYTES,
-    CONNECTIONS,
-  );
+  const haproxy = ofHaproxy(spec, head);
   const requestBytes =
     sizeBytes(buffering.request.memory) +
-    sizeBytes(buffering.response.memory) +
+    responseBytes(spec, head) +
     compressionBytes(spec) +
     (isCached ? FIRST_LOOK_BYTES + ROUNDS_MAX * LOOK_BYTES : 0) +
     REQUEST_BYTES +
     2 * SEND_BUFFER_BYTES;
   // Else those who wait for a page could have all connections, and its render none.
-  const withConnections = isCached ? (HOPS_SHARE * haproxyConnections) / HOPS_WITH_CACHE : Number.POSITIVE_INFINITY;
-  const requests = within(Math.min(((1 - CONNECTIONS_SHARE) * memory) / requestBytes, withConnections), REQUESTS);
-  const answers = within((ANSWERS_SHARE * memory) / ANSWER_BYTES, ANSWERS);
+  const withConnections = isCached ? (HOPS_SHARE * haproxy.connections) / HOPS_WITH_CACHE : Number.POSITIVE_INFINITY;
+  const withBuffers = HAPROXY_REQUESTS_SHARE * haproxy.buffers;
+  const requests = within(
+    Math.min(((1 - CONNECTIONS_SHARE) * memory) / requestBytes, withConnections, withBuffers),
+    REQUESTS,
+  );
+  const cost = costsOf(head, isCached);
+  const answers = within((ANSWERS_SHARE * memory) / cost.answer, ANSWERS);
   const forConnections = CONNECTIONS_SHARE * memory;
   const http2Connections = spec.http2.enabled
-    ? Math.min(requests + answers + HTTP2_SPARE, Math.floor((HTTP2_SHARE * forConnections) / HTTP2_BYTES))
+    ? Math.min(requests + answers + HTTP2_SPARE, Math.floor((HTTP2_SHARE * forConnections) / cost.http2))
     : 0;
-  const forHttp1 = forConnections - http2Connections * HTTP2_BYTES;
-  const heads = (forHttp1 - answers * ANSWER_BYTES) / HEAD_BYTES - HEADS_AT_ONCE;
+  const forHttp1 = forConnections - http2Connections * cost.http2;
+  const largeHeads = Math.min(requests, Math.max(1, Math.floor((LARGE_HEADS_SHARE * forConnections) / cost.largeHead)));
+  const atWork = answers * cost.answer + requests * cost.ordinaryHead + largeHeads * cost.largeHead;
+  const halfHeads = Math.floor((forHttp1 - atWork) / cost.halfHead);
+  const eventsAtOnce = Math.min(EVENTS_MAX, Math.ceil(EVENTS_SHARE * halfHeads));
   const bodies = Math.floor(WITH_BODY_SHARE * requests);
   const disk = quantityOf(sidecar.nginx.ephemeralStorageLimit);
   const onDisk = Math.floor((BODIES_SHARE * disk) / sizeBytes(buffering.request.maxSize));
@@ -179,21 +222,52 @@ export function budget(spec: RenderServiceSpec): Budget {
   const held = (ofWorker: number) => Math.floor(HELD_SHARE * spec.workersPerPod * ofWorker);
   return {
     nginxConnections: within(forHttp1 / CONNECTION_BYTES + http2Connections, CONNECTIONS),
-    busyConnections: Math.floor(heads) + 2 * requests + http2Connections,
+    busyConnections: halfHeads - eventsAtOnce + 2 * requests + http2Connections,
     http2Connections,
     answers,
-    haproxyFiles: 2 * haproxyConnections,
+    eventsAtOnce,
+    haproxyFiles: 2 * haproxy.connections,
+    haproxyBuffers: haproxy.buffers,
     headerLines: HEADER_LINES,
     requests,
     bodies,
     largeBodies: Math.min(bodies, Math.max(1, onDisk)),
+    largeHeads,
     webSockets: webSockets(spec),
     perClient: limits.perClient.requests,
     withoutSlot: inWorker,
     heldSlots: held(inWorker),
     heldClasses: held(classConcurrency(spec)),
     sendBufferBytes: SEND_BUFFER_BYTES,
-    responseFileBytes: fileBytes < FILE_BYTES_MIN ? 0 : Math.min(fileBytes, sizeBytes(buffering.response.maxFileSize)),
+    // nginx refuses to start with less: a file is written by whole buffers. 0 stands for no file.
+    responseFileBytes:
+      fileBytes < head.bufferBytes ? 0 : Math.min(fileBytes, sizeBytes(buffering.response.maxFileSize)),
+  };
+}
+
+/** Connections and buffers that HAProxy has memory for. */
+function ofHaproxy(spec: RenderServiceSpec, { bufferBytes }: Heads): { connections: number; buffers: number } {
+  const fixedBytes =
+    HAPROXY_FIXED_BYTES +
+    (hasCache(spec) ? HAPROXY_CACHE_BYTES : 0) +
+    (fetchedMax(spec) > 0 ? HAPROXY_SHARED_BYTES : 0);
+  const memory = usable(spec.sidecar.haproxy.memoryLimit, fixedBytes);
+  return {
+    connections: within((HAPROXY_CONNECTIONS_SHARE * memory) / HAPROXY_CONNECTION_BYTES, CONNECTIONS),
+    buffers: Math.floor(((1 - HAPROXY_CONNECTIONS_SHARE) * memory) / bufferBytes),
+  };
+}
+
+/** Bytes of nginx that a head may cost, by what becomes of it. */
+function costsOf({ bytesMax, lineBytesMax, requestBuffers }: Heads, isCached: boolean) {
+  const headBytes = HEAD_COPIES * requestBuffers * lineBytesMax;
+  const halfHead = HALF_HEAD_BYTES + headBytes;
+  return {
+    halfHead,
+    answer: halfHead + bytesMax + ANSWER_BYTES,
+    ordinaryHead: lineBytesMax + ORDINARY_HEAD_BYTES,
+    largeHead: bytesMax * (isCached ? LARGE_HEAD_COPIES_WITH_CACHE : LARGE_HEAD_COPIES),
+    http2: HTTP2_BYTES + headBytes,
   };
 }
 

@@ -25,7 +25,8 @@ export interface Door {
 /**
  * 8998. The node's connections wait for each other, and each for one second at most, so that as many as are accepted in
  * a second never fill the port: behind 5,000 idle ones, opened at once, a probe waits for 0.7 of its two seconds. One
- * that has sent half a request holds a buffer of 16 KiB: 64 MiB in all. A request costs some 50 us of HAProxy.
+ * that has sent half a request holds a buffer (model/budget.ts). If none is left, the next one waits, for a second at
+ * most. A request costs some 50 us of HAProxy.
  */
 const HEALTH_CONNECTIONS_MAX = 4_000;
 const HEALTH_PER_SECOND_MAX = 3_000;

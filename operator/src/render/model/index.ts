@@ -11,13 +11,14 @@ import { concurrencyBounds } from '../../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import { type AccessLog, accessLog } from './access-log.ts';
 import { type Assets, assets } from './assets.ts';
-import { type Budget, budget, RESPONSE_BUFFER_BYTES } from './budget.ts';
+import { type Budget, budget, RESPONSE_BUFFER_BYTES, responseBytes } from './budget.ts';
 import { type Cache, cache } from './cache.ts';
 import { classConcurrency, type RequestClass, requestClasses } from './classes.ts';
 import { type Compression, compression } from './compression.ts';
 import { type Deadlines, deadlines } from './deadlines.ts';
 import { type Doors, doors } from './doors.ts';
 import { type Fallback, fallback } from './fallback.ts';
+import { type Heads, heads } from './heads.ts';
 import { networks } from './networks.ts';
 import { type OwnSite, ownSite } from './own-site.ts';
 import { type Pooling, pooling } from './pooling.ts';
@@ -72,6 +73,8 @@ export interface DataPlaneModel {
   /** Undefined if no request says how long it is waited for. */
   deadlines?: Deadlines;
   body: { sizeBytesMax: number; memoryBytes: number };
+  /** Of requests and responses. */
+  heads: Heads;
   response: { bufferBytes: number; buffers: number; busyBytes: number; fileBytesMax: number };
   streaming: Streaming;
   /** Undefined if nginx compresses nothing. */
@@ -111,8 +114,6 @@ export interface DataPlaneModel {
   doors: Doors;
 }
 
-/** nginx wants the part that is busy with sending (two buffers) to be less than all but one. */
-const RESPONSE_BUFFERS_MIN = 4;
 const RETRY_AFTER_SECONDS = 1;
 const REMEMBERED_MIN = 256;
 /** Beside one for each worker: as many as HAProxy has by default. */
@@ -149,6 +150,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
       sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),
       memoryBytes: sizeBytes(spec.buffering.request.memory),
     },
+    heads: heads(spec),
     response: response(spec, limits),
     streaming: streaming(spec),
     compression: compression(spec),
@@ -186,12 +188,12 @@ function workers({ workersPerPod }: RenderServiceSpec): WorkerModel[] {
   }));
 }
 
-function response({ buffering }: RenderServiceSpec, { responseFileBytes }: Budget): DataPlaneModel['response'] {
-  const wanted = Math.ceil(sizeBytes(buffering.response.memory) / RESPONSE_BUFFER_BYTES);
+function response(spec: RenderServiceSpec, { responseFileBytes }: Budget): DataPlaneModel['response'] {
+  const head = heads(spec);
   return {
     bufferBytes: RESPONSE_BUFFER_BYTES,
-    buffers: Math.max(RESPONSE_BUFFERS_MIN, wanted),
-    busyBytes: 2 * RESPONSE_BUFFER_BYTES,
+    buffers: Math.floor((responseBytes(spec, head) - head.bufferBytes) / RESPONSE_BUFFER_BYTES),
+    busyBytes: Math.max(head.bufferBytes, 2 * RESPONSE_BUFFER_BYTES),
     fileBytesMax: responseFileBytes,
   };
 }

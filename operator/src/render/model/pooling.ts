@@ -36,7 +36,10 @@ const KEY_OVERLAP_MS = 10 * 60_000;
  * hundred; a peer hands over what it borrows, and what waits for a worker.
  */
 const CONNECTIONS_MAX = 4_096;
-/** And part of all that HAProxy has memory for: the rest is for nginx' requests, each of which takes up to three. */
+/**
+ * And part of all connections and buffers that HAProxy has memory for: the rest is for nginx' requests, each of which
+ * takes up to three connections. Who sends half a head holds a buffer.
+ */
 const CONNECTIONS_SHARE = 1 / 3;
 /** Requests that a peer hands over because they are to stay at this revision: EACH_MAX of stickiness/actions.lua. */
 const KEPT_MAX = 16;
@@ -51,7 +54,7 @@ export function hasPeers({ pooling, readiness }: RenderServiceSpec): boolean {
 }
 
 /** What pods do for each other, for a defaulted spec; undefined if they do not even look at each other. */
-export function pooling(spec: RenderServiceSpec, { haproxyFiles }: Budget): Pooling | undefined {
+export function pooling(spec: RenderServiceSpec, { haproxyBuffers, haproxyFiles }: Budget): Pooling | undefined {
   if (!hasPeers(spec)) return undefined;
   const { pooling } = spec;
   return {
@@ -61,7 +64,10 @@ export function pooling(spec: RenderServiceSpec, { haproxyFiles }: Budget): Pool
     sidePodsMax: pooling.enabled ? Math.min(SIDE_PODS_MAX, pooling.maxPeers) : 0,
     filesMax: FILES_MAX,
     keyOverlapMs: KEY_OVERLAP_MS,
-    connectionsMax: Math.min(CONNECTIONS_MAX, Math.floor((haproxyFiles / 2) * CONNECTIONS_SHARE)),
+    connectionsMax: Math.min(
+      CONNECTIONS_MAX,
+      Math.floor(CONNECTIONS_SHARE * Math.min(haproxyFiles / 2, haproxyBuffers)),
+    ),
     perSourceSpare:
       QUESTION_CONNECTIONS_MAX +
       BORROWED_MAX +

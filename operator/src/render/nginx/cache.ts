@@ -185,8 +185,9 @@ function cookies({ key, trackingCookies }: Cache): Lines {
       'map $http_cookie $corelane_personal',
       'default 1;',
       '"" "";',
-      // Atomic: without it a name that two patterns match costs exponential time.
-      `"~^(?> *(?:${impersonal.join('|')})=[^;]*(?:;|$))*$" "";`,
+      // Atomic: without it a name that two patterns match costs exponential time. Possessive: without it each cookie
+      // costs some of PCRE's stack, which a line of many does not fit into.
+      `"~^(?> *(?:${impersonal.join('|')})=[^;]*(?:;|$))*+$" "";`,
     ),
   ];
 }

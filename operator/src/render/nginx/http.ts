@@ -4,17 +4,19 @@ import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole } from '../safe.ts';
 
 /** Directives of `http` itself. */
-export function http({ body, limits, timeouts }: DataPlaneModel): Lines {
+export function http({ body, heads, limits, timeouts }: DataPlaneModel): Lines {
   return [
     'server_tokens off;',
     'absolute_redirect off;',
     'default_type application/octet-stream;',
     'reset_timedout_connection on;',
-    '# HAProxy takes 15 kB. Each line costs memory beside its bytes, and one of them may be three bytes.',
-    'large_client_header_buffers 2 8k;',
+    '# nginx takes a buffer when a line does not fit into the one before. Our module looks at the whole head.',
+    `large_client_header_buffers ${whole(heads.requestBuffers, 'buffers')} ${whole(heads.lineBytesMax, 'line')};`,
+    `corelane_head_max ${whole(heads.bytesMax, 'buffering.maxHeaderSize')};`,
+    '# Each line costs memory beside its bytes, and one of them may be three bytes.',
+    `max_headers ${whole(limits.headerLines, 'header lines')};`,
     '# Names with "_", "." and the like reach the application. Our module looks at them.',
     'ignore_invalid_headers off;',
-    `max_headers ${whole(limits.headerLines, 'header lines')};`,
     '# What is on disk needs no memory on its way.',
     'sendfile on;',
     '# Our module leaves it to what lies whole in a file.',

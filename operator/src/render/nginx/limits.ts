@@ -25,6 +25,8 @@ export function limitZones({ body, classes, limits, limitsClients, timeouts, web
     '# Beyond what is kept in memory, or of unknown length.',
     `corelane_large_bodies ${whole(limits.largeBodies, 'large bodies')};`,
     `corelane_body_memory ${whole(body.memoryBytes, 'buffering.request.memory')};`,
+    '# Each costs a multiple of its bytes.',
+    `corelane_large_heads ${whole(limits.largeHeads, 'large heads')};`,
     '# So many clients may hold a render slot, or a place of a class, because they read slowly. If there are more, those that have held it',
     '# for longer than this time are cut, the slowest first.',
     `corelane_held_slots ${whole(limits.heldSlots, 'held slots')};`,

@@ -22,5 +22,10 @@ export function main({ assets, drain }: DataPlaneModel): Lines {
 
 /** The block of connections. */
 export function events({ limits }: DataPlaneModel): Lines {
-  return block('events', `worker_connections ${whole(limits.nginxConnections, 'connections')};`);
+  return block(
+    'events',
+    `worker_connections ${whole(limits.nginxConnections, 'connections')};`,
+    '# Of a round: then our module looks how many half heads there are.',
+    `epoll_events ${whole(limits.eventsAtOnce, 'events')};`,
+  );
 }

@@ -11,11 +11,13 @@ export const VARIABLES: Lines = [
   ),
   '# Connect time "-": HAProxy itself was not there.',
   block(
-    'map $upstream_connect_time $corelane_bad_gateway',
+    'map "$upstream_connect_time|$upstream_bytes_received" $corelane_bad_gateway',
     'default worker-died;',
-    '"" proxy-down;',
+    '"~^\\|" proxy-down;',
+    '# There was an answer, whose head nginx does not take.',
+    '"~[ |][1-9][0-9]*$" bad-response;',
     '# A kept connection that ends gives one try more, for which no server is left.',
-    '"~, [0-9.]+, -$" worker-died;',
-    '"~-$" proxy-down;',
+    '"~, [0-9.]+, -\\|" worker-died;',
+    '"~-\\|" proxy-down;',
   ),
 ];

@@ -14,6 +14,8 @@ test.each([
   { cache: { enabled: true } },
   { sidecar: { nginx: { memoryLimit: '1Gi' } } },
   { buffering: { request: { memory: '1Mi' }, response: { memory: '512Ki' } } },
+  { buffering: { maxHeaderSize: '16Ki' } },
+  { buffering: { maxHeaderSize: '128Ki' } },
 ])('two thirds of what the budget has: %j', (input) => {
   const { data } = parse(input);
   if (!data) throw new Error('no spec');
@@ -21,9 +23,9 @@ test.each([
 });
 
 test.each([
-  [100, 20, true],
-  [101, 20, false],
-  [100, 21, false],
+  [93, 20, true],
+  [94, 20, false],
+  [93, 21, false],
 ])('%d places in each of two workers and %d that wait: %s', (concurrency, maxLength, fits) => {
   const { success, error } = parse({ classes: [{ ...api, concurrency, queue: { maxLength } }] });
   expect(success).toBe(fits);

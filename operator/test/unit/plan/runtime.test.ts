@@ -123,6 +123,14 @@ describe('NODE_OPTIONS', () => {
   });
 });
 
+test('Node.js takes heads as the proxies do, and flags of the user come later', () => {
+  const flags = (input: Partial<RenderServiceSpecInput>) => value(env(input, []), 'CORELANE_NODE_FLAGS');
+  expect(flags({})).toEqual(['--max-http-header-size=69632']);
+  expect(flags({ buffering: { maxHeaderSize: '16Ki' } })).toEqual(['--max-http-header-size=20480']);
+  const own = '--max-http-header-size=9000';
+  expect(flags({ runtime: { nodeFlags: [own] } })).toEqual([`--max-http-header-size=69632 ${own}`]);
+});
+
 test("variables named CORELANE_... are not the user's", () => {
   expect(value(env({}, [{ name: 'CORELANE_RUNTIME_PORT', value: '1' }]), 'CORELANE_RUNTIME_PORT')).toEqual(['9102']);
 });

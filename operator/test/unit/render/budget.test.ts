@@ -7,8 +7,11 @@ import type { RenderServiceSpecInput } from '../../../src/api/spec.ts';
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { budget } from '../../../src/render/model/budget.ts';
 import { ROUNDS_MAX } from '../../../src/render/model/cache.ts';
+import { heads } from '../../../src/render/model/heads.ts';
 import { dataPlaneModel } from '../../../src/render/model/index.ts';
 
+const KIB = 1024;
+const MIB = 1024 ** 2;
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 const specOf = (input: Partial<RenderServiceSpecInput>) => renderServiceSpec.parse({ template, ...input });
 
@@ -16,6 +19,53 @@ test('15,000 idle clients beside all requests, by default', () => {
   const { nginxConnections, requests } = budget(specOf({}));
   // It closes idle ones when a sixteenth is left.
   expect((15 / 16) * nginxConnections - requests).toBeGreaterThanOrEqual(15_000);
+});
+
+test.each([
+  ['512Mi', '256Mi', '64Ki', 64],
+  ['512Mi', '256Mi', '16Ki', 16],
+  ['512Mi', '256Mi', '128Ki', 128],
+  ['64Mi', '256Mi', '64Ki', 16],
+  ['512Mi', '159Mi', '64Ki', 16],
+  ['160Mi', '160Mi', '128Ki', 64],
+  ['256Mi', '256Mi', '128Ki', 128],
+])('nginx of %s and HAProxy of %s take heads of %s up to %d KiB', (nginx, haproxy, maxHeaderSize, kib) => {
+  const sidecar = { nginx: { memoryLimit: nginx }, haproxy: { memoryLimit: haproxy } };
+  const { bytesMax, lineBytesMax, requestBuffers } = heads(specOf({ buffering: { maxHeaderSize }, sidecar }));
+  expect([bytesMax, lineBytesMax]).toEqual([kib * KIB, (kib / 2) * KIB]);
+  // Of two buffers that follow each other the second begins with what did not fit into the first.
+  expect((requestBuffers - 1) * lineBytesMax).toBeGreaterThanOrEqual(bytesMax);
+});
+
+test.each([
+  ['64Mi', '80Mi', '64Ki'],
+  ['160Mi', '160Mi', '64Ki'],
+  ['256Mi', '256Mi', '128Ki'],
+  ['512Mi', '256Mi', '64Ki'],
+])('nginx of %s and HAProxy of %s hold heads of %s at their worst', (nginx, haproxy, maxHeaderSize) => {
+  const sidecar = { nginx: { memoryLimit: nginx }, haproxy: { memory: '64Mi', memoryLimit: haproxy } };
+  for (const cache of nginx === '64Mi' ? [false] : [false, true]) {
+    const spec = specOf({ buffering: { maxHeaderSize }, cache: { enabled: cache }, sidecar });
+    const { answers, busyConnections, eventsAtOnce, haproxyBuffers, haproxyFiles, largeHeads, requests } = budget(spec);
+    const { bytesMax, bufferBytes, lineBytesMax } = heads(spec);
+    const halfHeads = busyConnections - 2 * requests + eventsAtOnce;
+    // Three buffers, and as much again: names in lower case, a decoded URL.
+    const halfHeadBytes = 26 * KIB + 6 * lineBytesMax;
+    const most =
+      halfHeads * halfHeadBytes +
+      answers * (halfHeadBytes + bytesMax + 144 * KIB) +
+      requests * (lineBytesMax + 32 * KIB) +
+      largeHeads * (cache ? 12 : 4) * bytesMax;
+    expect(most).toBeLessThanOrEqual(0.75 * (0.9 * quantityOf(nginx) - 16 * MIB));
+    expect(halfHeads - eventsAtOnce).toBeGreaterThan(50);
+    expect(eventsAtOnce).toBeGreaterThan(10);
+    expect(largeHeads).toBeGreaterThan(0);
+    // A connection, and a buffer, of HAProxy.
+    const ofHaproxy = 48 * MIB + (haproxyFiles / 2) * 8 * KIB + haproxyBuffers * bufferBytes;
+    expect(ofHaproxy).toBeLessThanOrEqual(quantityOf(haproxy));
+    // Who waits has one; the rest is for responses and peers.
+    if (requests > 64) expect(2 * requests).toBeLessThanOrEqual(haproxyBuffers);
+  }
 });
 
 const specs = ['128Mi', '256Mi', '512Mi', '1Gi', '8Gi'].flatMap((memoryLimit) =>
@@ -28,11 +78,7 @@ test.each(specs)('a limit of $memoryLimit holds heads and buffers of $memory', (
   });
   const { nginxConnections, requests, bodies, largeBodies, responseFileBytes, sendBufferBytes, ...limits } =
     budget(spec);
-  // With as many lines as there may be, 512 more than were looked for.
-  const halfHeads = limits.busyConnections - 2 * requests;
-  expect(halfHeads).toBeGreaterThan(100);
-  const answerBytes = 72 * 1024 + 2 * sendBufferBytes;
-  expect((halfHeads + 512) * 42 * 1024 + limits.answers * answerBytes).toBeLessThan(0.75 * quantityOf(memoryLimit));
+  expect(limits.busyConnections - 2 * requests).toBeGreaterThan(100);
   const least = requests === 64; // the bound below which a pod would not work
   if (!least)
     expect(nginxConnections * 22 * 1024 + requests * (2 * sizeBytes(memory) + 2 * sendBufferBytes)).toBeLessThan(
@@ -50,8 +96,7 @@ test.each(['64Mi', '96Mi', '1Gi', '16Gi'])('nginx takes what a disk of %s comes 
       const spec = specOf({ buffering, sidecar: { nginx: { memoryLimit, ephemeralStorageLimit: disk } } });
       const { largeBodies, requests, responseFileBytes } = budget(spec);
       // It says "emerg" to what is smaller than one of its buffers, but for 0: no file.
-      const { bufferBytes } = dataPlaneModel(spec).response;
-      if (responseFileBytes !== 0) expect(responseFileBytes).toBeGreaterThanOrEqual(bufferBytes);
+      if (responseFileBytes !== 0) expect(responseFileBytes).toBeGreaterThanOrEqual(heads(spec).bufferBytes);
       const most = largeBodies * sizeBytes(spec.buffering.request.maxSize) + requests * responseFileBytes;
       expect(most).toBeLessThanOrEqual(quantityOf(disk));
     }
@@ -97,6 +142,7 @@ test.each(['80Mi', '128Mi', '256Mi', '1Gi'])(
     const connectionsMax = pooling?.connectionsMax ?? Number.NaN;
     expect(connectionsMax).toBeGreaterThan(100);
     expect(3 * connectionsMax).toBeLessThanOrEqual(limits.haproxyFiles / 2);
+    expect(3 * connectionsMax).toBeLessThanOrEqual(limits.haproxyBuffers);
   },
 );
 
@@ -110,7 +156,8 @@ test.each([HTTP2_MEMORY_MIN, '512Mi', '4Gi'])('a nginx of %s holds connections o
   expect(http2Connections).toBeGreaterThan(20);
   expect(requests).toBe(off?.requests);
   expect(busyConnections - http2Connections - 2 * requests).toBeGreaterThan(50);
-  const most = http2Connections * 256 * 1024 + (nginxConnections - http2Connections) * 20 * 1024;
+  const { lineBytesMax } = heads(specOf({ sidecar }));
+  const most = http2Connections * (240 * KIB + 6 * lineBytesMax) + (nginxConnections - http2Connections) * 20 * KIB;
   expect(most).toBeLessThan(0.75 * quantityOf(limit));
 });
 
@@ -124,8 +171,6 @@ test('so does one with the least for a cache', () => {
 
 describe('with the cache', () => {
   const cache = { enabled: true };
-  const KIB = 1024;
-  const MIB = 1024 ** 2;
 
   test.each([CACHE_MEMORY_MIN, '512Mi', '1Gi', '4Gi'])(
     'a nginx of %s holds its table and all that look for pages',
@@ -133,8 +178,8 @@ describe('with the cache', () => {
       const spec = specOf({ cache, sidecar: { nginx: { memoryLimit: limit }, haproxy: { memoryLimit: '4Gi' } } });
       const { nginxConnections, requests } = budget(spec);
       const buffers = sizeBytes(spec.buffering.request.memory) + sizeBytes(spec.buffering.response.memory);
-      // A name, a head that is kept, one that is sent and one that is answered, each 16 KiB, in four looks.
-      const each = buffers + 128 * KIB + 4 * 64 * KIB;
+      // A name, a head that is kept and one that is sent, each 16 KiB, in four looks.
+      const each = buffers + 128 * KIB + 4 * 48 * KIB;
       const most = 20 * MIB + 4 * MIB + nginxConnections * 20 * KIB + requests * each;
       expect(most).toBeLessThan(quantityOf(limit));
     },
@@ -148,17 +193,20 @@ describe('with the cache', () => {
       const connections = limits.haproxyFiles / 2;
       // Entrance of the cache, herd, entrance of the queue, dispatch, waiting room.
       expect(5 * limits.requests + (pooling?.connectionsMax ?? 0)).toBeLessThanOrEqual(connections);
-      expect(52 * MIB + connections * 40 * KIB).toBeLessThan(quantityOf(limit));
+      expect(
+        52 * MIB + connections * 8 * KIB + limits.haproxyBuffers * heads(specOf({ sidecar })).bufferBytes,
+      ).toBeLessThan(quantityOf(limit));
     },
   );
 
   test.each(['80Mi', '256Mi', '1Gi'])('pages of other pods cost a HAProxy of %s connections, and no more', (limit) => {
     const sidecar = { nginx: { memoryLimit: '16Gi' }, haproxy: { memory: '64Mi', memoryLimit: limit } };
-    const connectionsOf = (shared: 'Peers' | 'Never') =>
-      budget(specOf({ cache: { ...cache, shared }, sidecar })).haproxyFiles / 2;
-    expect(53 * MIB + connectionsOf('Peers') * 40 * KIB).toBeLessThan(quantityOf(limit));
-    // 1 MiB, or 26 of them.
-    expect(connectionsOf('Never') - connectionsOf('Peers')).toBeLessThanOrEqual(26);
+    const of = (shared: 'Peers' | 'Never') => budget(specOf({ cache: { ...cache, shared }, sidecar }));
+    const [peers, never] = [of('Peers'), of('Never')];
+    const buffersBytes = peers.haproxyBuffers * heads(specOf({ sidecar })).bufferBytes;
+    expect(53 * MIB + (peers.haproxyFiles / 2) * 8 * KIB + buffersBytes).toBeLessThan(quantityOf(limit));
+    // 1 MiB: a fifth of it for connections.
+    expect((never.haproxyFiles - peers.haproxyFiles) / 2).toBeLessThanOrEqual(26);
   });
 
   test('no request looks more often than is counted', () => {

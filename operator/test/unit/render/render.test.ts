@@ -53,8 +53,12 @@ test('a mark for the own site needs guarded workers only, and answers of its pla
 });
 
 test('response buffers satisfy nginx however small the setting is', () => {
-  const { response } = dataPlaneModel(specOf({ buffering: { response: { memory: '8Ki' } } }));
-  expect(response.busyBytes).toBeLessThan((response.buffers - 1) * response.bufferBytes);
+  for (const maxHeaderSize of ['16Ki', '20Ki', '33Ki', '64Ki', '127Ki', '128Ki']) {
+    const buffering = { maxHeaderSize, response: { memory: '8Ki' } };
+    const { heads, response } = dataPlaneModel(specOf({ buffering, sidecar: { haproxy: { memoryLimit: '512Mi' } } }));
+    expect(response.busyBytes).toBeGreaterThanOrEqual(Math.max(heads.bufferBytes, response.bufferBytes));
+    expect(response.busyBytes).toBeLessThanOrEqual((response.buffers - 1) * response.bufferBytes);
+  }
 });
 
 test.each([
