@@ -17,6 +17,8 @@ describe('one worker', () => {
   };
   beforeAll(async () => {
     pod = await Pod.start(input);
+    // A pod is ready up to 0.1 s before HAProxy's own check. Until then a request counts as waiting while it is rendered.
+    await until('its worker is up', () => pod.isUp(0));
   });
   afterAll(stop);
   afterEach(() => change(input));
