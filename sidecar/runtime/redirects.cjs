@@ -1,0 +1,48 @@
+/**
+ * Redirects to the address on which the program listens. Next makes the URL of a request from its own host and port,
+ * and so does Astro unless its configuration names the site: `Response.redirect(new URL('/', request.url))` then leads
+ * to `http://localhost:9003/`, which no client reaches. Such a Location becomes its path: a client looks for that on
+ * the site that it has asked.
+ */
+'use strict';
+
+const http = require('node:http');
+
+/** What a program may call the address on which it listens, beside HOSTNAME. */
+const NAMES = ['localhost', '127.0.0.1', '0.0.0.0', '[::1]', '[::]'];
+/** Statuses whose Location a client follows: 201, and all of this class. */
+const CREATED = 201;
+const REDIRECTION = 3;
+
+/**
+ * Gives what changes a head. A path that begins with two slashes, or with what a browser takes for them, stays behind
+ * its host: alone it would name another site.
+ * @param port of the worker, which no other program of its pod has
+ * @param hostname HOSTNAME of the program
+ */
+function onSite(port, hostname) {
+  const names = [...NAMES, ...(hostname ? [hostname] : [])].map((name) => name.replace(/[^\w-]/g, '\\$&'));
+  const own = new RegExp(
+    `(\\r\\nlocation: *)https?://(?:${names.join('|')}):${port}(?=[/?#\\r])(?!/[/\\\\\\t ])/?`,
+    'gi',
+  );
+  return (head) => head.replace(own, '$1/');
+}
+
+function leads(status) {
+  return status === CREATED || Math.floor(status / 100) === REDIRECTION;
+}
+
+/** Looks at each head when Node.js has made it, however the program has said its headers. To be called once. */
+function keepRedirectsOnSite({ PORT, HOSTNAME }) {
+  const change = onSite(Number(PORT), HOSTNAME);
+  const { _storeHeader } = http.ServerResponse.prototype;
+  http.ServerResponse.prototype._storeHeader = function storeHeaderOnSite(...args) {
+    const result = _storeHeader.apply(this, args);
+    if (leads(this.statusCode) && typeof this._header === 'string' && !this._headerSent)
+      this._header = change(this._header);
+    return result;
+  };
+}
+
+module.exports = { keepRedirectsOnSite, onSite };
