@@ -26,6 +26,7 @@ function derived(value: string): string[] {
     `"corelane-class ${value}\\n"`,
     `"~^${ODD_PATH}${literal.replace(/\/$/, '')}(?:[/?]|$)"`,
     `"~^${ODD_PATH}${literal}(?:[?]|$)"`,
+    `"~^${ODD_PATH}[^?]*${literal}(?:[?]|$)"`,
     ...['class-', 'full-', 'queue(class-', 'be_conn_free(class-'].map(
       (name) => `${name}${value}${name.includes('(') ? ')' : ''}`,
     ),
