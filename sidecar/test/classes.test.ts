@@ -119,7 +119,13 @@ describe('an API beside renders', () => {
   const ODD = [
     ...['/', '/apix', '/exact.v1/', '/exact.v1/x', '/exactxv1', '/x/api/x', '/?/api/x'],
     ...['/shop/__data.json/', '/shop/__data.json/x', '/shop/x__data.json', '/shop/__dataxjson', '/?/__data.json'],
-    ...['/shop//__data.json', '/shop/../__data.json', '/shop/__data%2ejson', '/shop/%5f_data.json', '/shop%2f__data.json'],
+    ...[
+      '/shop//__data.json',
+      '/shop/../__data.json',
+      '/shop/__data%2ejson',
+      '/shop/%5f_data.json',
+      '/shop%2f__data.json',
+    ],
     ...['/API/x', '/%61pi/x', '/api%2fx', '/api/a%2fb', '/api/a%2Fb'],
     ...[
       '//api/x',

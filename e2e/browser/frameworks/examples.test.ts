@@ -1,6 +1,4 @@
-/**
- * The apps of examples/frameworks in a real Chromium, each in a pod as its RenderService has it: `make test-frameworks`.
- */
+/** The apps of examples/frameworks in a real Chromium, each as its RenderService has it: `make test-frameworks`. */
 import { rmSync } from 'node:fs';
 import { jest } from '@jest/globals';
 import type { BrowserContext, Page, Response } from 'playwright-core';

@@ -51,7 +51,8 @@ export const assetRules: SpecRule[] = [
   ),
   {
     path: ['basePath'],
-    message: 'is for what framework stands for: set framework, or leave it out and write the paths of assets and classes out',
+    message:
+      'is for what framework stands for: set framework, or leave it out and write the paths of assets and classes out',
     cel: '!has(self.basePath) || has(self.framework)',
     holds: ({ basePath, framework }) => basePath === undefined || framework !== undefined,
   },

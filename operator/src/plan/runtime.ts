@@ -108,7 +108,12 @@ export function runtimeEnv(
     ofPod('CORELANE_SERVICE', `metadata.labels['${LABEL_RENDER_SERVICE}']`),
     ofPod('CORELANE_NAMESPACE', 'metadata.namespace'),
     ...(index === 0 ? spansEnv(spec) : []),
-    ...set('CORELANE_CLASSES', classesOf(spec).map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),
+    ...set(
+      'CORELANE_CLASSES',
+      classesOf(spec)
+        .map(({ name, concurrency }) => `${name}=${concurrency}`)
+        .join(' '),
+    ),
     ...set('CORELANE_NODE_FLAGS', [...memoryFlags(resources?.limits?.memory), ...spec.runtime.nodeFlags].join(' ')),
     ...(own('UV_THREADPOOL_SIZE') ? [] : set('UV_THREADPOOL_SIZE', threadPoolSize)),
     ...warmupEnv(spec).flatMap(([name, value]) => set(name, value)),

@@ -81,9 +81,7 @@ test.each([
 
 test('what there is no room for is said', () => {
   const phrases = presetPhrases(specOf({ framework: 'Next', workersPerPod: 64 }));
-  expect(phrases).toEqual(
-    expect.arrayContaining(['there is no class image: sidecar.nginx.memoryLimit is too small']),
-  );
+  expect(phrases).toEqual(expect.arrayContaining(['there is no class image: sidecar.nginx.memoryLimit is too small']));
 });
 
 test.each([

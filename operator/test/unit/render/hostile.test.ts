@@ -11,6 +11,10 @@ import { ODD_PATH } from '../../../src/render/nginx/classes.ts';
 import { haproxyDirectives, nginxDirectives, structuralDifference } from '../../support/directives.ts';
 import { HOSTILE_COUNT, HOSTILE_SEED, harmless, hostileResource, strings } from '../../support/hostile.ts';
 
+/** What stands behind `basePath`, by the presets of frameworks: URLs of files, and of requests of a class. */
+const FILES_BELOW = ['_next/static/', '_nuxt/', '_nuxt/builds/latest.json', '_app/immutable/', 'assets/', '_astro/'];
+const CLASSES_BELOW = ['_next/image', '_next/data', '_ipx', '_image'];
+
 /** A value as it stands in one quoted word of a map, of which it is a part, or in an argument of HAProxy's. */
 function derived(value: string): string[] {
   const literal = value.replaceAll('.', '[.]');
@@ -27,6 +31,8 @@ function derived(value: string): string[] {
     `"~^${ODD_PATH}${literal.replace(/\/$/, '')}(?:[/?]|$)"`,
     `"~^${ODD_PATH}${literal}(?:[?]|$)"`,
     `"~^${ODD_PATH}[^?]*${literal}(?:[?]|$)"`,
+    ...FILES_BELOW.map((path) => `${value}/${path}`),
+    ...CLASSES_BELOW.map((path) => `"~^${ODD_PATH}${literal}/${path}(?:[/?]|$)"`),
     ...['class-', 'full-', 'queue(class-', 'be_conn_free(class-'].map(
       (name) => `${name}${value}${name.includes('(') ? ')' : ''}`,
     ),
