@@ -7,15 +7,15 @@
 
 const http = require('node:http');
 
-/** What a program may call the address on which it listens, beside HOSTNAME. */
+/** Names of the address on which a program listens, beside HOSTNAME. */
 const NAMES = ['localhost', '127.0.0.1', '0.0.0.0', '[::1]', '[::]'];
-/** Statuses whose Location a client follows: 201, and all of this class. */
+/** Statuses with a Location: 201, and 300 to 399. */
 const CREATED = 201;
 const REDIRECTION = 3;
 
 /**
- * Gives what changes a head. A path that begins with two slashes, or with what a browser takes for them, stays behind
- * its host: alone it would name another site.
+ * Returns a function that rewrites the Location of a head. A path that begins with two slashes, or with what a browser
+ * reads as two, keeps its host: alone it would name another site.
  * @param port of the worker, which no other program of its pod has
  * @param hostname HOSTNAME of the program
  */
@@ -28,17 +28,20 @@ function onSite(port, hostname) {
   return (head) => head.replace(own, '$1/');
 }
 
-function leads(status) {
+function hasLocation(status) {
   return status === CREATED || Math.floor(status / 100) === REDIRECTION;
 }
 
-/** Looks at each head when Node.js has made it, however the program has said its headers. To be called once. */
+/**
+ * Rewrites heads where Node.js has put them together: that is one place for setHeader, writeHead and lists of headers.
+ * Node.js has sent a head already if the program answers with a header Expect. To be called once.
+ */
 function keepRedirectsOnSite({ PORT, HOSTNAME }) {
   const change = onSite(Number(PORT), HOSTNAME);
   const { _storeHeader } = http.ServerResponse.prototype;
-  http.ServerResponse.prototype._storeHeader = function storeHeaderOnSite(...args) {
-    const result = _storeHeader.apply(this, args);
-    if (leads(this.statusCode) && typeof this._header === 'string' && !this._headerSent)
+  http.ServerResponse.prototype._storeHeader = function storeHeaderOnSite(firstLine, headers) {
+    const result = _storeHeader.call(this, firstLine, headers);
+    if (hasLocation(this.statusCode) && typeof this._header === 'string' && !this._headerSent)
       this._header = change(this._header);
     return result;
   };

@@ -1,8 +1,11 @@
 /** Which redirects of a program lead to the program itself, and what becomes of them. */
+import http from 'node:http';
 import { createRequire } from 'node:module';
+import { Socket } from 'node:net';
 import { runInNewContext } from 'node:vm';
 
-const { onSite } = createRequire(import.meta.url)('../../runtime/redirects.cjs') as {
+const { keepRedirectsOnSite, onSite } = createRequire(import.meta.url)('../../runtime/redirects.cjs') as {
+  keepRedirectsOnSite(env: { PORT: string; HOSTNAME?: string }): void;
   onSite(port: number, hostname?: string): (head: string) => string;
 };
 const PORT = 9003;
@@ -67,6 +70,42 @@ test('other headers stay, and each Location is looked at', () => {
   const head = (own: string) =>
     `HTTP/1.1 302 Found\r\nX-Location: ${url}\r\nLOCATION: ${own}\r\nContent-Location: ${url}\r\nLocation: ${own}\r\n\r\n`;
   expect(onSite(PORT)(head(url))).toBe(head('/'));
+});
+
+describe('the head that Node.js makes', () => {
+  const url = `http://localhost:${PORT}/a`;
+  const answer = () => new http.ServerResponse(new http.IncomingMessage(new Socket()));
+  const headAfter = (make: (response: http.ServerResponse) => unknown) => {
+    const response = answer();
+    make(response);
+    return (response as unknown as { _header: string })._header;
+  };
+  beforeAll(() => keepRedirectsOnSite({ PORT: String(PORT) }));
+  afterAll(() => {
+    Reflect.deleteProperty(http.ServerResponse.prototype, '_storeHeader');
+  });
+
+  test.each<[string, (response: http.ServerResponse) => unknown]>([
+    ['setHeader', (response) => response.setHeader('Location', url).writeHead(302)],
+    ['writeHead', (response) => response.writeHead(302, { location: url })],
+    ['writeHead with a reason', (response) => response.writeHead(302, 'Elsewhere', { LOCATION: url })],
+    ['a list of headers', (response) => response.writeHead(302, ['Vary', 'a', 'Location', url])],
+    [
+      'no call of writeHead, and 201',
+      (response) => {
+        response.statusCode = 201;
+        response.setHeader('Location', url).flushHeaders();
+      },
+    ],
+  ])('has the path: %s', (_how, make) => {
+    expect(headAfter(make)).toMatch(/\r\nlocation: \/a\r\n/i);
+  });
+
+  test.each([200, 204, 400, 404, 503])('stays with status %i', (status) => {
+    expect(headAfter((response) => response.writeHead(status, { Location: url }))).toContain(
+      `\r\nLocation: ${url}\r\n`,
+    );
+  });
 });
 
 test('long heads take no time', () => {
