@@ -21,7 +21,9 @@ interface Preset {
   assets: Asset[];
   /** Requests for pictures in another size, which threads make. */
   pictures?: RequestClass['match'];
-  /** Requests for the data of a page that run its loaders and render nothing, by paths that no page can have. */
+  /** A module answers these paths. Without it a page of the program does. */
+  picturesNeedModule?: boolean;
+  /** Requests for the data of a page: they run its loaders, and mostly render nothing. */
   data?: RequestClass['match'];
   /** With one of these cookies a request is rendered for itself: draft and preview mode. */
   bypassCookies?: string[];
@@ -40,7 +42,7 @@ const PRERENDER_BYPASS = '__prerender_bypass';
 const PRESETS: Record<Framework, (base: string) => Preset> = {
   Next: (base) => ({
     assets: [immutable(`${base}/_next/static/`, '.next/static')],
-    pictures: [{ pathPrefix: `${base}/_next/image` }],
+    pictures: endpoint(`${base}/_next/image`),
     // Of the Pages Router. What the App Router asks for (`?_rsc=`) is a page by its path, and renders.
     data: [{ pathPrefix: `${base}/_next/data`, method: 'GET' }],
     bypassCookies: [PRERENDER_BYPASS, '__next_preview_data'],
@@ -53,6 +55,7 @@ const PRESETS: Record<Framework, (base: string) => Preset> = {
   Nuxt: (base) => ({
     assets: [immutable(`${base}/_nuxt/`, '.output/public/_nuxt', { mutable: [`${base}/_nuxt/builds/latest.json`] })],
     pictures: [{ pathPrefix: `${base}/_ipx` }],
+    picturesNeedModule: true,
     bypassCookies: [PRERENDER_BYPASS, 'previewToken'],
   }),
   SvelteKit: (base) => ({
@@ -66,7 +69,7 @@ const PRESETS: Record<Framework, (base: string) => Preset> = {
   }),
   Astro: (base) => ({
     assets: [immutable(`${base}/_astro/`, 'dist/client/_astro')],
-    pictures: [{ pathPrefix: `${base}/_image` }],
+    pictures: endpoint(`${base}/_image`),
     bypassCookies: [PRERENDER_BYPASS],
   }),
   Angular: (base) => ({ assets: [immutable(`${base}/`, 'dist/*/browser', { hashedNames: true })] }),
@@ -77,6 +80,11 @@ function immutable(path: string, from: string, more: Partial<Asset> = {}): Asset
     ...{ path, from, immutable: true, hashedNames: false, mutable: [], maxAge: '0s', headers: {}, missing: 'Worker' },
     ...more,
   };
+}
+
+/** A path as each setting of `trailingSlash` has it. A page, such as that of the error 404, answers what is below it. */
+function endpoint(path: string): RequestClass['match'] {
+  return [{ path }, { path: `${path}/` }];
 }
 
 function presetOf({ basePath = '', framework }: RenderServiceSpec): Preset | undefined {
@@ -90,6 +98,9 @@ export function assetsOf(spec: RenderServiceSpec): Asset[] {
 
 /** Beyond this number the places of classes might be more than a worker keeps an account of (api/live.ts). */
 const CONCURRENCY_MAX = 256;
+const DATA_PLACES_MAX = 10;
+/** Part of the requests of all classes that the places of `data` may be: the rest is for queues, and for streams. */
+const DATA_SHARE = 1 / 4;
 
 /**
  * The classes of a defaulted spec. Those of a preset have shorter queues where nginx has memory for fewer requests, and
@@ -97,33 +108,41 @@ const CONCURRENCY_MAX = 256;
  */
 export function classesOf(spec: RenderServiceSpec): RequestClass[] {
   if (spec.classes) return spec.classes;
-  const wanted = presetClasses(spec);
+  const wanted = presetClasses(spec, spec.concurrency === 'Auto');
   const { workersPerPod } = spec;
   const places = classRequests({ workersPerPod, classes: wanted.map((one) => withQueue(one, 0)) });
-  // Half of the rest is for streams without a slot (render/model/budget.ts).
-  const room = Math.floor((classRequestsMax(spec) - places) / (2 * wanted.length));
-  if (room < 1 || concurrencyBounds(spec).max > CONCURRENCY_MAX) return [];
+  // Half of the rest is for streams without a slot (render/model/budget.ts): each worker has one at least.
+  const rest = (classRequestsMax(spec) - places) / 2;
+  const room = Math.floor(rest / wanted.length);
+  if (room < 1 || rest < workersPerPod || concurrencyBounds(spec).max > CONCURRENCY_MAX) return [];
   return wanted.map((one) => withQueue(one, Math.min(one.queue.maxLength, room)));
 }
 
-function presetClasses(spec: RenderServiceSpec): RequestClass[] {
-  const { pictures, data } = presetOf(spec) ?? {};
+/** @param isAuto whether the program takes several requests at a time, so that one may run code of pages */
+function presetClasses(spec: RenderServiceSpec, isAuto: boolean): RequestClass[] {
+  const { pictures, picturesNeedModule, data } = presetOf(spec) ?? {};
   const common = { cache: true, replay: true };
   const classes: RequestClass[] = [];
-  if (pictures)
+  if (pictures && (isAuto || !picturesNeedModule))
     classes.push({
       ...{ name: 'image', match: pictures, concurrency: 2, ...common },
       // A page has some twenty pictures.
-      ...{ queue: { maxLength: 40, timeout: '30s' }, timeouts: { idle: '60s', drain: '10s' } },
+      ...{ queue: { maxLength: 40, timeout: '30s' }, timeouts: untilAnswered('60s') },
     });
-  // A program whose `concurrency` is a number may bear no second request of any kind.
-  if (data && spec.concurrency === 'Auto')
+  if (data && isAuto) {
+    const inWorker = Math.floor((DATA_SHARE * classRequestsMax(spec)) / spec.workersPerPod);
     classes.push({
-      ...{ name: 'data', match: data, concurrency: 4, ...common },
+      ...{ name: 'data', match: data, concurrency: Math.min(DATA_PLACES_MAX, Math.max(1, inWorker)), ...common },
       // As long as a page may take.
-      ...{ queue: { maxLength: 20, timeout: '10s' }, timeouts: { idle: spec.timeouts.render, drain: '10s' } },
+      ...{ queue: { maxLength: 20, timeout: '10s' }, timeouts: untilAnswered(spec.timeouts.render) },
     });
+  }
   return classes;
+}
+
+/** None of these is a stream without an end, so a pod that drains waits for them. */
+function untilAnswered(idle: string): RequestClass['timeouts'] {
+  return { idle, drain: idle };
 }
 
 function withQueue(one: RequestClass, maxLength: number): RequestClass {
@@ -153,25 +172,32 @@ export function presetEnv(spec: RenderServiceSpec): V1EnvVar[] {
   return Object.entries(presetOf(spec)?.env ?? {}).map(([name, value]) => ({ name, value }));
 }
 
+const NO_ROOM = `sidecar.nginx.memoryLimit is too small for it, or concurrency is more than ${CONCURRENCY_MAX}`;
+
 /** What the preset of a defaulted spec sets, a phrase each; nothing of what the resource says itself. */
 export function presetPhrases(spec: RenderServiceSpec): string[] {
   const preset = presetOf(spec);
   if (!preset) return [];
   const classes = spec.classes ? [] : classesOf(spec);
-  const left = spec.classes ? [] : presetClasses(spec).filter(({ name }) => !classes.some((one) => one.name === name));
+  const left = spec.classes ? [] : presetClasses(spec, true).filter((one) => !hasName(classes, one));
+  const isWanted = (one: RequestClass) => hasName(presetClasses(spec, spec.concurrency === 'Auto'), one);
   return [
     ...(spec.assets ? [] : preset.assets.map(({ path, from }) => `nginx serves ${path} from ${from}`)),
     ...classes.map(
       ({ name, match, concurrency }) =>
         `${match.map(pathOf).join(', ')} is class ${name}, ${concurrency} at a time in each worker`,
     ),
-    ...left.map(({ name }) => `there is no class ${name}: sidecar.nginx.memoryLimit is too small`),
+    ...left.map((one) => `there is no class ${one.name}: ${isWanted(one) ? NO_ROOM : 'concurrency is not Auto'}`),
     ...(spec.concurrency === 'Auto' ? ['concurrency is Auto'] : []),
     ...(!spec.priority && priorityOf(spec) ? ['pages go before prefetches'] : []),
     ...(preset.bypassCookies ? [`the cookies ${preset.bypassCookies.join(', ')} bypass the cache`] : []),
     ...(preset.keyHeaders ? [`the cache key has ${preset.keyHeaders.join(', ')}`] : []),
-    ...presetEnv(spec).map(({ name, value }) => `${name} is ${value} unless env or envFrom is about it`),
+    ...presetEnv(spec).map(({ name, value }) => `${name} is ${value}, unless env has it or there is an envFrom`),
   ];
+}
+
+function hasName(classes: RequestClass[], { name }: RequestClass): boolean {
+  return classes.some((one) => one.name === name);
 }
 
 function pathOf({ pathPrefix, path, pathSuffix }: RequestClass['match'][number]): string {

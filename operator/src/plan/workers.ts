@@ -28,8 +28,8 @@ function workerEnv(spec: RenderServiceSpec, { env: user = [], envFrom = [] }: V1
     { name: 'PORT', value: String(PORTS.firstWorker + index) },
     { name: 'WORKER_INDEX', value: String(index) },
   ];
-  // Only the proxy in the same pod may reach a worker; a user who sets HOST knows better. Which names a ConfigMap has
-  // nobody knows, and its values would be overridden.
+  // Only the proxy in the same pod may reach a worker; a user who sets HOST knows better. The names in envFrom are not
+  // known here, and a variable of the preset would override one of them.
   const usual = [{ name: 'HOST', value: '127.0.0.1' }, ...(envFrom.length > 0 ? [] : presetEnv(spec))];
   const fallback = usual.filter(({ name }) => !user.some((own) => own.name === name));
   return [...user.filter(({ name }) => !fixed.some((own) => own.name === name)), ...fallback, ...fixed];

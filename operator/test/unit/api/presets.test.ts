@@ -18,7 +18,10 @@ function specOf(input: object): RenderServiceSpec {
 const classes = (input: object) =>
   classesOf(specOf(input)).map(({ name, match, concurrency }) => [
     name,
-    ...match.map(({ method, pathPrefix, pathSuffix }) => `${method ?? ''} ${pathPrefix ?? `*${pathSuffix}`}`),
+    ...match.map(
+      ({ method = '', path, pathPrefix, pathSuffix }) =>
+        `${method} ${path ?? (pathPrefix ? `${pathPrefix}*` : `*${pathSuffix}`)}`,
+    ),
     concurrency,
   ]);
 
@@ -26,14 +29,14 @@ test.each([
   [
     'Next',
     [
-      ['image', ' /_next/image', 2],
-      ['data', 'GET /_next/data', 4],
+      ['image', ' /_next/image', ' /_next/image/', 2],
+      ['data', 'GET /_next/data*', 10],
     ],
   ],
-  ['Nuxt', [['image', ' /_ipx', 2]]],
-  ['SvelteKit', [['data', 'GET */__data.json', 4]]],
-  ['ReactRouter', [['data', 'GET *.data', 4]]],
-  ['Astro', [['image', ' /_image', 2]]],
+  ['Nuxt', [['image', ' /_ipx*', 2]]],
+  ['SvelteKit', [['data', 'GET */__data.json', 10]]],
+  ['ReactRouter', [['data', 'GET *.data', 10]]],
+  ['Astro', [['image', ' /_image', ' /_image/', 2]]],
   ['Angular', []],
 ] as const)('classes of %s', (framework, expected) => {
   expect(classes({ framework })).toEqual(expected);
@@ -41,17 +44,23 @@ test.each([
 
 test('they are below the base path', () => {
   expect(classes({ framework: 'Next', basePath: '/shop' })).toEqual([
-    ['image', ' /shop/_next/image', 2],
-    ['data', 'GET /shop/_next/data', 4],
+    ['image', ' /shop/_next/image', ' /shop/_next/image/', 2],
+    ['data', 'GET /shop/_next/data*', 10],
   ]);
   expect(presetPhrases(specOf({ framework: 'Nuxt', basePath: '/shop' }))).toEqual(
     expect.arrayContaining(['nginx serves /shop/_nuxt/ from .output/public/_nuxt']),
   );
 });
 
-test('a program that gets one request at a time by its own word gets no second one with code of its pages', () => {
-  for (const concurrency of [1, 7])
-    expect(classes({ framework: 'Next', concurrency })).toEqual([['image', ' /_next/image', 2]]);
+test('a program with a fixed number of requests gets no further one with code of its pages', () => {
+  for (const concurrency of [1, 7]) {
+    expect(classes({ framework: 'Next', concurrency }).map(([name]) => name)).toEqual(['image']);
+    // A page, unless the application has @nuxt/image.
+    expect(classes({ framework: 'Nuxt', concurrency })).toEqual([]);
+    expect(presetPhrases(specOf({ framework: 'Nuxt', concurrency }))).toContain(
+      'there is no class image: concurrency is not Auto',
+    );
+  }
   expect(classes({ framework: 'SvelteKit', webSockets: { enabled: true } })).toEqual([]);
 });
 
@@ -62,26 +71,46 @@ test('classes of the resource are all that there are', () => {
 });
 
 test.each([
-  [{}, [40, 20]],
-  [{ cache: { enabled: true } }, [29, 20]],
-  [{ cache: { enabled: true }, workersPerPod: 12 }, [14, 14]],
-  [{ sidecar: { nginx: { memoryLimit: '64Mi' } } }, [2, 2]],
-  // No room for their places.
-  [{ workersPerPod: 64 }, []],
-  [{ concurrency: 256 }, [40]],
-  [{ concurrency: 257 }, []],
-])('how many may wait, by what nginx has memory for: %j', (input, lengths) => {
+  {},
+  { cache: { enabled: true } },
+  { workersPerPod: 12 },
+  { cache: { enabled: true }, workersPerPod: 12 },
+  { sidecar: { nginx: { memoryLimit: '64Mi' } } },
+])('both classes fit, and streams beside them: %j', (input) => {
   const spec = specOf({ framework: 'Next', ...input });
   const found = classesOf(spec);
-  expect(found.map(({ queue }) => queue.maxLength)).toEqual(lengths);
+  expect(found.map(({ name }) => name)).toEqual(['image', 'data']);
+  const [image, data] = found.map(({ queue }) => queue.maxLength) as [number, number];
+  expect([image, data].every((length) => length > 0)).toBe(true);
+  expect([image <= 40, data <= 20]).toEqual([true, true]);
   expect(classRequests({ classes: found, workersPerPod: spec.workersPerPod })).toBeLessThan(classRequestsMax(spec));
   // Streams without a slot have a part of it.
   expect(budget(spec).withoutSlot).toBeGreaterThan(0);
 });
 
-test('what there is no room for is said', () => {
-  const phrases = presetPhrases(specOf({ framework: 'Next', workersPerPod: 64 }));
-  expect(phrases).toEqual(expect.arrayContaining(['there is no class image: sidecar.nginx.memoryLimit is too small']));
+test('the queues are shorter where nginx has memory for fewer requests', () => {
+  const lengths = (input: object) =>
+    classesOf(specOf({ framework: 'Next', ...input })).map((one) => one.queue.maxLength);
+  expect(lengths({})).toEqual([40, 20]);
+  expect(Math.max(...lengths({ sidecar: { nginx: { memoryLimit: '64Mi' } } }))).toBeLessThan(20);
+});
+
+test('data requests wait for as long as a page may take, and a pod that drains waits for them', () => {
+  const [image, data] = classesOf(specOf({ framework: 'Next', timeouts: { render: '45s' } }));
+  expect(image?.timeouts).toEqual({ idle: '60s', drain: '60s' });
+  expect(data?.timeouts).toEqual({ idle: '45s', drain: '45s' });
+});
+
+test.each([{ workersPerPod: 64 }, { concurrency: 257 }])('there is no room, and that is said: %j', (input) => {
+  const spec = specOf({ framework: 'Next', ...input });
+  expect(classesOf(spec)).toEqual([]);
+  expect(presetPhrases(spec)).toContain(
+    'there is no class image: sidecar.nginx.memoryLimit is too small for it, or concurrency is more than 256',
+  );
+});
+
+test('the largest number of requests with a class', () => {
+  expect(classes({ framework: 'Next', concurrency: 256 }).map(([name]) => name)).toEqual(['image']);
 });
 
 test.each([
