@@ -177,6 +177,13 @@ export const CODES = {
     wayOut:
       'Compare `client` and `proxy` in the access log with your own address. docs/edge.md and docs/gateways.md say what to trust.',
   },
+  C022: {
+    title: 'what framework stands for',
+    levels: ['info'],
+    meaning:
+      '`framework` stands for assets, classes, concurrency, priority, cookies and headers of the cache, and variables of the workers. The finding says which, with their paths: `basePath` is a part of these.',
+    wayOut: 'Nothing to do, if the application is built so. A field of yours takes the place of what the preset says.',
+  },
 } as const satisfies Record<string, CodeEntry>;
 
 export type Code = keyof typeof CODES;

@@ -188,6 +188,7 @@ function newLimiter() {
   const { ownClasses } = require('./classes.cjs');
   const { OwnRequests } = require('./own-requests.cjs');
   const { OwnSite } = require('./own-site.cjs');
+  const { keepRedirectsOnSite } = require('./redirects.cjs');
   const { RequestJournal } = require('./request-journal.cjs');
   const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
   const handlerMs = Number(process.env.CORELANE_HANDLER_TIMEOUT_MS) || 0;
@@ -196,6 +197,7 @@ function newLimiter() {
   const { metrics } = require('./event-loop.cjs');
   const own = new OwnRequests(Number(process.env.PORT), supervisor.entry);
   new OwnSite(own, metrics);
+  keepRedirectsOnSite(process.env);
   const giveTag = process.env.CORELANE_ETAG === 'Auto' ? require('./etag.cjs').giveTag : undefined;
   const levels = process.env.CORELANE_CONCURRENCY ? new (require('./loop-levels.cjs').LoopLevels)(metrics) : undefined;
   const withoutSlotMax = Math.min(WITHOUT_SLOT_MAX, Number(process.env.CORELANE_WITHOUT_SLOT_MAX) || 0);

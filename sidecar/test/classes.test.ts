@@ -40,7 +40,11 @@ describe('an API beside renders', () => {
       priority: { classes: [{ name: 'low', match: [{ header: { name: 'X-Low' } }], maxQueue: '0%' }] },
       classes: [
         { name: 'read', match: [{ pathPrefix: '/both', method: 'GET', header: { name: 'X-Kind', value: 'a/b' } }] },
-        { name: 'api', match: [{ pathPrefix: '/api/' }, { path: '/exact.v1' }], concurrency: 4 },
+        {
+          name: 'api',
+          match: [{ pathPrefix: '/api/' }, { path: '/exact.v1' }, { pathSuffix: '/__data.json' }],
+          concurrency: 4,
+        },
         { name: 'rest', match: [{ pathPrefix: '/both' }] },
       ],
     });
@@ -108,9 +112,20 @@ describe('an API beside renders', () => {
     await release();
   });
 
-  const PLAIN = ['/api', '/api?x=/../y', '/api/x', '/api/.well-known/x', '/api/...', '/api/a%20b', '/exact.v1?a=%2f..'];
+  const PLAIN = [
+    ...['/api', '/api?x=/../y', '/api/x', '/api/.well-known/x', '/api/...', '/api/a%20b', '/exact.v1?a=%2f..'],
+    ...['/__data.json', '/shop/__data.json?a=b', '/a%20b/__data.json'],
+  ];
   const ODD = [
     ...['/', '/apix', '/exact.v1/', '/exact.v1/x', '/exactxv1', '/x/api/x', '/?/api/x'],
+    ...['/shop/__data.json/', '/shop/__data.json/x', '/shop/x__data.json', '/shop/__dataxjson', '/?/__data.json'],
+    ...[
+      '/shop//__data.json',
+      '/shop/../__data.json',
+      '/shop/__data%2ejson',
+      '/shop/%5f_data.json',
+      '/shop%2f__data.json',
+    ],
     ...['/API/x', '/%61pi/x', '/api%2fx', '/api/a%2fb', '/api/a%2Fb'],
     ...[
       '//api/x',

@@ -382,3 +382,30 @@ describe('over HTTP/2', () => {
     expect(await sent('h2-far-larger', ...Array(4).fill(30_000))).toEqual({ status: undefined, body: '', begun: 0 });
   });
 });
+
+describe('a redirect of the program', () => {
+  const OWN = `localhost:${PORTS.firstWorker}`;
+  const redirect = async (location: string) => {
+    const header = encodeURIComponent(`location:${location}`);
+    const { status, headers } = await pod.get(`/?id=redirect&status=307&header=${header}`);
+    return [status, headers.location];
+  };
+
+  test.each([
+    [`http://${OWN}/a?b=//c#d`, '/a?b=//c#d'],
+    [`https://127.0.0.1:${PORTS.firstWorker}`, '/'],
+  ])('to the address on which the program listens leads to the path on the site: %s', async (location, expected) => {
+    expect(await redirect(location)).toEqual([307, expected]);
+  });
+
+  test.each([
+    // A program of the client's own machine (RFC 8252).
+    `http://localhost:${PORTS.firstWorker + 1}/callback?code=1`,
+    `http://shop.example:${PORTS.firstWorker}/`,
+    `http://${OWN}//evil.example/`,
+    `http://${OWN}@evil.example/`,
+    '/a',
+  ])('to somewhere else stays as it is: %s', async (location) => {
+    expect(await redirect(location)).toEqual([307, location]);
+  });
+});

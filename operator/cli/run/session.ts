@@ -9,6 +9,7 @@ import { findEngine } from '../../local/find-engine.ts';
 import { nodeImage, pulled, sidecarImage } from '../../local/images.ts';
 import { RunFleet } from '../../local/run-fleet.ts';
 import type { RunPod } from '../../local/run-pod.ts';
+import { presetPhrases } from '../../src/api/presets.ts';
 import { SIGNALS } from '../signals.ts';
 import { Chaos } from './chaos.ts';
 import { RunDashboard } from './dashboard.ts';
@@ -160,6 +161,7 @@ export class Session {
 
   #tell({ leftOut, spec }: Service): void {
     for (const line of leftOut) this.#print(`left out: ${line}`);
+    for (const phrase of presetPhrases(spec)) this.#print(`framework: ${spec.framework}: ${phrase}`);
     const { pods, isFolder } = this.#options;
     if (!isFolder && spec.replicas !== undefined && spec.replicas !== pods)
       this.#print(`a cluster would run ${spec.replicas} pods (spec.replicas), here it is ${pods} (--pods)`);

@@ -7,7 +7,7 @@ import { WORKERS_PER_POD_MAX } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
 import { scaling } from './scaling.ts';
 import { accessLog } from './spec/access-log.ts';
-import { assets, framework } from './spec/assets.ts';
+import { assets, basePath, framework } from './spec/assets.ts';
 import { cache } from './spec/cache.ts';
 import { classes } from './spec/classes.ts';
 import { compression } from './spec/compression.ts';
@@ -64,6 +64,7 @@ const fields = z.strictObject({
   forwarded,
   ping,
   framework,
+  basePath,
   assets,
   keepAlive,
   http2,

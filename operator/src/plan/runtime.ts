@@ -15,6 +15,7 @@ import {
   VOLUME_PREFIX,
   WORKER_LIVE_MOUNT_PATH,
 } from '../api/names.ts';
+import { classesOf } from '../api/presets.ts';
 import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
@@ -108,7 +109,12 @@ export function runtimeEnv(
     ofPod('CORELANE_SERVICE', `metadata.labels['${LABEL_RENDER_SERVICE}']`),
     ofPod('CORELANE_NAMESPACE', 'metadata.namespace'),
     ...(index === 0 ? spansEnv(spec) : []),
-    ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),
+    ...set(
+      'CORELANE_CLASSES',
+      classesOf(spec)
+        .map(({ name, concurrency }) => `${name}=${concurrency}`)
+        .join(' '),
+    ),
     ...set(
       'CORELANE_NODE_FLAGS',
       [headFlag(spec), ...memoryFlags(resources?.limits?.memory), ...spec.runtime.nodeFlags].join(' '),

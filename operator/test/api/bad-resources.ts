@@ -160,7 +160,6 @@ export const badResources: BadResource[] = [
   { what: 'page for no path', spec: { fallback: { html: '<p>', paths: [] } } },
   { what: 'ConfigMap of another namespace', spec: { fallback: { configMap: { name: 'other/shell' } } } },
   { what: 'key that is a path', spec: { fallback: { configMap: { name: 'shell', key: '../index.html' } } } },
-  { what: 'no class', spec: { priority: { classes: [] } } },
   { what: 'class without a match', spec: classes({ match: [] }) },
   { what: 'match that says nothing', spec: classes({ match: [{}] }) },
   { what: 'unknown visitor', spec: classes({ match: [{ visitor: 'Robot' }] }) },
@@ -179,6 +178,10 @@ export const badResources: BadResource[] = [
   { what: 'class of all paths', spec: served({ match: [{ pathPrefix: '/' }] }) },
   { what: 'class by a header alone', spec: served({ match: [{ header: { name: 'X-Api' } }] }) },
   { what: 'class by two paths at once', spec: served({ match: [{ pathPrefix: '/api/', path: '/x' }] }) },
+  { what: 'class by a path and its end', spec: served({ match: [{ path: '/x', pathSuffix: '.data' }] }) },
+  { what: 'class of all folders', spec: served({ match: [{ pathSuffix: '/' }] }) },
+  { what: 'class of the end of a path with two parts', spec: served({ match: [{ pathSuffix: '/a/b' }] }) },
+  { what: 'class of a pattern at the end', spec: served({ match: [{ pathSuffix: '/*.json' }] }) },
   { what: 'class of an encoded path', spec: served({ match: [{ path: '/a%20b' }] }) },
   { what: 'class of a method that is none', spec: served({ match: [{ path: '/x', method: 'get' }] }) },
   { what: 'two classes of requests of one name', spec: served({}, {}) },
@@ -209,6 +212,10 @@ export const badResources: BadResource[] = [
 
   // Assets
   { what: 'framework that is none', spec: { framework: 'Rails' } },
+  { what: 'base path without a framework', spec: { basePath: '/shop' } },
+  { what: 'base path that ends with a slash', spec: { framework: 'Next', basePath: '/shop/' } },
+  { what: 'base path that climbs', spec: { framework: 'Next', basePath: '/..' } },
+  { what: 'base path with a new line', spec: { framework: 'Next', basePath: '/a\nlocation / {}' } },
   { what: 'path of assets that does not end', spec: asset({ path: '/_next/static' }) },
   { what: 'path of assets without a beginning', spec: asset({ path: '_next/static/' }) },
   { what: 'path of assets with a new line', spec: asset({ path: '/a/\nlocation / {}/' }) },
@@ -648,6 +655,7 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   },
   { what: 'deadlines by a header of its own', spec: { deadlines: { header: 'Acme-Timeout-Millis' } } },
   { what: 'people before the rest', spec: { priority: {} } },
+  { what: 'nobody before anybody', spec: { framework: 'Next', priority: { classes: [] } } },
   {
     what: 'a class of everything',
     spec: classes({
@@ -665,6 +673,8 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
       match: [
         { pathPrefix: '/api', method: 'GET', header: { name: 'Accept', value: 'text/event-stream' } },
         { path: '/_next/image' },
+        { pathSuffix: '/__data.json', method: 'GET' },
+        { pathSuffix: '.data' },
       ],
       concurrency: 90,
       queue: { maxLength: 20, timeout: '10m' },
@@ -711,6 +721,14 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   { what: 'the same parameters for all', spec: cache({ key: { query: { mode: 'Only' } } }) },
   { what: 'a cache that is off, with its settings', spec: cache({ enabled: false, maxSize: '8Mi' }) },
   { what: 'assets of a framework', spec: { framework: 'Angular' } },
+  { what: 'a framework below a path', spec: { framework: 'Next', basePath: '/shop/~a_b.c-d' } },
+  {
+    what: 'a framework in a pod that has no room for its classes',
+    spec: { framework: 'SvelteKit', workersPerPod: 64, sidecar: { nginx: { memoryLimit: '64Mi' } } },
+  },
+  { what: 'a framework with a number of requests that leaves no room', spec: { framework: 'Next', concurrency: 1000 } },
+  { what: 'a framework with a long queue', spec: { framework: 'Next', queue: { timeout: '10m' } } },
+  { what: 'a framework without classes', spec: { framework: 'Next', classes: [] } },
   { what: 'a framework without assets', spec: { framework: 'Next', assets: [] } },
   {
     what: 'assets with everything',

@@ -41,3 +41,13 @@ export function renderPrice() {
   while (price >= 0) price += 1; // stuck: loop
   return price;
 }
+
+/** What a sign-in leaves in a browser: a session of 6,000 bytes, in two cookies. */
+export function sessionCookies() {
+  return [0, 1].map((part) => `session.${part}=${'s'.repeat(3000)}; Path=/; HttpOnly; SameSite=Lax`);
+}
+
+/** How much of a session the header `Cookie` has. */
+export function sessionBytes(cookie) {
+  return [...(cookie ?? '').matchAll(/session\.[01]=(s*)/g)].reduce((sum, [, part]) => sum + part.length, 0);
+}

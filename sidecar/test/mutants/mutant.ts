@@ -45,6 +45,7 @@ export const RUNTIME_MODULES = [
   'questions',
   'recycler',
   'recycling',
+  'redirects',
   'request-journal',
   'routes',
   'servers',

@@ -5,6 +5,7 @@
 
 import { classRequests, WORKER_REQUESTS_MAX } from '../../api/class-rules.ts';
 import { BODIES_SHARE } from '../../api/disk.ts';
+import { classesOf } from '../../api/presets.ts';
 import { quantityOf, sizeBytes } from '../../api/scalars.ts';
 import { concurrencyBounds } from '../../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
@@ -282,7 +283,9 @@ function webSockets(spec: RenderServiceSpec): number {
 function withoutSlot(spec: RenderServiceSpec, requests: number): number {
   if (!spec.runtime.instrument) return 0;
   const noted = WORKER_REQUESTS_MAX - concurrencyBounds(spec).max - classConcurrency(spec);
-  const left = (WITHOUT_SLOT_SHARE * requests - classRequests(spec)) / spec.workersPerPod;
+  const { workersPerPod } = spec;
+  const ofClasses = classRequests({ workersPerPod, classes: classesOf(spec) });
+  const left = (WITHOUT_SLOT_SHARE * requests - ofClasses) / workersPerPod;
   return Math.max(0, Math.min(WITHOUT_SLOT_MAX, noted, Math.floor(left)));
 }
 

@@ -473,6 +473,7 @@ export const CASES: CheckCase[] = [
     },
     found: [],
   },
+  { what: 'a framework', spec: { framework: 'Next' }, found: ['C022 info spec.framework'] },
   { what: 'a probe', worker: { livenessProbe: {} }, found: ['C001 error spec.template.spec.containers'] },
   { what: 'the network of the node', pod: { hostNetwork: true }, found: ['C012 error spec.template.spec.hostNetwork'] },
   { what: 'a queue of text', spec: { queue: { maxLength: 'x' } }, found: ['C019 error spec.queue.maxLength'] },

@@ -43,6 +43,13 @@ const LIVE: [field: string, one: object, other: object][] = [
   ['queue.maxLength', { queue: { maxLength: 0 } }, { queue: { maxLength: 10_000 } }],
   ['timeouts.render', { timeouts: { render: '10s' } }, { timeouts: { render: '1m' } }],
   ['timeouts.render', { timeouts: { render: '61s' } }, { timeouts: { render: '10m' } }],
+  // Classes of a preset follow from other fields.
+  ['concurrency', { framework: 'Next', concurrency: 1 }, { framework: 'Next', concurrency: 64 }],
+  [
+    'timeouts.render',
+    { framework: 'SvelteKit', timeouts: { render: '10s' } },
+    { framework: 'SvelteKit', timeouts: { render: '1m' } },
+  ],
   [
     'limits.perClient.requests',
     { limits: { perClient: { requests: 1 } } },
