@@ -13,6 +13,7 @@ import { limitsWorker, NAMES_WORKER } from './dispatch.ts';
 import { tellsDepth } from './marks.ts';
 import { purgesAndStrips } from './purge.ts';
 import { COUNTS_ANSWERS } from './quarantine.ts';
+import { boundsHead } from './replies.ts';
 import { serverAt } from './servers.ts';
 
 /** For rules about requests that wait for a slot. */
@@ -65,6 +66,7 @@ function backend(name: string, depth: number, ownSite: OwnSite, model: DataPlane
     `retries ${whole(connectRetries, 'retries')}`,
     limitsWorker(model),
     purgesAndStrips(cache),
+    boundsHead(model),
     given(quarantine, () => COUNTS_ANSWERS),
     NAMES_WORKER,
     '# Its workers are away: it waits for them as others do.',

@@ -70,11 +70,12 @@ export const COUNTS_URLS: Lines = [
 
 /**
  * In a backend that requests reach without the stage above: a URL that is answered there has an answer. Without it
- * `holdsSuspects` would hold the third request at once, each time.
+ * `holdsSuspects` would hold the third request at once, each time. `front` has the other two counters of the request
+ * (COUNTS_CLIENT, `holdsSuspects`), and HAProxy takes no notice of a second use.
  */
 export const COUNTS_ANSWERS: Lines = [
-  'http-request track-sc1 var(txn.url) table urls if { var(txn.url) -m found }',
-  'http-response sc-inc-gpc0(1) unless { res.hdr(X-Corelane-Error) -m found }',
+  'http-request track-sc0 var(txn.url) table urls if { var(txn.url) -m found }',
+  'http-response sc-inc-gpc0(0) unless { res.hdr(X-Corelane-Error) -m found }',
 ];
 
 /** Tables of URLs, and the backend that refuses. */
