@@ -3,9 +3,15 @@
  * about a render that only waits (sidecar/runtime/clients-gone.cjs): without a client it gives its slot back.
  */
 import { type Lines, section, words } from '../directives.ts';
+import type { DataPlaneModel } from '../model/index.ts';
+import { longestMs } from '../model/timeouts.ts';
+import { ms } from '../safe.ts';
 
 const TABLE = 'clients';
-/** More than requests and connections of peers at a time. An entry is for a request, and for a minute after its end. */
+/**
+ * More than requests and connections of peers at a time. An entry stays after the client of its request has gone, for
+ * as long as the worker may go on. If there are more, the oldest of these is forgotten.
+ */
 const ENTRIES = '10k';
 
 /** In front: counts a request for as long as its client is there. */
@@ -22,7 +28,10 @@ export const SAYS_WHETHER_GONE: Lines = [
 ];
 
 /** The table. */
-export const CLIENTS: Lines = [
-  '# Never used for traffic: requests whose clients are there, by their ids.',
-  section(`backend ${TABLE}`, `stick-table type string len 128 size ${ENTRIES} expire 1m store conn_cur`),
-];
+export function clients({ timeouts }: DataPlaneModel): Lines {
+  const expire = ms(longestMs(timeouts), 'timeouts.handler');
+  return [
+    '# Never used for traffic: requests whose clients are there, or have been, by their ids.',
+    section(`backend ${TABLE}`, `stick-table type string len 128 size ${ENTRIES} expire ${expire} store conn_cur`),
+  ];
+}

@@ -78,7 +78,7 @@ export function global(model: DataPlaneModel): Lines {
     given(cache, () => lua('purge', [`nginx-port=${whole(ports.figures, 'port')}`])),
     given(pooling, (pooling) => asksPeers(pooling, model)),
     given(ownSite, ({ lifeSeconds, pools }) =>
-      lua('own-site', [`depth=${pools.length}`, `life-s=${whole(lifeSeconds, 'timeouts.render')}`]),
+      lua('own-site', [`depth=${pools.length}`, `life-s=${whole(lifeSeconds, 'timeouts.handler')}`]),
     ),
     lua('pod-metrics', [
       `workers=${whole(model.workers.length, 'workersPerPod')}`,

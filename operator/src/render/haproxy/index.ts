@@ -6,7 +6,7 @@ import { cacheStages } from './cache.ts';
 import { otherSide } from './canary.ts';
 import { workersAlive, workersGuarded, workersUp } from './checks.ts';
 import { classBackends } from './classes.ts';
-import { CLIENTS } from './clients.ts';
+import { clients } from './clients.ts';
 import { timedStage } from './deadlines.ts';
 import { defaults } from './defaults.ts';
 import { slots, workers } from './dispatch.ts';
@@ -45,7 +45,7 @@ export function renderHaproxy(model: DataPlaneModel): string {
       workersUp(model),
       when(isSupervised, workersAlive(model)),
       when(isSupervised, workersGuarded(model)),
-      when(isSupervised, CLIENTS),
+      when(isSupervised, clients(model)),
       given(quarantine, quarantineBackends),
       given(priority, refusedBackends),
       given(pooling, () => RESOLVERS),

@@ -1,6 +1,6 @@
 /** Requests that renders send to their own site: they have places beside the renders (docs/adr/0059). */
 import type { RenderServiceSpec } from '../../api/spec.ts';
-import type { Timeouts } from './timeouts.ts';
+import { longestMs, type Timeouts } from './timeouts.ts';
 
 export interface OwnSite {
   /**
@@ -10,7 +10,7 @@ export interface OwnSite {
   pools: string[];
   /** Requests of one pool that a worker gets at a time. */
   placesPerWorker: number;
-  /** A mark counts for at least so long, because a render may use it at its end. */
+  /** A mark counts for at least so long, because a render, or a handler, may use it at its end. */
   lifeSeconds: number;
 }
 
@@ -23,11 +23,11 @@ const DEPTH = 2;
 const PLACES_PER_WORKER = 8;
 
 /** For a defaulted spec; undefined without the worker runtime, which sends the marks. */
-export function ownSite({ runtime }: RenderServiceSpec, { workerMs }: Timeouts): OwnSite | undefined {
+export function ownSite({ runtime }: RenderServiceSpec, timeouts: Timeouts): OwnSite | undefined {
   if (!runtime.instrument) return undefined;
   return {
     pools: Array.from({ length: DEPTH }, (_unused, index) => `own-site-${index + 1}`),
     placesPerWorker: PLACES_PER_WORKER,
-    lifeSeconds: Math.ceil(workerMs / 1000),
+    lifeSeconds: Math.ceil(longestMs(timeouts) / 1000),
   };
 }

@@ -70,6 +70,11 @@ export function timeouts(spec: RenderServiceSpec, classes: RequestClass[] = []):
   };
 }
 
+/** The longest time in milliseconds that HAProxy waits for a worker that has a request. */
+export function longestMs({ workerMs, handler }: Timeouts): number {
+  return Math.max(workerMs, handler?.workerMs ?? 0);
+}
+
 function handlerTimeouts(spec: RenderServiceSpec, afterWaitingMs: (ms: number) => number): Timeouts['handler'] {
   const ms = handlerMs(spec);
   if (ms === undefined) return undefined;

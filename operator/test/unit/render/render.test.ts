@@ -46,10 +46,36 @@ test('what may change something has a limit of its own, unless every request is 
 
 test('a mark for the own site needs guarded workers only, and answers of its places count as answers of the URL', () => {
   const config = renderConfig(specOf())['haproxy.cfg'];
-  const backend = (name: string) => config.split(`\nbackend ${name}\n`)[1]?.split('\n\n')[0];
+  const section = (name: string) => config.split(`\n${name}\n`)[1]?.split('\n\n')[0] ?? '';
   // A URL without an answer gets a new connection, and its first visitors wait for their own site as all others do.
-  expect(backend('workers')).toMatch(/set-header X-Corelane-Own-Site [\s\S]*var\(txn\.fresh\)/);
-  expect(backend('own-site-1')).toContain('\n  http-request track-sc1 var(txn.url) table urls ');
+  expect(section('backend workers')).toMatch(/set-header X-Corelane-Own-Site [\s\S]*var\(txn\.fresh\)/);
+  // A request has each counter once: what `front` has taken does nothing in the backend behind it.
+  const counters = (name: string) => section(name).match(/(?<= track-)sc\d/g);
+  expect([counters('frontend front'), counters('backend own-site-1')]).toEqual([['sc1', 'sc2'], ['sc0']]);
+  expect(section('backend own-site-1')).toMatch(/ track-sc0 var\(txn\.url\) table urls [\s\S]* sc-inc-gpc0\(0\) /);
+});
+
+test('each backend of workers bounds the head of a response', () => {
+  const classes = [{ name: 'api', match: [{ pathPrefix: '/api/' }] }];
+  const backends = renderConfig(specOf({ classes }))['haproxy.cfg'].split('\nbackend ').slice(1);
+  const ofWorkers = backends
+    .map((text) => text.split('\n\n')[0] ?? '')
+    .filter((text) => /\n {2}server worker-0 127\.0\.0\.1:9002 (?!track )/.test(text));
+  expect(ofWorkers.map((text) => text.split('\n')[0])).toEqual(['workers', 'class-api', 'own-site-1', 'own-site-2']);
+  for (const text of ofWorkers)
+    expect(text).toContain(' X-Corelane-Error bad-response if { res.hdrs,length gt 65536 }');
+});
+
+test('what is kept for a request lasts as long as a handler may take: a mark, and that its client has gone', () => {
+  const config = (input: Partial<RenderServiceSpecInput>) => renderConfig(specOf(input))['haproxy.cfg'];
+  const said = (input: Partial<RenderServiceSpecInput>) => [
+    / life-s=(\d+)\n/.exec(config(input))?.[1],
+    /\nbackend clients\n {2}stick-table .* expire (\w+) /.exec(config(input))?.[1],
+  ];
+  expect(said({})).toEqual(['301', '301000ms']);
+  expect(said({ timeouts: { render: '10m' } })).toEqual(['601', '601000ms']);
+  // Each request is a render.
+  expect(said({ timeouts: { render: '1m' }, replay: 'Always' })).toEqual(['61', '61000ms']);
 });
 
 test('response buffers satisfy nginx however small the setting is', () => {
