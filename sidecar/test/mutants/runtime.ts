@@ -90,7 +90,7 @@ export const runtime: Mutant[] = [
     name: 'renders give their slot back for the client of another one',
     breaks: 'I1',
     file: 'concurrency-limiter.cjs',
-    edits: [[/render\.id === id && /g, REMOVED]],
+    edits: [[/render\.id !== id \|\| /g, REMOVED]],
     caughtBy: 'concurrency-limiter: of two renders that wait',
   },
   {
@@ -570,14 +570,14 @@ export const runtime: Mutant[] = [
     name: 'a render that has ended leaves its place, whatever of it goes on',
     breaks: 'I1',
     file: 'concurrency-limiter.cjs',
-    edits: [[/if \(render\.parts\.size === 0\) return this\.#leave\(\)/g, 'return this.#leave()']],
+    edits: [[/if \(render\.parts\.size === 0\) return this\.#leave\(render\)/g, 'return this.#leave(render)']],
     caughtBy: 'own-requests: a request of its own that outlives',
   },
   {
     name: 'any request of the program is a part of any render',
     breaks: 'I1',
     file: 'concurrency-limiter.cjs',
-    edits: [[/\.find\(\(\{ hasContext \}\) => !hasContext\)/g, '[0]']],
+    edits: [[/\.find\(isPossible\)/g, '[0]']],
     caughtBy: 'own-requests: a request of its own that no render has sent',
   },
   {

@@ -121,6 +121,7 @@ class Worker {
     const notes = { begin: () => 0, end: () => {} };
     const own = {
       isOwn: () => this.asksItself,
+      isRelative: () => false,
       senderOf: () => undefined,
       run: (_render: object, work: () => boolean) => work(),
     };

@@ -108,9 +108,9 @@ describe('requests that go on without a render slot', () => {
 
   test.each<[string, Partial<RenderServiceSpecInput>, number]>([
     ['by default', {}, 32],
-    ['of many workers', { workersPerPod: 16 }, 13],
+    ['of many workers', { workersPerPod: 16 }, 12],
     ['with little memory', { workersPerPod: 8, ...nginx('128Mi') }, 6],
-    ['beside a class', { workersPerPod: 8, classes: [api] }, 15],
+    ['beside a class', { workersPerPod: 8, classes: [api] }, 13],
     ['of a worker that has many anyway', { concurrency: 990 }, 10],
     ['of one that has as many as are noted', { concurrency: 1_000 }, 0],
     ['without the worker runtime', { runtime: { instrument: false } }, 0],
