@@ -99,9 +99,9 @@ export const CODES = {
     title: 'sticky sessions, WebSockets, streams, uploads',
     levels: ['decide'],
     meaning:
-      'Any free worker of any pod renders a request, so what one worker remembers of a visitor another one does not know. WebSockets need `webSockets.enabled` and take a place of their worker for as long as they last. Streams and long polls take their worker for at most `timeouts.render`, and responses are buffered. Uploads above `buffering.request.maxSize` are refused.',
+      'Any free worker of any pod renders a request, so what one worker remembers of a visitor another one does not know. WebSockets need `webSockets.enabled` and take a place of their worker for as long as they last. A stream takes no render slot, up to 32 in a worker. A long poll takes one for at most `timeouts.render`. Uploads above `buffering.request.maxSize` are refused.',
     wayOut:
-      'Keep sessions outside of the workers (a cookie, Redis). Leave WebSockets, long polls and streams in a Deployment of their own, or set the field that the finding names.',
+      'Keep sessions outside of the workers (a cookie, Redis). Give long polls and more streams a class. Leave WebSockets in a Deployment of their own, or set the field that the finding names.',
   },
   C012: {
     title: 'volumes, other containers, host',
