@@ -1,5 +1,6 @@
 /** What a Service and a PodDisruptionBudget of the Deployment become. */
 import type { V1PodDisruptionBudget, V1Service } from '@kubernetes/client-node';
+import { HTTP2_PROTOCOLS } from '../src/api/service-rules.ts';
 import type { Draft, Said } from './draft.ts';
 import type { Found } from './related.ts';
 
@@ -9,6 +10,11 @@ type Port = NonNullable<NonNullable<V1Service['spec']>['ports']>[number];
 export function pagePort(service: V1Service | undefined): Port | undefined {
   const ports = service?.spec?.ports ?? [];
   return ports.find(({ name = '' }) => /^(http|web|http-web)$/.test(name ?? '')) ?? ports[0];
+}
+
+/** Whether its clients speak HTTP/2 to it. */
+export function isHttp2(port: Port | undefined): boolean {
+  return HTTP2_PROTOCOLS.includes(port?.appProtocol ?? '');
 }
 
 /** Fields of a Service that the cluster fills in, or that follow from others. */
@@ -54,6 +60,7 @@ export function writeService(draft: Draft, services: Found<V1Service>[]): void {
   for (const [key, value] of Object.entries(spec ?? {})) sayField(draft, object, key, value);
   for (const other of (spec?.ports ?? []).filter((one) => one !== port))
     sayPort(draft, object, other, spec?.ports ?? []);
+  if (port && isHttp2(port)) sayHttp2(draft, object, port, spec?.ports ?? []);
   if (metadata?.labels && !service.labels)
     draft.say('metadata.labels', { ...left('info', 'The tool that made it has written them for itself'), object });
 }
@@ -66,7 +73,7 @@ function serviceOf({ spec, metadata }: V1Service, port: Port | undefined) {
   return {
     ...(type && { type }),
     ...(port && port.port !== 80 && { port: port.port }),
-    ...(port?.appProtocol && { appProtocol: port.appProtocol }),
+    ...(port?.appProtocol && !isHttp2(port) && { appProtocol: port.appProtocol }),
     ...(Object.keys(labels).length > 0 && { labels }),
     ...(Object.keys(annotations).length > 0 && { annotations }),
     ...Object.fromEntries(Object.entries(spec ?? {}).filter(([key, value]) => isPolicy(key, value))),
@@ -89,6 +96,18 @@ function sayPort(draft: Draft, object: string, port: Port, all: Port[]): void {
     what: `port ${port.port}${port.name ? ` (${port.name})` : ''} is left out`,
     why: 'The Service of a RenderService leads to its pages, and to nothing else in a worker',
     wayOut: 'Serve it elsewhere, or keep a Service of your own for a container beside the workers.',
+  });
+}
+
+function sayHttp2(draft: Draft, object: string, port: Port, all: Port[]): void {
+  draft.say(`spec.ports[${all.indexOf(port)}].appProtocol`, {
+    code: 'C016',
+    level: 'decide',
+    object,
+    what: `appProtocol: ${port.appProtocol} is left out`,
+    why: 'Pods speak HTTP/1.1, to gateways and to the server in a worker',
+    wayOut:
+      'Let the server speak HTTP/1.1 (node:http in place of node:http2), and the gateway, too (docs/gateways.md).',
   });
 }
 

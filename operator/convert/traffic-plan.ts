@@ -1,6 +1,6 @@
 /** C010: which name the RenderService gets, and the commands that move traffic to it. */
 import { KIND, LABEL_RENDER_SERVICE, PORTS } from '../src/api/names.ts';
-import { pagePort } from './around.ts';
+import { isHttp2, pagePort } from './around.ts';
 import type { Draft } from './draft.ts';
 import type { Manifest } from './manifests.ts';
 import type { Related } from './related.ts';
@@ -94,10 +94,12 @@ function sideBySide(move: Move): string[] {
   const name = word(move.name);
   const on = flags(move);
   const service = related.services[0];
-  const port = service && (service.value.spec?.ports ?? []).indexOf(pagePort(service.value) as never);
+  const port = pagePort(service?.value);
+  const path = `/spec/ports/${Math.max(0, (service?.value.spec?.ports ?? []).indexOf(port as never))}`;
   const patch = JSON.stringify([
     { op: 'replace', path: '/spec/selector', value: { [LABEL_RENDER_SERVICE]: move.name } },
-    { op: 'replace', path: `/spec/ports/${Math.max(0, port ?? 0)}/targetPort`, value: PORTS.http },
+    { op: 'replace', path: `${path}/targetPort`, value: PORTS.http },
+    ...(isHttp2(port) ? [{ op: 'remove', path: `${path}/appProtocol` }] : []),
   ]);
   return [
     '# 1. The new pods, beside the old ones. Nothing leads to them yet.',

@@ -42,8 +42,7 @@ static ngx_uint_t is_counted(ngx_http_request_t *r) {
 static void cut_oldest(void) {
   answer_t *oldest = ngx_queue_data(ngx_queue_head(&answers), answer_t, queue);
 
-  if (oldest->request->stream == NULL) corelane_cut(oldest->request);
-  else corelane_reset_stream(oldest->request);
+  corelane_cut(oldest->request);
 }
 
 static ngx_int_t take_answer(ngx_http_request_t *r) {
@@ -102,7 +101,6 @@ static ngx_int_t mind_rate(ngx_http_request_t *r) {
   *answered += 1;
   if (*answered > ANSWERS_AT_ONCE + (ngx_current_msec - r->connection->start_time) / ANSWER_INTERVAL_MS) {
     r->keepalive = 0;
-    if (r->stream != NULL) corelane_close_gently(r);
   }
   return NGX_OK;
 }

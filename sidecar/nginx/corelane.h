@@ -54,8 +54,6 @@ typedef struct {
   size_t kept_max;
   ngx_uint_t query_mode;
   ngx_array_t *query_names;
-  /* Connections of HTTP/2. */
-  ngx_int_t http2_max;
   /* Where somebody hears of sampled requests, and of how many in a second. */
   ngx_int_t spans_port;
   ngx_int_t spans_max;
@@ -121,28 +119,6 @@ extern ngx_module_t ngx_http_corelane_module;
 void corelane_expect_proxy_header(ngx_connection_t *c);
 /* corelane_balancer RANGE; */
 char *corelane_set_balancer(ngx_conf_t *cf, ngx_command_t *command, void *data);
-
-/* For a new connection: reads it in parts, should it speak HTTP/2 and be allowed to. */
-void corelane_expect_http2(ngx_connection_t *c);
-/* Must be called once, before the first connection. */
-void corelane_init_http2(void);
-/* When nginx has taken the events of a round. */
-void corelane_begin_http2_round(void);
-/*
- * A stream has its place. Without a body it goes on (NGX_DECLINED the next time) when what came with it has been read:
- * its client may have given it up in the next frame.
- */
-ngx_int_t corelane_begin_stream(ngx_http_request_t *r);
-/* Tells its client to come with a new connection (GOAWAY), and finishes what there is of this one. */
-void corelane_close_gently(ngx_http_request_t *r);
-/* Ends one stream, whatever its client has not got yet. */
-void corelane_cut_stream(ngx_http_request_t *r);
-/* The same to have its place: if its connection takes nothing, that goes, with all other streams. */
-void corelane_evict_stream(ngx_http_request_t *r);
-/* The same to have its memory: its connection goes after this event, if a part of it is on its way. */
-void corelane_reset_stream(ngx_http_request_t *r);
-/* Whether no message of HTTP/2 may have it. */
-ngx_uint_t corelane_is_of_connection(ngx_table_elt_t *header);
 
 /* A head beyond it is large (ORDINARY_HEAD_BYTES of operator/src/render/model/budget.ts). */
 #define CORELANE_ORDINARY_HEAD (14 * 1024)

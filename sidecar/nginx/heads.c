@@ -164,7 +164,6 @@ static ngx_int_t process_events(ngx_cycle_t *cycle, ngx_msec_t timer, ngx_uint_t
     free_memory(cycle, count);
   }
   corelane_begin_round();
-  corelane_begin_http2_round();
   return rc;
 }
 
@@ -180,9 +179,6 @@ void corelane_init_connection(ngx_connection_t *c) {
     make_room(cycle);
   }
   ngx_http_init_connection(c);
-  if (!c->destroyed) {
-    corelane_describe_errors(c);
-    corelane_expect_http2(c);
-  }
+  if (!c->destroyed) corelane_describe_errors(c);
   corelane_expect_proxy_header(c);
 }

@@ -11,11 +11,6 @@ static ngx_uint_t is_interim(ngx_uint_t status) {
   return status >= 100 && status < 200 && status != NGX_HTTP_SWITCHING_PROTOCOLS;
 }
 
-/* nginx would take all bytes of the connection for this stream's. */
-static ngx_uint_t is_other_protocol(ngx_http_request_t *r) {
-  return r->stream != NULL && r->upstream->headers_in.status_n == NGX_HTTP_SWITCHING_PROTOCOLS;
-}
-
 /* As nginx itself does before another try. */
 static ngx_int_t begin_again(ngx_http_request_t *r) {
   ngx_http_upstream_t *u = r->upstream;
@@ -75,10 +70,6 @@ static ngx_int_t process_header(ngx_http_request_t *r) {
     rc = ctx->process_header(r);
     ctx->process_header = u->process_header;
     u->process_header = process_header;
-    if (rc == NGX_OK && is_other_protocol(r)) {
-      ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "a stream becomes no other protocol");
-      return NGX_HTTP_UPSTREAM_INVALID_HEADER;
-    }
     if (rc == NGX_OK && !is_interim(u->headers_in.status_n)) {
       if (name_refusal(r) != NGX_OK) {
         return NGX_ERROR;

@@ -12,7 +12,6 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->large_bodies_max = NGX_CONF_UNSET;
   conf->large_heads_max = NGX_CONF_UNSET;
   conf->answers_max = NGX_CONF_UNSET;
-  conf->http2_max = NGX_CONF_UNSET;
   conf->spans_port = NGX_CONF_UNSET;
   conf->spans_max = NGX_CONF_UNSET;
   conf->body_memory = NGX_CONF_UNSET_SIZE;
@@ -162,7 +161,6 @@ static ngx_int_t init_process(ngx_cycle_t *cycle) {
   corelane_init_metrics();
   corelane_init_rounds(cycle->log);
   corelane_init_heads();
-  corelane_init_http2();
   corelane_init_whole_files();
   corelane_init_look_again();
   for (i = 0; i < cycle->listening.nelts; i++) {
@@ -214,7 +212,6 @@ static ngx_command_t commands[] = {
     DIRECTIVE("head_max", ngx_conf_set_size_slot, head_max, NULL),
     DIRECTIVE("answers", ngx_conf_set_num_slot, answers_max, NULL),
     DIRECTIVE("busy_connections", ngx_conf_set_num_slot, busy_max, NULL),
-    DIRECTIVE("http2_connections", ngx_conf_set_num_slot, http2_max, NULL),
     DIRECTIVE("spans_port", ngx_conf_set_num_slot, spans_port, NULL),
     DIRECTIVE("spans_max", ngx_conf_set_num_slot, spans_max, NULL),
     DIRECTIVE("body_memory", ngx_conf_set_size_slot, body_memory, NULL),

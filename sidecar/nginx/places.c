@@ -78,8 +78,7 @@ static ngx_uint_t body_of(ngx_http_request_t *r, corelane_conf_t *conf) {
     return BODY | LARGE_BODY;
   }
   if (r->headers_in.content_length_n <= 0) {
-    /* A stream may say that it has no body, and not end. */
-    return r->stream != NULL && !r->stream->in_closed ? BODY : 0;
+    return 0;
   }
   return r->headers_in.content_length_n > (off_t) conf->body_memory ? BODY | LARGE_BODY : BODY;
 }
@@ -103,10 +102,10 @@ static ngx_uint_t kinds_of(ngx_http_request_t *r, corelane_conf_t *conf) {
 
 /*
  * Answered: nginx only waits for its client to go (lingering_close). The connection of a request that is at work is
- * never reusable; what is said of a stream's was copied when the stream began.
+ * never reusable.
  */
 static ngx_uint_t is_lingering(place_t *place) {
-  return place->request->stream == NULL && place->request->connection->reusable;
+  return place->request->connection->reusable;
 }
 
 /* nginx waits for the next part of its body. */
@@ -198,10 +197,6 @@ static void tell_log(ngx_http_request_t *r) {
 void corelane_cut(ngx_http_request_t *r) {
   ngx_connection_t *c = r->connection;
 
-  if (r->stream != NULL) {
-    corelane_cut_stream(r);
-    return;
-  }
   /* Reset: nothing of it stays in the kernel. */
   c->timedout = 1;
   c->close = 1;
@@ -224,14 +219,11 @@ static void evict(place_t *place) {
     return;
   }
   if (!is_sending(place)) {
-    tell_log(r);
-    if (r->stream == NULL) corelane_cut(r);
-    else corelane_evict_stream(r);
+    cut(r);
     return;
   }
-  /* What is still to come of its body is no request, and makes none of it. */
+  /* What is still to come of its body is no request. */
   r->keepalive = 0;
-  if (r->stream != NULL) r->stream->skip_data = 1;
   r->read_event_handler = ngx_http_block_reading;
   ngx_del_timer(c->read);
   ngx_http_finalize_request(r, EVICTED);
@@ -255,15 +247,6 @@ static ngx_uint_t insert(candidate_t *first, ngx_uint_t found, ngx_uint_t max, c
   return found + 1;
 }
 
-static ngx_uint_t is_there(place_t *place) {
-  ngx_queue_t *q;
-
-  for (q = ngx_queue_head(&places); q != ngx_queue_sentinel(&places); q = ngx_queue_next(q)) {
-    if (q == &place->queue) return 1;
-  }
-  return 0;
-}
-
 static void evict_slowest(ngx_uint_t kind, ngx_uint_t max) {
   candidate_t first[AT_ONCE_MAX], candidate;
   ngx_uint_t found = 0, i;
@@ -278,9 +261,9 @@ static void evict_slowest(ngx_uint_t kind, ngx_uint_t max) {
       found = insert(first, found, max, candidate);
     }
   }
-  /* Of those that are young only one: it may be honest. Where one has taken its connection along others have gone. */
+  /* Of those that are young only one: it may be honest. */
   for (i = 0; i < found && (i == 0 || !first[i].is_young); i++) {
-    if (i == 0 || is_there(first[i].place)) evict(first[i].place);
+    evict(first[i].place);
   }
 }
 
@@ -454,7 +437,7 @@ ngx_int_t corelane_take_place(ngx_http_request_t *r) {
   if (!tick.timer_set) {
     ngx_add_timer(&tick, TICK_MS);
   }
-  return r->stream != NULL ? corelane_begin_stream(r) : NGX_DECLINED;
+  return NGX_DECLINED;
 }
 
 ngx_int_t corelane_no_place(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data) {

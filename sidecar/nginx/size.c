@@ -1,8 +1,7 @@
 /*
  * What the head of a request may be (docs/adr/0057-heads.md). HAProxy would answer 400 to one that is too large,
  * without a reason. Control characters, which no header may have, it passes on, and Node.js answers 400: to a request
- * that may be the one of many for whom a page is rendered. In HTTP/2 a header that is about the connection is an error,
- * too.
+ * that may be the one of many for whom a page is rendered.
  */
 #include "corelane.h"
 
@@ -49,7 +48,7 @@ ngx_int_t corelane_check_size(ngx_http_request_t *r) {
   for (part = &r->headers_in.headers.part; part != NULL; part = part->next) {
     headers = part->elts;
     for (i = 0; i < part->nelts; i++) {
-      if (!is_clean(&headers[i].value) || (r->stream != NULL && corelane_is_of_connection(&headers[i]))) {
+      if (!is_clean(&headers[i].value)) {
         return CORELANE_BAD_REQUEST;
       }
     }

@@ -69,7 +69,7 @@ static ngx_str_t first_line(ngx_http_request_t *r) {
   ngx_str_t line = r->request_line;
   u_char *byte = r->request_start;
 
-  /* Until a line is complete, header_in is the buffer that it is in. An HTTP/2 stream has none. */
+  /* Until a line is complete, header_in is the buffer that it is in. */
   if (line.len > 0 || byte == NULL || byte < r->header_in->start || byte >= r->header_in->last) {
     return line;
   }
@@ -97,15 +97,7 @@ static ngx_str_t target_of(ngx_str_t line) {
 }
 
 ngx_str_t corelane_sent_target(ngx_http_request_t *r) {
-  ngx_str_t text = r->unparsed_uri;
-
-  if (text.len == 0 && r->stream == NULL) {
-    text = target_of(first_line(r));
-  } else if (text.len == 0 && r->uri_start != NULL && r->uri_end != NULL) {
-    text.data = r->uri_start;
-    text.len = r->uri_end - r->uri_start;
-  }
-  return text;
+  return r->unparsed_uri.len == 0 ? target_of(first_line(r)) : r->unparsed_uri;
 }
 
 /* $corelane_target */
@@ -124,9 +116,6 @@ static ngx_int_t method(ngx_http_request_t *r, ngx_http_variable_value_t *value,
   ngx_str_t text = first_line(r);
   size_t length = 0;
 
-  if (text.len == 0) {
-    text = r->method_name;
-  }
   while (length < text.len && length < METHOD_BYTES_MAX && is_of_method(text.data[length])) length++;
   return length == 0 ? corelane_set_value(value, (u_char *) "", 0) : corelane_set_value(value, text.data, length);
 }

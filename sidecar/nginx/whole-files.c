@@ -23,10 +23,7 @@ static ngx_uint_t is_whole_file(ngx_http_request_t *r) {
 static ngx_int_t header_filter(ngx_http_request_t *r) {
   ngx_connection_t *c = r->connection;
 
-  if (r->stream != NULL) {
-    /* Its connection is another's, too. */
-    r->stream->connection->connection->tcp_nopush = NGX_TCP_NOPUSH_DISABLED;
-  } else if (r == r->main) {
+  if (r == r->main) {
     /* Of requests that came together nginx lets go of none before the last. */
     if (c->tcp_nopush == NGX_TCP_NOPUSH_SET) (void) ngx_tcp_push(c->fd);
     c->tcp_nopush = is_whole_file(r) ? NGX_TCP_NOPUSH_UNSET : NGX_TCP_NOPUSH_DISABLED;

@@ -29,6 +29,15 @@ test('what is not there is 404, and costs no page', async () => {
   expect((await pod.get('/nothing', { port: PORTS.health })).status).toBe(404);
 });
 
+test('no listener of HAProxy speaks HTTP/2', async () => {
+  const bytes = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0';
+  for (const socket of ['front', 'replay', 'slots', 'waiting-room'])
+    expect([socket, await pod.throughSocket(`${socket}.sock`, bytes)]).toEqual([
+      socket,
+      expect.stringMatching(/^HTTP\/1\.1 4/),
+    ]);
+});
+
 test('no program of the pod can listen beside a proxy, not even one of the same user', async () => {
   const listen = `
     for my $where (@ARGV) {

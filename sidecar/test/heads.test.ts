@@ -3,8 +3,6 @@ import http from 'node:http';
 import { logs } from '../../e2e/harness/engine/docker.ts';
 import { type Answer, Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
-import { type Field, headers as headersFrame, open, request } from './apps/frames.mjs';
-import { ask, closeAll, connections, session } from './http2.ts';
 import { rawConnection } from './raw.ts';
 
 let pod: Pod;
@@ -14,9 +12,8 @@ beforeAll(async () => {
     text
       .replace('  proxy_set_header Forwarded "";\n', '$&  proxy_set_header "X(Y" $http_x_break;\n')
       .replace(/corelane_large_heads [0-9]+/, 'corelane_large_heads 2');
-  pod = await Pod.start({ workersPerPod: 1, pooling: { enabled: false }, http2: { enabled: true } }, { edit });
+  pod = await Pod.start({ workersPerPod: 1, pooling: { enabled: false } }, { edit });
 });
-afterEach(closeAll);
 afterAll(() => pod?.stop());
 
 interface Told {
@@ -281,6 +278,12 @@ test.each(REFUSED)('what nginx refuses has a reason, and a line in the log: %s',
   expect(pod.events({ event: 'begin' })).toHaveLength(before);
 });
 
+test('HTTP/2 is refused, and the log has its method', async () => {
+  expect(await answerToBytes('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')).toEqual(BAD_REQUEST);
+  const line = await until('it is logged', async () => (await pod.accessLog()).find(({ method }) => method === 'PRI'));
+  expect(line).toMatchObject({ status: 400, error: 'bad-request', uri: '*' });
+});
+
 test('a line that is too long is 431', async () => {
   const bytes = `GET /long-line/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: a\r\n\r\n`;
   expect(await answerToBytes(bytes)).toEqual(TOO_LARGE);
@@ -354,32 +357,6 @@ describe('a response', () => {
     }
     expect(await logged(`/?id=${id}-GET`)).toMatchObject({ status: 502, error: 'bad-response' });
     expect((await pod.get('/?id=after')).status).toBe(200);
-  });
-});
-
-describe('over HTTP/2', () => {
-  /** A request whose headers are so long. Its answer is short: nobody reads on. */
-  async function sent(id: string, ...bytes: number[]) {
-    const came = open({ port: pod.port(PORTS.http) });
-    connections.push(came);
-    const fields = bytes.map((each, n): Field => [`x-${n}`, 'a'.repeat(each)]);
-    came.send(headersFrame(1, request(`/?size=2&id=${id}`, 'GET', fields)));
-    await until('an answer', () => came.whole(1) || came.ended);
-    return { status: came.status(1), body: came.body(1), begun: pod.events({ event: 'begin', id }).length };
-  }
-
-  test('a head of 60 kB reaches the worker, and comes back', async () => {
-    expect(await sent('h2-large', 30_000, 30_000)).toEqual({ status: 200, body: 'xx', begun: 1 });
-    const { status, headers } = await ask(session(pod), '/?id=h2-response&head=60000');
-    expect([status, String(headers['x-long']).length]).toEqual([200, 60_000]);
-  });
-
-  test('a larger one is 431, and a far larger one ends its connection', async () => {
-    const told = { status: 431, body: '{"error":"head-too-large"}', begun: 0 };
-    expect(await sent('h2-larger', 23_000, 23_000, 23_000)).toEqual(told);
-    expect(await logged('/?size=2&id=h2-larger')).toMatchObject({ status: 431, error: 'head-too-large' });
-    expect(await sent('h2-line', 33_000)).toEqual({ status: undefined, body: '', begun: 0 });
-    expect(await sent('h2-far-larger', ...Array(4).fill(30_000))).toEqual({ status: undefined, body: '', begun: 0 });
   });
 });
 

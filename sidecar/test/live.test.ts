@@ -17,7 +17,7 @@ describe('one worker', () => {
   };
   beforeAll(async () => {
     pod = await Pod.start(input);
-    // A pod is ready up to 0.1 s before HAProxy's own check. Until then a request counts as waiting while it is rendered.
+    // A pod is ready up to 0.1 s before HAProxy's own check. What comes before that check counts as waiting.
     await until('its worker is up', () => pod.isUp(0));
   });
   afterAll(stop);

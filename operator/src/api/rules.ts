@@ -11,7 +11,6 @@ import { classRules } from './class-rules.ts';
 import { CONCURRENCY_MAX, concurrencyRules } from './concurrency-rules.ts';
 import { BODIES_SHARE } from './disk.ts';
 import { acceptedMsMax } from './drain.ts';
-import { http2Rules } from './http2-rules.ts';
 import {
   ASSETS_CONTAINER,
   HAPROXY_CONTAINER,
@@ -276,7 +275,6 @@ export const specRules: SpecRule[] = [
   ...classRules,
   ...concurrencyRules,
   ...serviceRules,
-  ...http2Rules,
   ...objectiveRules,
   ...scalingRules,
 ];

@@ -16,6 +16,9 @@ function onlyWith(field: Field, ...types: Type[]): SpecRule {
   };
 }
 
+/** HTTP/2 in clear text, in the words of Kubernetes and of Istio. Pods do not speak it (docs/adr/0042-http2.md). */
+export const HTTP2_PROTOCOLS = ['kubernetes.io/h2c', 'http2'];
+
 /** Labels that Corelane sets on each of its objects. */
 const isOurs = (key: string) => key === LABEL_MANAGED_BY || key === LABEL_INSTANCE || key.startsWith('corelane.dev/');
 
@@ -23,6 +26,12 @@ export const serviceRules: SpecRule[] = [
   onlyWith('externalTrafficPolicy', 'NodePort', 'LoadBalancer'),
   onlyWith('loadBalancerClass', 'LoadBalancer'),
   onlyWith('loadBalancerSourceRanges', 'LoadBalancer'),
+  {
+    path: ['service', 'appProtocol'],
+    message: `must not be ${HTTP2_PROTOCOLS.join(' or ')}: pods speak HTTP/1.1, and every request over HTTP/2 would fail; use http, or leave it out`,
+    cel: `!has(self.service.appProtocol) || !(self.service.appProtocol in ['${HTTP2_PROTOCOLS.join("', '")}'])`,
+    holds: ({ service }) => !HTTP2_PROTOCOLS.includes(service.appProtocol ?? ''),
+  },
   {
     path: ['service', 'labels'],
     message: `${LABEL_MANAGED_BY}, ${LABEL_INSTANCE} and labels that begin with "corelane.dev/" are set by Corelane; remove them`,

@@ -19,7 +19,7 @@ import { podTemplate } from './spec/pod-template.ts';
 import { priority } from './spec/priority.ts';
 import { pooling, queue, readiness } from './spec/queue.ts';
 import { replay, replayExcept } from './spec/replay.ts';
-import { buffering, forwarded, http2, keepAlive, limits, ping, timeouts, webSockets } from './spec/requests.ts';
+import { buffering, forwarded, keepAlive, limits, ping, timeouts, webSockets } from './spec/requests.ts';
 import { disruptionBudget, drain, rollout } from './spec/rollout.ts';
 import { runtime, warmup, watchdog } from './spec/runtime.ts';
 import { service } from './spec/service.ts';
@@ -67,7 +67,6 @@ const fields = z.strictObject({
   basePath,
   assets,
   keepAlive,
-  http2,
   webSockets,
   limits,
   classes,

@@ -481,12 +481,6 @@ export const badResources: BadResource[] = [
   },
   { what: 'protocol that the pods do not speak', spec: { service: { appProtocol: 'kubernetes.io/h2c' } } },
   { what: 'protocol of Istio that the pods do not speak', spec: { service: { appProtocol: 'http2' } } },
-  {
-    what: 'HTTP/2 in a nginx without memory for it',
-    spec: { http2: { enabled: true }, sidecar: { nginx: { memoryLimit: '96Mi' } } },
-  },
-  { what: 'HTTP/2 by another word', spec: { http2: { enabled: 'h2c' } } },
-  { what: 'HTTP/2 that is a switch', spec: { http2: true } },
   { what: 'protocol that is a URL', spec: { service: { appProtocol: 'http://' } } },
   { what: 'label of the Service that is none', spec: { service: { labels: { team: 'web shop' } } } },
   {
@@ -691,14 +685,6 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   {
     what: 'as many requests as a worker keeps an account of',
     spec: { ...served({ concurrency: 999 }), ...MUCH_MEMORY, workersPerPod: 1 },
-  },
-  {
-    what: 'HTTP/2, and a Service that says so',
-    spec: {
-      http2: { enabled: true },
-      service: { appProtocol: 'kubernetes.io/h2c' },
-      sidecar: { nginx: { memoryLimit: '128Mi' } },
-    },
   },
   { what: 'the cache', spec: { cache: { enabled: true }, sidecar: { nginx: { memoryLimit: '160Mi' } } } },
   {

@@ -30,7 +30,7 @@ const breakages: Omit<Mutant, 'file'>[] = [
     name: 'clear-text HTTP/2',
     breaks: 'doors',
     edits: [[/ {2}option disable-h2-upgrade\n/g, REMOVED]],
-    caughtBy: 'http2: neither does nginx inside',
+    caughtBy: 'doors: no listener of HAProxy speaks HTTP/2',
   },
   {
     name: 'idle connections wait as long as they like',

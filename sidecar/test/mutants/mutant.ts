@@ -19,7 +19,7 @@ export type MutantFile =
   | `stickiness/${'actions' | 'decision' | 'elsewhere' | 'ids' | 'navigation' | 'search'}.lua`
   | 'corelane-drain'
   | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
-  | `${'answers' | 'cache' | 'heads' | 'http2' | 'interim' | 'kept' | 'live' | 'log' | 'metrics' | 'names' | 'places' | 'proxy-protocol' | 'purge' | 'rounds' | 'size' | 'spans' | 'streaming' | 'target' | 'trace' | 'transform' | 'upstream' | 'whole-files'}.c`
+  | `${'answers' | 'cache' | 'heads' | 'interim' | 'kept' | 'live' | 'log' | 'metrics' | 'names' | 'places' | 'proxy-protocol' | 'purge' | 'rounds' | 'size' | 'spans' | 'streaming' | 'target' | 'trace' | 'transform' | 'upstream' | 'whole-files'}.c`
   | `${RuntimeModule}.cjs`;
 
 /** Of the runtime, those that are broken. */
@@ -78,7 +78,6 @@ export interface Mutant {
     | 'forwarded'
     | 'doors'
     | 'streaming'
-    | 'http2'
     | 'heads'
     | 'compression'
     | 'etag'

@@ -16,7 +16,6 @@ import { fallback } from './fallback.ts';
 import { front } from './front.ts';
 import { guarded } from './guarded.ts';
 import { haproxy } from './haproxy.ts';
-import { http2 } from './http2.ts';
 import { live } from './live.ts';
 import { metrics } from './metrics.ts';
 import type { Mutant } from './mutant.ts';
@@ -38,7 +37,6 @@ export const mutants: Mutant[] = [
   ...nginx,
   ...streaming,
   ...front,
-  ...http2,
   ...etag,
   ...fallback,
   ...overload,

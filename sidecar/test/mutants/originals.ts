@@ -45,7 +45,6 @@ const specs: object[] = [
   ...(['Safe', 'Always'] as const).map((replay) => ({
     replay,
     webSockets: { enabled: replay === 'Always' },
-    http2: { enabled: replay === 'Always' },
     limits: { perClient: { requests: 10 } },
     ...(replay === 'Always' && { assets: ASSETS, fallback: { html: 'shell' }, priority: {}, deadlines: {} }),
     compression: { enabled: replay === 'Always' },

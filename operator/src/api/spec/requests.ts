@@ -113,18 +113,6 @@ export const keepAlive = z
   .prefault({})
   .describe('Idle client connections.');
 
-export const http2 = z
-  .strictObject({
-    enabled: z
-      .boolean()
-      .default(false)
-      .describe(
-        'Whether clients may speak HTTP/2 in clear text (h2c, by prior knowledge) on the port of HTTP/1, as gateways do for a Service whose service.appProtocol is kubernetes.io/h2c. HTTP/1 is served as before. See docs/edge.md.',
-      ),
-  })
-  .prefault({})
-  .describe('HTTP/2 between what stands in front and the pods.');
-
 export const webSockets = z
   .strictObject({
     enabled: z

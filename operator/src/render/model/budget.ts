@@ -34,7 +34,7 @@ const CONNECTION_BYTES = 20 * KIB;
 const HALF_HEAD_BYTES = 26 * KIB;
 /**
  * nginx has each header name once more, in lower case, and a decoded URL: with names as long as lines that is as much
- * as the buffers again. Of HTTP/2 it makes room for more bytes than a compressed field has.
+ * as the buffers again.
  */
 const HEAD_COPIES = 2;
 /**
@@ -73,15 +73,6 @@ const HEADER_LINES = 256;
 const CONNECTIONS_SHARE = 0.75;
 /** Of a request beside what it buffers: the connection to HAProxy, pools. */
 const REQUEST_BYTES = 8 * KIB;
-/**
- * A connection of HTTP/2 at its worst, beside the bytes of half a head: what its streams have left behind, frames that
- * nobody reads, its table of headers (measured).
- */
-const HTTP2_BYTES = 240 * KIB;
-/** So many of them need have no request. */
-const HTTP2_SPARE = 64;
-/** Part of what is for connections that they may take. */
-const HTTP2_SHARE = 1 / 2;
 /** So many of all requests may have a body: clients that stall in theirs leave the rest to others. */
 const WITH_BODY_SHARE = 2 / 3;
 /**
@@ -143,8 +134,6 @@ export interface Budget {
   nginxConnections: number;
   /** Of these, those that are not idle: half heads, among which `answers` count, and both ends of each request. */
   busyConnections: number;
-  /** Connections of HTTP/2; 0 where it is not spoken. */
-  http2Connections: number;
   /** Requests that are answered without a place, until their clients have gone. */
   answers: number;
   /** Connections that nginx reads before it looks how many of them are not idle. */
@@ -207,13 +196,9 @@ export function budget(spec: RenderServiceSpec): Budget {
   const cost = costsOf(head, isCached);
   const answers = within((ANSWERS_SHARE * memory) / cost.answer, ANSWERS);
   const forConnections = CONNECTIONS_SHARE * memory;
-  const http2Connections = spec.http2.enabled
-    ? Math.min(requests + answers + HTTP2_SPARE, Math.floor((HTTP2_SHARE * forConnections) / cost.http2))
-    : 0;
-  const forHttp1 = forConnections - http2Connections * cost.http2;
   const largeHeads = Math.min(requests, Math.max(1, Math.floor((LARGE_HEADS_SHARE * forConnections) / cost.largeHead)));
   const atWork = answers * cost.answer + requests * cost.ordinaryHead + largeHeads * cost.largeHead;
-  const halfHeads = Math.floor((forHttp1 - atWork) / cost.halfHead);
+  const halfHeads = Math.floor((forConnections - atWork) / cost.halfHead);
   const eventsAtOnce = Math.min(EVENTS_MAX, Math.ceil(EVENTS_SHARE * halfHeads));
   const bodies = Math.floor(WITH_BODY_SHARE * requests);
   const disk = quantityOf(sidecar.nginx.ephemeralStorageLimit);
@@ -222,9 +207,8 @@ export function budget(spec: RenderServiceSpec): Budget {
   const inWorker = withoutSlot(spec, requests);
   const held = (ofWorker: number) => Math.floor(HELD_SHARE * spec.workersPerPod * ofWorker);
   return {
-    nginxConnections: within(forHttp1 / CONNECTION_BYTES + http2Connections, CONNECTIONS),
-    busyConnections: halfHeads - eventsAtOnce + 2 * requests + http2Connections,
-    http2Connections,
+    nginxConnections: within(forConnections / CONNECTION_BYTES, CONNECTIONS),
+    busyConnections: halfHeads - eventsAtOnce + 2 * requests,
     answers,
     eventsAtOnce,
     haproxyFiles: 2 * haproxy.connections,
@@ -261,14 +245,12 @@ function ofHaproxy(spec: RenderServiceSpec, { bufferBytes }: Heads): { connectio
 
 /** Bytes of nginx that a head may cost, by what becomes of it. */
 function costsOf({ bytesMax, lineBytesMax, requestBuffers }: Heads, isCached: boolean) {
-  const headBytes = HEAD_COPIES * requestBuffers * lineBytesMax;
-  const halfHead = HALF_HEAD_BYTES + headBytes;
+  const halfHead = HALF_HEAD_BYTES + HEAD_COPIES * requestBuffers * lineBytesMax;
   return {
     halfHead,
     answer: halfHead + bytesMax + ANSWER_BYTES,
     ordinaryHead: lineBytesMax + ORDINARY_HEAD_BYTES,
     largeHead: bytesMax * (isCached ? LARGE_HEAD_COPIES_WITH_CACHE : LARGE_HEAD_COPIES),
-    http2: HTTP2_BYTES + headBytes,
   };
 }
 

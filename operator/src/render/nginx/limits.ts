@@ -15,11 +15,6 @@ export function limitZones({ body, classes, limits, limitsClients, timeouts, web
     `corelane_answers ${whole(limits.answers, 'answers')};`,
     '# What is not idle: beyond it connections with half a head go.',
     `corelane_busy_connections ${whole(limits.busyConnections, 'busy connections')};`,
-    when(
-      limits.http2Connections > 0,
-      '# Connections of HTTP/2: beyond it one goes that has no request.',
-      `corelane_http2_connections ${whole(limits.http2Connections, 'HTTP/2 connections')};`,
-    ),
     `corelane_requests ${whole(limits.requests, 'requests')};`,
     `corelane_bodies ${whole(limits.bodies, 'bodies')};`,
     '# Beyond what is kept in memory, or of unknown length.',

@@ -32,7 +32,7 @@ function toWorkers(model: DataPlaneModel): Lines {
 
 /** The block. */
 export function server(model: DataPlaneModel): Lines {
-  const { accessLog, assets, cache, limits, pingPath } = model;
+  const { accessLog, assets, cache, pingPath } = model;
   const alone = toWorkers(model);
   const page = [when(cache !== undefined, LEADS_TO_CACHE), alone];
   return [
@@ -40,16 +40,7 @@ export function server(model: DataPlaneModel): Lines {
     block(
       'server',
       paragraphs(
-        [
-          listen(model),
-          'include /tmp/listen-ipv6*.conf;',
-          when(
-            limits.http2Connections > 0,
-            '# In clear text, beside HTTP/1: who begins with its preface speaks it.',
-            'http2 on;',
-          ),
-          'server_name _;',
-        ],
+        [listen(model), 'include /tmp/listen-ipv6*.conf;', 'server_name _;'],
         [
           when(assets !== undefined, ASSET_VARIABLES),
           when(assets !== undefined || cache !== undefined, CLOSES_IN_DRAIN),

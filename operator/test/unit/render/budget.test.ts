@@ -1,7 +1,6 @@
 /** Whatever the limits are: the worst that nginx admits fits into them, and idle clients are many by default. */
 import { readFileSync } from 'node:fs';
 import { CACHE_MEMORY_MIN } from '../../../src/api/cache-rules.ts';
-import { HTTP2_MEMORY_MIN } from '../../../src/api/http2-rules.ts';
 import { quantityOf, sizeBytes } from '../../../src/api/scalars.ts';
 import type { RenderServiceSpecInput } from '../../../src/api/spec.ts';
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
@@ -145,29 +144,6 @@ test.each(['80Mi', '128Mi', '256Mi', '1Gi'])(
     expect(3 * connectionsMax).toBeLessThanOrEqual(limits.haproxyBuffers);
   },
 );
-
-test.each([HTTP2_MEMORY_MIN, '512Mi', '4Gi'])('a nginx of %s holds connections of HTTP/2 at their worst', (limit) => {
-  const sidecar = { nginx: { memoryLimit: limit } };
-  const [on, off] = [true, false].map((enabled) => budget(specOf({ http2: { enabled }, sidecar })));
-  expect(off?.http2Connections).toBe(0);
-  const { http2Connections = 0, nginxConnections = 0, requests = 0, answers = 0, busyConnections = 0 } = on ?? {};
-  // Else all might have a request, and nobody new would find room.
-  if (limit !== HTTP2_MEMORY_MIN) expect(http2Connections).toBeGreaterThan(requests + answers);
-  expect(http2Connections).toBeGreaterThan(20);
-  expect(requests).toBe(off?.requests);
-  expect(busyConnections - http2Connections - 2 * requests).toBeGreaterThan(50);
-  const { lineBytesMax } = heads(specOf({ sidecar }));
-  const most = http2Connections * (240 * KIB + 6 * lineBytesMax) + (nginxConnections - http2Connections) * 20 * KIB;
-  expect(most).toBeLessThan(0.75 * quantityOf(limit));
-});
-
-test('so does one with the least for a cache', () => {
-  const sidecar = { nginx: { memoryLimit: CACHE_MEMORY_MIN } };
-  const { busyConnections, http2Connections, requests } = budget(
-    specOf({ http2: { enabled: true }, cache: { enabled: true }, sidecar }),
-  );
-  expect(busyConnections - http2Connections - 2 * requests).toBeGreaterThan(50);
-});
 
 describe('with the cache', () => {
   const cache = { enabled: true };
