@@ -56,7 +56,7 @@ export const front: Mutant[] = [
     breaks: 'I7',
     file: 'log.c',
     edits: [[/if \(!IS_PRINTABLE\(line\[i\]\)\)/g, 'if (0 && !IS_PRINTABLE(line[i]))']],
-    caughtBy: 'heads: codes that a terminal obeys are in no log',
+    caughtBy: 'assets: a file that nginx may not read',
   },
   {
     name: 'the error log has all of what a kept connection asks for',
