@@ -19,7 +19,7 @@ const RENDER_MS = 200;
 const BYTES = 20_000;
 /** One site, whichever pod is asked: `Host` is a part of a page's key. */
 const HOST = 'shop.example';
-/** Room for a herd of this size: by default nginx' memory lets 196 in at a time (docs/cache.md). */
+/** Room for a herd of this size: by default nginx' memory lets 205 in at a time (docs/cache.md). */
 const ROOM = { sidecar: { nginx: { memoryLimit: '1Gi' } } };
 /** Each of another page; the median is told, and the most renders. */
 const HERDS = 3;

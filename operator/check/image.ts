@@ -10,8 +10,10 @@ const OTHERS =
 const WATCHERS =
   /(^|[\s/])(nodemon|ts-node-dev|next dev|nuxt dev|nuxi dev|vite|astro dev|npm run dev|yarn dev|pnpm dev)(\s|$)/;
 const LAUNCHERS = /(^|[\s/])(npm|yarn|pnpm|npx)(\s|$)/;
+/** Older versions do not know the option. */
+const ALLOW_NET_SINCE = 25;
 const PERMISSION = /--(experimental-)?permission(\s|$)/;
-/** What the supervisor reads: its own files, the live settings, /proc. */
+/** Folders that the supervisor must be allowed to read: its own files, the live settings, /proc. */
 const READ = [RUNTIME_MOUNT_PATH, WORKER_LIVE_MOUNT_PATH, '/proc'];
 const OTHER_RUNTIMES = /^(\S*\/)?(bun|bunx|deno)(\s|$)/;
 
@@ -94,9 +96,11 @@ function* onPermission(workload: Workload): Generator<Finding> {
   const { worker, path } = workerOf(workload);
   const options = nodeOptionsOf(workload);
   if (!workload.spec.runtime.instrument || !PERMISSION.test(options)) return;
+  const { major = 0 } = nodeVersion(workload, worker.image ?? '') ?? {};
+  const needed = ['--allow-child-process', ...(major >= ALLOW_NET_SINCE ? ['--allow-net'] : [])];
   const reads = (folder: string) => new RegExp(`--allow-fs-read[= ](\\*|/|${folder}(/\\S*)?)(\\s|$)`).test(options);
   const missing = [
-    ...(options.includes('--allow-child-process') ? [] : ['--allow-child-process']),
+    ...needed.filter((option) => !options.includes(option)),
     ...READ.filter((folder) => !reads(folder)).map((folder) => `--allow-fs-read=${folder}`),
   ].join(' ');
   if (missing === '') return;

@@ -1,7 +1,15 @@
 /** C004: what a worker listens on beside $PORT. */
 import type { V1Container } from '@kubernetes/client-node';
 import type { Finding } from './finding.ts';
-import { commandLine, type ImageConfig, type Rule, workerOf } from './workload.ts';
+import {
+  commandField,
+  commandLine,
+  type ImageConfig,
+  nodeOptionsOf,
+  type Rule,
+  type Workload,
+  workerOf,
+} from './workload.ts';
 
 /** A port that the command line fixes: `next start -p 3000`, `--port=3000`. `$(PORT)` is what it should be. */
 const FIXED_PORT = /(?:^|\s)(-p|--port)[= ]?([0-9]{2,5})(?=\s|$)/;
@@ -49,6 +57,17 @@ function exposed(worker: V1Container, image: ImageConfig | undefined): V1Contain
   return image?.exposedPorts.map((port) => ({ containerPort: Number.parseInt(port, 10) }));
 }
 
+/** Where `--inspect` is written. */
+function inspectorPath(workload: Workload): string {
+  const { worker, path } = workerOf(workload);
+  const { env } = worker;
+  if (env?.some(({ name, value }) => name === 'NODE_OPTIONS' && INSPECTOR.test(value ?? '')))
+    return `${path}.env[NODE_OPTIONS]`;
+  if (INSPECTOR.test(commandLine(worker, workload.surroundings.images[worker.image ?? ''])))
+    return `${path}.${worker.args ? 'args' : commandField(worker)}`;
+  return INSPECTOR.test(workload.spec.runtime.nodeFlags.join(' ')) ? 'spec.runtime.nodeFlags' : `${path}.envFrom`;
+}
+
 export const portsRule: Rule = {
   codes: ['C004'],
   find(workload) {
@@ -64,19 +83,18 @@ export const portsRule: Rule = {
         code: 'C004',
         level: 'decide',
         object,
-        path: `${path}.${worker.args ? 'args' : worker.command ? 'command' : 'image'}`,
+        path: `${path}.${worker.args ? 'args' : commandField(worker)}`,
         what: `the server is told to listen on ${port} (${option})`,
         why: 'Each worker has a port of its own, in PORT',
         wayOut: `Write "$(PORT)" for ${port}, or leave ${option} out where the server reads PORT.`,
       });
     }
-    const isInOptions = worker.env?.some(({ name, value }) => name === 'NODE_OPTIONS' && INSPECTOR.test(value ?? ''));
-    if (isInOptions || INSPECTOR.test(line)) {
+    if (INSPECTOR.test(nodeOptionsOf(workload))) {
       findings.push({
         code: 'C004',
         level: 'decide',
         object,
-        path: isInOptions ? `${path}.env[NODE_OPTIONS]` : `${path}.${worker.args ? 'args' : 'command'}`,
+        path: inspectorPath(workload),
         what: 'the inspector of Node.js is open (--inspect)',
         why: 'All workers of a pod want its one port, who reaches it can run any code, and no stuck worker is killed',
         wayOut: 'Leave it out; npx corelane profile needs no inspector.',

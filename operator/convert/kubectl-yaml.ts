@@ -131,7 +131,7 @@ export function readYaml(text: string, file: string, lines = new LineCounter()):
     }
   } catch (error) {
     if (error instanceof ManifestError) throw error;
-    // What is nested some thousand times exhausts the stack.
+    // The parser calls itself for each level. Some thousand levels use up the stack.
     const why = error instanceof RangeError ? TOO_DEEP : (error as Error).message;
     throw new ManifestError(`${file} cannot be read: ${why}`);
   }

@@ -56,7 +56,7 @@ export interface PageFrame {
   notes: string[];
 }
 
-/** A URL may have 8 kB, and there may be thousands of workers. */
+/** Of a method and a path. There may be thousands of workers, and a program may say anything of itself. */
 const WHAT_LENGTH_MAX = 300;
 /** Requests of a worker that are named; the page shows the oldest, and how many others there are. */
 const REQUESTS_MAX = 4;

@@ -120,8 +120,8 @@ void corelane_expect_proxy_header(ngx_connection_t *c);
 /* corelane_balancer RANGE; */
 char *corelane_set_balancer(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
-/* A head beyond it is large (ORDINARY_HEAD_BYTES of operator/src/render/model/budget.ts). */
-#define CORELANE_ORDINARY_HEAD (14 * 1024)
+/* A larger head needs a place for large heads. Of others budget.ts counts two copies (ORDINARY_HEAD_BYTES). */
+#define CORELANE_ORDINARY_HEAD_MAX (14 * 1024)
 /* error_page leads them to "bad-request" and "head-too-large". */
 #define CORELANE_BAD_REQUEST 419
 #define CORELANE_HEAD_TOO_LARGE 422

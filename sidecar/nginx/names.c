@@ -16,12 +16,16 @@
 /* Letters, digits and "-" only; a token with others; no name that HAProxy takes. */
 enum { NAME_PLAIN, NAME_ODD, NAME_NONE };
 
-/* What only proxies may say, by how the names begin (docs/edge.md). */
+/*
+ * What only proxies may say (docs/edge.md): what names begin with, or with "$" a whole name, as HAProxy's entrance has
+ * them (FORWARDING of operator/src/render/haproxy/entrance.ts).
+ */
 static const char *families[] = {
-    "x-corelane",     "x-accel-",         "x-forwarded", "forwarded",           "x-real-ip",      "x-original-",
-    "x-rewrite-",     "x-request-",       "x-client-ip", "x-cluster-client-ip", "true-client-ip", "x-host",
-    "x-scheme",       "x-url-scheme",     "traceparent", "tracestate",          "trailer",        "proxy-",
-    "cf-connecting-ip", "fastly-client-ip", "front-end-https",
+    "x-corelane",      "x-accel-",          "x-forwarded",          "forwarded",        "x-real-ip",
+    "x-original-",     "x-rewrite-",        "x-request-",           "x-client-ip$",     "x-cluster-client-ip$",
+    "true-client-ip$", "cf-connecting-ip",  "fastly-client-ip$",    "x-host$",          "x-scheme$",
+    "x-url-scheme$",   "front-end-https$",  "traceparent",          "tracestate",       "trailer",
+    "proxy-",
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 
@@ -50,12 +54,14 @@ static ngx_uint_t kind_of(ngx_str_t *name) {
 }
 
 static ngx_uint_t is_in_family(u_char *name, size_t length) {
-  ngx_uint_t i;
+  ngx_uint_t i, is_whole;
   size_t size;
 
   for (i = 0; i < FAMILIES; i++) {
     size = ngx_strlen(families[i]);
-    if (length >= size && ngx_memcmp(name, families[i], size) == 0) return 1;
+    is_whole = families[i][size - 1] == '$';
+    size -= is_whole;
+    if ((is_whole ? length == size : length >= size) && ngx_memcmp(name, families[i], size) == 0) return 1;
   }
   return 0;
 }

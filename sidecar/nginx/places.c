@@ -93,7 +93,7 @@ static ngx_uint_t has_large_head(ngx_http_request_t *r) {
   ngx_chain_t *spare;
 
   for (spare = hc->free; spare != NULL; spare = spare->next) buffers++;
-  return buffers > 1 || corelane_head_bytes(r) > CORELANE_ORDINARY_HEAD;
+  return buffers > 1 || corelane_head_bytes(r) > CORELANE_ORDINARY_HEAD_MAX;
 }
 
 static ngx_uint_t kinds_of(ngx_http_request_t *r, corelane_conf_t *conf) {

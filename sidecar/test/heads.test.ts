@@ -207,7 +207,7 @@ test('so many requests have a large head at a time, and the others do not notice
 
 describe('names of headers', () => {
   test('any token reaches the worker', async () => {
-    const names = ['api_key', 'x.trace', "a!#$%&'*+.^_`|~9", 'a'.repeat(255)];
+    const names = ['api_key', 'x.trace', 'x_host_name', "a!#$%&'*+.^_`|~9", 'a'.repeat(255)];
     const answer = await answerTo('/?id=tokens', ...names.map((name, n) => `${name}: ${n}`));
     expect(answer.status).toBe(200);
     expect(headersIn(answer)).toMatchObject(Object.fromEntries(names.map((name, n) => [name, `${n}`])));

@@ -122,6 +122,8 @@ describe('which class it is', () => {
     ['the first cookie', 'job', '/', { cookie: 'pre.view=1' }],
     ['another cookie', '', '/', { cookie: 'xpre.view=1; pre.viewx=1; pre-view=1; a=pre.view' }],
     ['the value of a header', 'job', '/', { 'x-job': 'BATCH.1' }],
+    ['a header that reads like it', '', '/', { x_job: 'batch.1' }],
+    ['another one that does', '', '/', { 'x.any': '0' }],
     ['another value', '', '/', { 'x-job': 'batch.1, x' }],
     ['the dot of a value', '', '/', { 'x-job': 'batchx1' }],
     ['any value', 'job', '/', { 'x-any': '0' }],

@@ -104,7 +104,7 @@ export class Session {
     );
     this.#engine = engine;
     await engine.removeStale();
-    // What is wrong with the user's file is said before an image is built. It is read once: it may be a pipe.
+    // Before images are built: a user should not wait for an error in the file. Only once: the file may be a pipe.
     const loaded = loadService(options, '');
     const sidecar = await this.#step('image of the proxies', () => sidecarImage(engine), String);
     const node = options.isFolder ? (options.image ?? (await nodeImage(engine))) : '';

@@ -12,13 +12,17 @@ const KIB = 1024;
 const MIB = 1024 ** 2;
 /**
  * What nginx has for requests, and what each takes beside its buffers, as render/model/budget.ts counts them (a test
- * compares). Of that classes may have two thirds: who keeps open what they are allowed to leaves the rest to pages.
+ * compares; of small proxies, which take smaller heads, it counts more). Of that classes may have two thirds: who keeps
+ * open what they are allowed to leaves the rest to pages.
  */
 const REQUESTS_SHARE = 0.25 * (2 / 3);
 const USABLE = 0.9;
 const FIXED_BYTES = 16 * MIB;
 const EACH_BYTES = 136 * KIB;
-/** Of a response beside buffering.response.memory, and the least that nginx takes beside twice the largest head. */
+/**
+ * Memory that nginx needs for a response: RESPONSE_BYTES beside buffering.response.memory, or RESPONSE_BYTES_MIN beside
+ * twice buffering.maxHeaderSize if that is more.
+ */
 const RESPONSE_BYTES = 16 * KIB;
 const RESPONSE_BYTES_MIN = 40 * KIB;
 const COMPRESSION_BYTES = 168 * KIB;

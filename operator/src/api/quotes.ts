@@ -1,7 +1,7 @@
 /** Values that YAML takes for a number or a boolean (8, 010, on, No) where Kubernetes wants text. */
 import type { z } from 'zod';
 
-/** What is wrong with a number or a boolean in the place of text; undefined for anything else. */
+/** The error for a value that should be text but is a number or a boolean. Undefined for any other value. */
 export function quotesMissing(value: unknown): string | undefined {
   if (typeof value !== 'number' && typeof value !== 'boolean') return undefined;
   return `must be a string, not ${value}: put it in quotes`;

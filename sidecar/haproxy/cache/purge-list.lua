@@ -2,7 +2,8 @@
 -- "PROCESS.MS:ITEM": the process that saw the change, and the time. A stamp identifies a change. Computes only.
 local list = {}
 
--- nginx accepts header lines and request lines of 8 KiB.
+-- A list is one header line, and nginx accepts 8 KiB with the smallest buffering.maxHeaderSize. A longer path is no
+-- item.
 local BYTES_MAX = 8000
 local STAMP = '^(%x+%.(%d+)):(.+)$'
 local STAMP_BYTES_MAX = 64
@@ -102,8 +103,8 @@ local function path_of(url, host)
   local rest = url:match('^%a[%w+.-]*:(//.*)$') or url
   local named, path = rest:match('^//([^/?#]*)([^?#]*)')
   if named then
-    local bare = host:gsub(':%d+$', '')
-    if named:lower() ~= host and named:lower():gsub(':%d+$', '') ~= bare then return nil end
+    local bare = host:gsub(':%d*$', '')
+    if named:lower() ~= host and named:lower():gsub(':%d*$', '') ~= bare then return nil end
   end
   path = path or rest
   return path:sub(1, 1) == '/' and canonical(path) or nil

@@ -162,6 +162,18 @@ export const front: Mutant[] = [
     caughtBy: 'heads: one that reads like a header of the proxies',
   },
   {
+    name: 'a header that nginx reads as one of the RenderService chooses the class',
+    breaks: 'heads',
+    file: 'names.c',
+    edits: [
+      [
+        exactly('|| is_looked_at(&core->variables, read_as, name->len)'),
+        '|| (0 && is_looked_at(&core->variables, read_as, name->len))',
+      ],
+    ],
+    caughtBy: 'priority: which class it is a header that reads like it',
+  },
+  {
     name: 'HAProxy is asked about names that are none',
     breaks: 'heads',
     file: 'names.c',

@@ -14,13 +14,13 @@ export const accessLog = z
       .enum(['Names', 'Full', 'None'])
       .default('Names')
       .describe(
-        'What the log has of a query. Names: /p?code=-&page=-, the values are left out. Full: the query as it came. None: the path. With Names and None, values of parameters in a path (/p;session=-) are left out, too.',
+        'Which part of a query nginx writes into the log. Names: the names, and - in place of each value (/p?code=-&page=-). Full: the whole query. None: nothing, only the path. With Names and None nginx writes - also in place of values within a path (/p;session=-).',
       ),
     clientAddress: z
       .enum(['Full', 'Masked', 'None'])
       .default('Full')
       .describe(
-        'What the log has of the addresses of the client and of the proxy in front. Masked: the network, 24 bits of an IPv4 address (203.0.113.0), 48 of an IPv6 address (2001:db8:7::). None: the fields are empty.',
+        'How nginx writes the addresses of the client and of the proxy in front into the log. Full: whole. Masked: the first 24 bits of an IPv4 address (203.0.113.0), the first 48 bits of an IPv6 address (2001:db8:7::). None: not at all; both fields are empty.',
       ),
     samplingPercent: percentage()
       .default(100)

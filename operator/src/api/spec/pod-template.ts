@@ -16,8 +16,8 @@ const container = named.extend({
 });
 const NO_CONTAINER = 'must be a list with a container';
 /**
- * What the rules read of a pod template, and where people forget quotes. The API server knows all of it; a rule must
- * not fail where it does not.
+ * The parts of a pod template that our rules read, and those in which people forget quotes. The API server checks the
+ * whole template. These types only keep our rules from failing on a malformed one.
  */
 const podTemplateParts = z.looseObject(
   {

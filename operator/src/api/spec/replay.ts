@@ -25,7 +25,7 @@ export const replay = z
   .enum(['Safe', 'Always', 'Never'])
   .default('Safe')
   .describe(
-    'Whether the request that a dying worker was rendering is given once to another one: Safe replays GET, HEAD and OPTIONS; Always replays every method, for renders without side effects; Never replays none. Paths of sign-ins, paths in `replayExcept` and classes with `replay: false` are excepted. What is not replayed is answered 502 at once. A request that no worker has begun is never lost, whatever its method.',
+    'When a worker dies, Corelane may give its request to another worker, once. Safe: it does so for GET, HEAD and OPTIONS. Always: for every method; use it if no render has side effects. Never: for none. It never does so for paths of sign-ins, paths in `replayExcept` and classes with `replay: false`. The client of a request that is not given to another worker gets 502 at once. A request that no worker has begun always goes to another worker, whatever its method.',
   );
 
 export const replayExcept = z

@@ -21,13 +21,14 @@ import { IS_RENDER, NOT_RANKED, NOTES_SERVED_AS, rendersOnce, TELLS_CLASS } from
 
 /**
  * What proxies tell about a client and frameworks believe, beside the headers that nginx sets itself (X-Forwarded-For,
- * -Host, -Proto, X-Real-IP) and Forwarded. docs/edge.md has the list.
+ * -Host, -Proto, X-Real-IP) and Forwarded. docs/edge.md has the list. A name that ends with $ is whole, the others are
+ * what names begin with; sidecar/nginx/names.c has the same.
  */
-const FORWARDING = [
+export const FORWARDING = [
   'x-forwarded(?!-(for|host|proto)$)',
   ...['x-original-', 'x-rewrite-', 'x-client-ip$', 'x-cluster-client-ip$', 'true-client-ip$', 'cf-connecting-ip'],
   ...['fastly-client-ip$', 'x-host$', 'x-scheme$', 'x-url-scheme$', 'front-end-https$'],
-].join('|');
+];
 
 /** The frontend: rules for requests in the order in which they are met, then those for responses. */
 export function entrance(model: DataPlaneModel): Lines {
@@ -44,7 +45,7 @@ export function entrance(model: DataPlaneModel): Lines {
     tooLateReplies(model),
     NO_REPLY,
     '# Of somebody who is no trusted proxy.',
-    `http-request del-header '^(${FORWARDING})' -m reg if { req.hdr(X-Corelane-Untrusted) -m found }`,
+    `http-request del-header '^(${FORWARDING.join('|')})' -m reg if { req.hdr(X-Corelane-Untrusted) -m found }`,
     'http-request set-var(txn.token) req.hdr(X-Corelane-Request)',
     given(fallback, () => NOTES_BROWSER),
     given(priority, () => NOTES_CLASS),

@@ -49,7 +49,7 @@ function newTraces({ flags, sampledPercent, hasSpans }: Tracing): Lines {
 }
 
 /** The variables. */
-export function traces({ ports, tracing }: DataPlaneModel): Lines {
+export function traces({ accessLog, ports, tracing }: DataPlaneModel): Lines {
   return [
     '# A traceparent that is none ends here: whoever gets none begins a trace of his own. (W3C Trace Context, level 1)',
     block('map $http_traceparent $corelane_parent', parent('13579bdf', '01'), parent('02468ace', '00')),
@@ -66,9 +66,12 @@ export function traces({ ports, tracing }: DataPlaneModel): Lines {
       'map "$corelane_parent|$http_tracestate" $corelane_tracestate',
       '"~^[0-9a-f-]{55}\\|[ -~]{1,512}$" $http_tracestate;',
     ),
-    block(
-      'map $corelane_traceparent $corelane_trace_id',
-      '"~^00-(?<corelane_trace_hex>[0-9a-f]{32})-" $corelane_trace_hex;',
+    when(
+      accessLog.hasLines,
+      block(
+        'map $corelane_traceparent $corelane_trace_id',
+        '"~^00-(?<corelane_trace_hex>[0-9a-f]{32})-" $corelane_trace_hex;',
+      ),
     ),
     '# When the first byte was here, or what a trusted proxy says of it. In seconds: whoever reads it takes that.',
     block(

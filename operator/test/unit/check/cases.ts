@@ -149,6 +149,12 @@ export const CASES: CheckCase[] = [
     found: [`C004 decide ${worker}.env[NODE_OPTIONS]`],
   },
   {
+    what: 'an inspector by a ConfigMap',
+    worker: { envFrom: [{ configMapRef: { name: 'shop' } }] },
+    surroundings: { configMaps: [{ metadata: { name: 'shop' }, data: { NODE_OPTIONS: '--inspect' } }] },
+    found: [`C004 decide ${worker}.envFrom`],
+  },
+  {
     what: 'PM2 by the image',
     surroundings: image({ cmd: ['pm2-runtime', 'start', 'ecosystem.config.js'] }),
     found: [`C005 error ${worker}.image`],
@@ -380,6 +386,14 @@ export const CASES: CheckCase[] = [
   {
     what: "Node.js' permission model without child processes",
     worker: { command: ['node', '--permission', '--allow-fs-read=*', 'server.js'] },
+    found: [`C013 warning ${worker}.command`],
+  },
+  {
+    what: "Node.js 25's permission model without the network",
+    worker: {
+      image: 'node:25',
+      command: ['node', '--permission', '--allow-child-process', '--allow-fs-read=*', 'a.js'],
+    },
     found: [`C013 warning ${worker}.command`],
   },
   {

@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { RenderServiceSpec, RenderServiceSpecInput } from '../../../src/api/spec.ts';
 import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
+import { FORWARDING } from '../../../src/render/haproxy/entrance.ts';
 import { renderHaproxy } from '../../../src/render/haproxy/index.ts';
 import { renderConfig } from '../../../src/render/index.ts';
 import { renderLive } from '../../../src/render/live.ts';
@@ -235,4 +238,11 @@ describe('config is data (I7)', () => {
   );
 
   test('ordinary words pass', () => expect(word('/a/b.c~d_e-1', 'path')).toBe('/a/b.c~d_e-1'));
+});
+
+test('nginx looks for spellings of each header that HAProxy takes from strangers', () => {
+  const source = readFileSync(fileURLToPath(new URL('../../../../sidecar/nginx/names.c', import.meta.url)), 'utf8');
+  const [, list = ''] = /families\[\] = \{([^}]+)\}/.exec(source) ?? [];
+  const families = [...list.matchAll(/"([^"]+)"/g)].map(([, name]) => name);
+  expect(families).toEqual(expect.arrayContaining(FORWARDING.map((pattern) => pattern.replace(/\(.*/, ''))));
 });
