@@ -92,7 +92,7 @@ test-mutants: build ## break the data plane in more than 400 ways: does a test n
 test-hostile: build ## hostile bytes, floods, slow clients and neighbours against every port, with honest clients beside (10 min); HOSTILE=floods for a part
 	@.ci/hostile.sh
 
-test-frameworks: build ## the examples of docs/frameworks (Next, Nuxt, SvelteKit, React Router, Astro, Angular, Hypernova), built and run (5 min; the first time some more)
+test-frameworks: build ## the examples of docs/frameworks (Next, Nuxt, SvelteKit, React Router, Astro, Angular, Hypernova), built, run, and opened in Debian's Chromium (8 min; the first time some more)
 	@.ci/test.sh frameworks
 
 test-alerts: build ## faults of a real fleet, seen by a real Prometheus: each raises its alert and none of another's (11 min)

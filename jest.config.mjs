@@ -3,7 +3,7 @@
  *   unit     computes only, no engine, no cluster                 (make test)
  *   api      against a real kube-apiserver and etcd               (make test)
  *   sidecar  on the real sidecar image with real Node workers; the alerts, by Prometheus itself (make test)
- *   frameworks  the apps of examples/frameworks                   (make test-frameworks)
+ *   frameworks  the apps of examples/frameworks, in Chromium, too  (make test-frameworks)
  *   alerts   faults of a fleet, seen by Prometheus                (make test-alerts)
  *   keda     RenderServices scaled by KEDA                        (make test-keda)
  *   tracing  spans, as an OpenTelemetry Collector gets them       (make test-tracing)
@@ -67,7 +67,7 @@ export default {
     {
       ...common,
       displayName: 'frameworks',
-      testMatch: ['<rootDir>/sidecar/test/frameworks/*.test.ts'],
+      testMatch: ['<rootDir>/sidecar/test/frameworks/*.test.ts', '<rootDir>/e2e/browser/frameworks/*.test.ts'],
       setupFilesAfterEnv: timeLimit,
     },
     {

@@ -70,7 +70,7 @@ const THROUGH = { host: '127.0.0.1', port: PORTS.http };
 const WORKER = { host: '127.0.0.1', port: PORTS.firstWorker };
 
 async function startNextInCorelane(): Promise<Pod> {
-  return Pod.start({ workersPerPod: 1, framework: 'Next' }, await exampleWorker('next'));
+  return Pod.start({ workersPerPod: 1, framework: 'Next', concurrency: 1 }, await exampleWorker('next'));
 }
 
 async function run(): Promise<Result> {

@@ -36,7 +36,7 @@ async function visit(name: string, system: Counted, page: string, files: string[
 
 /** The example of the guide to Next, and the files that its first page names. */
 async function startNextInCorelane(): Promise<Counted & { files: string[]; stop(): Promise<void> }> {
-  const pod = await Pod.start({ workersPerPod: 1, framework: 'Next' }, await nextWorker());
+  const pod = await Pod.start({ workersPerPod: 1, framework: 'Next', concurrency: 1 }, await nextWorker());
   const { body } = await pod.get('/');
   const targets = [{ host: '127.0.0.1', port: PORTS.http }];
   const files = [...new Set(body.match(/\/_next\/static\/[^"\\ ]+/g))];

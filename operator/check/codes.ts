@@ -99,9 +99,9 @@ export const CODES = {
     title: 'sticky sessions, WebSockets, streams, uploads',
     levels: ['decide'],
     meaning:
-      'Any free worker of any pod renders a request, so what one worker remembers of a visitor another one does not know. WebSockets need `webSockets.enabled` and take a place of their worker for as long as they last. Streams and long polls take their worker for at most `timeouts.render`, and responses are buffered. Uploads above `buffering.request.maxSize` are refused.',
+      'Any free worker of any pod renders a request, so what one worker remembers of a visitor another one does not know. WebSockets need `webSockets.enabled` and take a place of their worker for as long as they last. A stream takes no render slot, up to 32 in a worker. A long poll takes one for at most `timeouts.render`. Uploads above `buffering.request.maxSize` are refused.',
     wayOut:
-      'Keep sessions outside of the workers (a cookie, Redis). Leave WebSockets, long polls and streams in a Deployment of their own, or set the field that the finding names.',
+      'Keep sessions outside of the workers (a cookie, Redis). Give long polls and more streams a class. Leave WebSockets in a Deployment of their own, or set the field that the finding names.',
   },
   C012: {
     title: 'volumes, other containers, host',
@@ -166,7 +166,7 @@ export const CODES = {
     levels: ['warning', 'error'],
     needs: 'a cluster',
     meaning:
-      'The conditions of a RenderService that runs: `Stalled` (an object of its name belongs to somebody else, a rollout came to nothing), `WorkersHealthy` (a worker ends again and again), `Ready`, `CapacityAvailable`, `ObjectsInSync`, `SchemaInStep`.',
+      'The conditions of a RenderService that runs: `Stalled` (an object of its name belongs to somebody else, a rollout came to nothing), `WorkersHealthy` (a worker ends again and again), `Ready`, `CapacityAvailable`, `ConcurrencyTuned` (workers are taken and idle), `ObjectsInSync`, `SchemaInStep`.',
     wayOut: 'The message has it (docs/why-no-pods.md, docs/bad-resources.md).',
   },
   C021: {
@@ -176,6 +176,13 @@ export const CODES = {
       'The address of a client counts in `limits.perClient`, in the quarantine, in the access log and in the application. Corelane takes it from `X-Forwarded-For` if the connection comes from a range in `forwarded.trust`, and from the connection otherwise. A range of all addresses lets every client choose its address. A list without the range of the ingress makes the ingress the client, and every page one of `http`: many applications then redirect without an end. A load balancer that passes connections on hides the clients, unless nodes keep their addresses or it sends PROXY headers.',
     wayOut:
       'Compare `client` and `proxy` in the access log with your own address. docs/edge.md and docs/gateways.md say what to trust.',
+  },
+  C022: {
+    title: 'what framework stands for',
+    levels: ['info'],
+    meaning:
+      '`framework` stands for assets, classes, concurrency, priority, cookies and headers of the cache, and variables of the workers. The finding says which, with their paths: `basePath` is a part of these.',
+    wayOut: 'Nothing to do, if the application is built so. A field of yours takes the place of what the preset says.',
   },
 } as const satisfies Record<string, CodeEntry>;
 

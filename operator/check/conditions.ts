@@ -9,6 +9,7 @@ const BAD: Record<string, { status: string; level: Level }> = {
   WorkersHealthy: { status: 'False', level: 'error' },
   Ready: { status: 'False', level: 'error' },
   CapacityAvailable: { status: 'False', level: 'warning' },
+  ConcurrencyTuned: { status: 'False', level: 'warning' },
   SchemaInStep: { status: 'False', level: 'warning' },
   ObjectsInSync: { status: 'False', level: 'warning' },
 };

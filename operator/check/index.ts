@@ -7,6 +7,7 @@ import type { Code } from './codes.ts';
 import { conditionsRule } from './conditions.ts';
 import { cpuRules } from './cpu.ts';
 import type { Finding } from './finding.ts';
+import { frameworkRule } from './framework.ts';
 import { imageRule } from './image.ts';
 import { limitRangesRule } from './limit-ranges.ts';
 import { memoryRule } from './memory.ts';
@@ -35,7 +36,7 @@ const RULES: Rule[] = [
 ];
 
 /** Only of a RenderService. `convert` keeps the Service of a Deployment, so its clients are as known as before. */
-const OWN_RULES: Rule[] = [clientsRule, conditionsRule];
+const OWN_RULES: Rule[] = [clientsRule, conditionsRule, frameworkRule];
 
 /** What the API server refuses is found before any rule. */
 const REFUSALS: Code[] = ['C001', 'C019'];

@@ -54,7 +54,7 @@ function* gracePeriod({ spec, object }: Workload): Generator<Finding> {
     path: 'spec.template.spec.terminationGracePeriodSeconds',
     what: `${own} s are shorter than a drain may take`,
     why: `The pods get ${needed} s; most stop long before`,
-    wayOut: 'Nothing to do. drain.timeout, timeouts.render and queue.timeout make it shorter.',
+    wayOut: 'Nothing to do. drain.timeout makes it shorter, and cuts what takes longer.',
   };
 }
 

@@ -58,11 +58,12 @@ function said({ spec }: Workload, key: string, value: string): Said | undefined 
     return {
       level: 'decide',
       what: `buffering is switched off (${key})`,
-      why: 'Corelane buffers bodies and responses, so that a slow client holds no worker; a stream takes its worker until its end',
-      wayOut: 'Leave endless streams (server-sent events) in a Deployment of their own; pages need nothing.',
+      why: 'Corelane buffers bodies and responses, so that a slow client holds no worker; streams arrive as they are written, and 32 of them in a worker take no render slot',
+      wayOut:
+        'Pages and a few streams need nothing. Give more open streams (Server-Sent Events) a class (docs/classes.md).',
     };
   }
-  if (READ_TIMEOUT.test(key)) return longRender(spec.timeouts.render, key, value);
+  if (READ_TIMEOUT.test(key)) return longRender(spec.timeouts, key, value);
   const bytes = BODY_SIZE.test(key) ? nginxBytes(value) : undefined;
   const isUnlimited = bytes === 0;
   if (bytes === undefined || (!isUnlimited && bytes <= sizeBytes(spec.buffering.request.maxSize))) return undefined;
@@ -74,15 +75,15 @@ function said({ spec }: Workload, key: string, value: string): Said | undefined 
   };
 }
 
-function longRender(render: string, key: string, value: string): Said | undefined {
+function longRender({ render, handler }: Workload['spec']['timeouts'], key: string, value: string): Said | undefined {
   const seconds = Number.parseInt(value, 10);
   if (!(1000 * seconds > durationMs(render))) return undefined;
   return {
     level: 'decide',
     what: `responses may take ${seconds} s (${key})`,
-    why: `Corelane gives a render up after ${render}: long polls and streams would be cut, and hold a worker until then`,
+    why: `Corelane gives up a GET after ${render} and starts its worker again; other methods have ${handler}`,
     wayOut:
-      'Set timeouts.render to what your longest page takes; leave long polls and WebSockets in a Deployment of their own.',
+      'Set timeouts.render to what your longest page takes, and timeouts.handler for other methods; give exports, long polls and streams a class (docs/classes.md).',
   };
 }
 

@@ -1,7 +1,7 @@
 /** Options that say what a render is and how many a worker has at a time, for `plan` and `simulate`. */
 import type { Concurrency } from '../simulate/concurrency.ts';
 import type { Times } from '../simulate/queueing.ts';
-import { concurrency, concurrencyBounds, concurrencyRange } from '../src/api/spec/concurrency.ts';
+import { concurrencyBounds, concurrencyRange, numberOrAuto } from '../src/api/spec/concurrency.ts';
 import { numberOf, secondsOf, wholeOf } from './options.ts';
 import { UsageError } from './usage.ts';
 
@@ -45,7 +45,7 @@ export function concurrencyOf(
   const wanted =
     text === undefined ? resource.concurrency : text === 'Auto' ? text : numberOf('concurrency', text, ANY);
   const range = max === undefined ? resource.concurrencyRange : { max: wholeOf('max', max, ANY) };
-  const parsed = concurrency.safeParse(wanted);
+  const parsed = numberOrAuto.safeParse(wanted ?? 1);
   if (!parsed.success) throw new UsageError(`concurrency ${parsed.error.issues[0]?.message}`);
   if (parsed.data !== 'Auto') return parsed.data;
   const bounds = concurrencyRange.safeParse(range);

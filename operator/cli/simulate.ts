@@ -7,6 +7,7 @@ import { json, markdown, scenarioText, summaryLine, svg, textTable, verdicts } f
 import { generatedDay, parseTrace } from '../simulate/trace.ts';
 import { durationMs } from '../src/api/scalars.ts';
 import { type ScalingSpec, scaling } from '../src/api/scaling.ts';
+import { specShape } from '../src/api/spec.ts';
 import { policyOf } from '../src/autoscale/policy.ts';
 import type { Command } from './command.ts';
 import { readValues } from './manifest-files.ts';
@@ -110,7 +111,13 @@ function readPolicy(file: string | undefined): Resource {
   const resource = documents.find((one) => one?.kind === 'RenderService')?.spec ?? documents[0]?.spec ?? documents[0];
   if (!resource?.scaling)
     throw new UsageError(`${file} has no "scaling"; write a RenderService, or "scaling: { maxReplicas: 20 }"`);
-  return { ...resource, scaling: checked(resource.scaling) };
+  // A part of a resource has no defaults.
+  const whole = specShape.safeParse(resource);
+  return {
+    ...resource,
+    ...(whole.data && { concurrency: whole.data.concurrency }),
+    scaling: checked(resource.scaling),
+  };
 }
 
 function checked(value: unknown): ScalingSpec {

@@ -18,6 +18,8 @@ export interface WorkerFigures extends WorkerSample {
   gcS?: number | undefined;
   /** Of all renders that have ended: several at a time count several times. */
   renderedS?: number | undefined;
+  /** Requests that its program sent, and that a full queue of Corelane refused. */
+  refusedOwn?: number | undefined;
   memoryBytes?: number | undefined;
   oldSpaceBytes?: number | undefined;
   /** When its event loop was stuck last, and in which function. */
@@ -108,6 +110,7 @@ function workerFigures(sample: WorkerSample, page: Exposition, nowMs: number): W
     idleS: value('corelane_worker_event_loop_idle_seconds_total'),
     gcS: value('corelane_worker_gc_seconds_total'),
     renderedS: value(`${RENDERS}_sum`),
+    refusedOwn: value('corelane_worker_own_site_refused_total'),
     memoryBytes: value('corelane_worker_resident_memory_bytes'),
     oldSpaceBytes: value('corelane_worker_heap_space_used_bytes', { space: 'old' }),
     lastStall:

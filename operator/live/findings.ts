@@ -3,6 +3,7 @@
  * makes others wait, and not the other way round. Computes only.
  */
 import type { Condition } from '../src/api/conditions.ts';
+import { IDLE_SHARE_MIN } from '../src/autoscale/idle-workers.ts';
 import { type PodNow, type Snapshot, workersOf } from './snapshot.ts';
 import { counted, milliseconds } from './text.ts';
 import type { Window } from './window.ts';
@@ -32,10 +33,10 @@ type Finder = (snapshot: Snapshot, window: Window) => Finding | undefined;
 /** The first is what limits it now. */
 export function findingsOf(snapshot: Snapshot, window: Window): Finding[] {
   const find = (finders: Finder[]) => finders.flatMap((finder) => finder(snapshot, window) ?? []);
-  const roots = find([noPods, stuck, crashLoop, starved, dependency]);
+  const roots = find([noPods, stuck, crashLoop, starved, ownSite, dependency]);
   const causes = find([unscheduled, rolloutStopped, podProblem, refused, scalingBlind, atMaximum, isolated]);
   const found = [
-    ...limits(roots, causes, saturated(snapshot, window), () => find([slowRenders])),
+    ...limits(roots, causes, saturated(snapshot, window, roots.length > 0), () => find([slowRenders])),
     ...find([contended]),
   ];
   const [failure] = find([failing]);
@@ -114,6 +115,18 @@ const crashLoop: Finder = (snapshot) => {
   return { code: 'crash loop', what, next: `read what it says at its end: kubectl logs ${pod} -c ${name}` };
 };
 
+/** Renders that wait for a request to their own site, which waits for the slots of such renders until it is refused. */
+const ownSite: Finder = (_snapshot, { failures, refusedOwn }) => {
+  // Programs ask other services, too: then it is not this queue that refuses.
+  const refused = ['queue-full', 'queue-timeout'].reduce((sum, one) => sum + (failures.get(one) ?? 0), 0);
+  if (Math.min(refusedOwn, refused) === 0) return undefined;
+  return {
+    code: 'own site',
+    what: `renders wait for each other: ${counted(refusedOwn, 'request')} that renders sent, most likely to their own site, got no worker`,
+    next: 'let the program ask the host that its client has asked for, or http://127.0.0.1:$PORT, and let gateways pass the header X-Corelane-Own-Site on; the log of the workers names the host',
+  };
+};
+
 /** Renders that wait for something that does not answer: time-outs, places taken by what was given up, idle loops. */
 const dependency: Finder = (snapshot, { failures, activeShare, renderP99Ms }) => {
   const workers = workersOf(snapshot).filter(({ up }) => up);
@@ -122,7 +135,9 @@ const dependency: Finder = (snapshot, { failures, activeShare, renderP99Ms }) =>
   const waits = activeShare !== undefined && activeShare < WAITING_SHARE;
   if (blocked === 0 && timedOut === 0) return undefined;
   const parts = [
-    timedOut > 0 ? `${counted(timedOut, 'render')} had no answer within timeouts.render` : '',
+    timedOut > 0
+      ? `${counted(timedOut, 'render')} had no answer in time (timeouts.render, or timeouts.handler for POST and the like)`
+      : '',
     blocked > 0
       ? `${blocked} of ${counted(workers.length, 'worker')} ${blocked === 1 ? 'is' : 'are'} taken by renders that were given up`
       : '',
@@ -135,7 +150,7 @@ const dependency: Finder = (snapshot, { failures, activeShare, renderP99Ms }) =>
     what: `renders end by time-out${computes ? '' : ', which wait for something that does not answer'}: ${parts.join(', ')}`,
     next: computes
       ? `corelane profile NAME shows what they compute (p99 of renders is ${milliseconds(renderP99Ms)})`
-      : 'look at what they wait for (database, API), give its calls a time-out below timeouts.render; corelane logs NAME --slow has the URLs',
+      : 'look at what they wait for (database, API), give its calls a time-out below timeouts.render, or raise the limit if they may take so long; corelane logs NAME --slow has the URLs',
   };
 };
 
@@ -269,8 +284,12 @@ const isolated: Finder = ({ pods, bounds: { peersMax } }) => {
   };
 };
 
-/** Nearly all workers have a request, and more wait or are refused. */
-function saturated(snapshot: Snapshot, { failures, queueP99Ms = 0, p99Ms = 0 }: Window): Finding | undefined {
+/**
+ * Nearly all workers have a request, and more wait or are refused.
+ * @param hasRoot whether a fault is the reason
+ */
+function saturated(snapshot: Snapshot, window: Window, hasRoot: boolean): Finding | undefined {
+  const { failures, queueP99Ms = 0, p99Ms = 0 } = window;
   const workers = workersOf(snapshot).filter(({ up }) => up);
   const { concurrency = 1 } = snapshot.bounds;
   const busy = workers.filter(({ busy, blocked, places }) => blocked || busy >= (places ?? concurrency)).length;
@@ -289,7 +308,14 @@ function saturated(snapshot: Snapshot, { failures, queueP99Ms = 0, p99Ms = 0 }: 
   const more = snapshot.bounds.scaling
     ? 'scaling adds pods as its thresholds say (kubectl describe); faster: raise scaling.minReplicas'
     : 'more pods (spec.replicas, or spec.scaling), or cheaper renders: corelane profile NAME; corelane plan says how many';
-  return { code: 'saturated', what, next: more };
+  return { code: 'saturated', what, next: hasRoot ? more : (moreAtATime(snapshot, window) ?? more) };
+}
+
+/** Workers that are taken and idle: a fixed number of renders at a time is what limits them. */
+function moreAtATime({ bounds }: Snapshot, { activeShare = 1 }: Window): string | undefined {
+  if (bounds.concurrency === undefined || activeShare > 1 - IDLE_SHARE_MIN) return undefined;
+  const percent = Math.round(100 * activeShare);
+  return `set concurrency: Auto, if the program can render several pages at a time: it is ${bounds.concurrency}, and busy workers compute for ${percent} % of the time and wait for the rest (docs/concurrency.md)`;
 }
 
 /** Nobody waits for workers, and p99 is that of the renders: beyond the objective, where there is one. */

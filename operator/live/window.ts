@@ -14,6 +14,8 @@ export interface Window {
   /** Of these, those that have failed: by reason (`X-Corelane-Error`, or `application`), and all. */
   failures: ReadonlyMap<string, number>;
   failed: number;
+  /** Requests that programs of its workers sent, and that a full queue of Corelane refused. */
+  refusedOwn: number;
   p99Ms?: number | undefined;
   queueP99Ms?: number | undefined;
   renderP99Ms?: number | undefined;
@@ -54,8 +56,8 @@ export function windowOf(now: Snapshot, before?: Snapshot): Window {
     const sinceBegin = between(now);
     // What is happening counts: a fleet that answers nobody any more has no p99 of late.
     if (sinceBegin.rendered < REQUESTS_MIN || isBusy(now)) return window;
-    const { activeShare, failures, failed, starved } = window;
-    return { ...sinceBegin, activeShare, failures, failed, starved };
+    const { activeShare, failures, failed, refusedOwn, starved } = window;
+    return { ...sinceBegin, activeShare, failures, failed, refusedOwn, starved };
   }
   return between(now);
 }
@@ -88,6 +90,7 @@ function between(now: Snapshot, before?: Snapshot): Window {
     requests: sum([...answers.values()]),
     failures,
     failed: sum([...failures.values()]),
+    refusedOwn: sum(pairs.map(refusedOwn)),
     p99Ms: quantileMs(
       0.99,
       times(({ totalTimes }) => totalTimes),
@@ -103,6 +106,11 @@ function between(now: Snapshot, before?: Snapshot): Window {
     renderedShare: renderedShare(pairs),
     starved: before ? starvedOf(now, before) : [],
   };
+}
+
+function refusedOwn({ figures, earlier }: { figures: PodFigures; earlier: PodFigures | undefined }): number {
+  const lastOf = (name: string) => earlier?.workers.find((worker) => worker.name === name);
+  return sum(figures.workers.map((worker) => since(worker, lastOf(worker.name), 'refusedOwn')));
 }
 
 /** Of workers that are the same process at both looks. */
@@ -165,7 +173,7 @@ function renderedShare(pairs: { figures: PodFigures; earlier: PodFigures | undef
 function since(
   worker: WorkerFigures,
   last: WorkerFigures | undefined,
-  what: 'activeS' | 'idleS' | 'renderedS',
+  what: 'activeS' | 'idleS' | 'renderedS' | 'refusedOwn',
 ): number {
   const [now = 0, before = 0] = [worker[what], last?.[what]];
   return now >= before ? now - before : now;

@@ -5,7 +5,6 @@
 import { chmodSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
-import { assetsOf } from '../src/api/assets.ts';
 import { withoutLive } from '../src/api/live.ts';
 import {
   ASSETS_MOUNT_PATH,
@@ -22,6 +21,7 @@ import {
   SHELL_MOUNT_PATH,
   WORKER_LIVE_MOUNT_PATH,
 } from '../src/api/names.ts';
+import { assetsOf } from '../src/api/presets.ts';
 import type { RenderServiceSpec } from '../src/api/spec.ts';
 import { assetContainer } from '../src/plan/assets.ts';
 import { runtimeContainers } from '../src/plan/runtime.ts';

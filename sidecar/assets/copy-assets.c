@@ -5,7 +5,8 @@
  * and no Node.js where one would look for it. So this program is static. Times are kept, because nginx makes its ETags
  * of them and all pods must have the same. Links are followed as long as they stay below FROM: in nginx' container they
  * would lead to nginx' own files. FROM may be relative to the image's folder, and one part of it may be "*", for which
- * there must be exactly one folder.
+ * there must be exactly one folder. If it begins with "**" and a slash, the folder may be in another one: a standalone
+ * build of a monorepo has its files in apps/NAME.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -25,6 +26,9 @@
 /* Of the files that are left out so many are named. */
 #define NAMED_MAX 20
 #define CHUNK_BYTES (256 * 1024)
+/* How FROM begins if it may be in another folder, and how deep that may be. */
+#define ANYWHERE "**/"
+#define SEARCHED_MAX 2
 /* Of the disk, as kubelet counts. */
 #define BLOCK_BYTES 4096
 
@@ -184,12 +188,39 @@ static void find_only(char *path, const char *star) {
   if (found == 0) memcpy(path, from, strlen(from) + 1);
 }
 
+/* The one folder of that name in others. Packages bring folders of such names, too. */
+static void search(char *path, const char *folder, int depth) {
+  struct dirent *entry;
+  struct stat status;
+  DIR *entries = opendir(*folder == '\0' ? "." : folder);
+  while (entries != NULL && (entry = readdir(entries)) != NULL) {
+    char below[PATH_MAX], candidate[PATH_MAX];
+    if (*entry->d_name == '.' || strcmp(entry->d_name, "node_modules") == 0) continue;
+    int length = snprintf(below, sizeof below, "%s%s%s", folder, *folder == '\0' ? "" : "/", entry->d_name);
+    if (length < 0 || (size_t)length >= sizeof below || lstat(below, &status) < 0 || !S_ISDIR(status.st_mode)) continue;
+    length = snprintf(candidate, sizeof candidate, "%s/%s", below, from);
+    if (length < 0 || (size_t)length >= sizeof candidate) continue;
+    if (!is_folder(candidate)) {
+      if (depth < SEARCHED_MAX) search(path, below, depth + 1);
+    } else if (*path != '\0') {
+      fail("assets: from \"%s\" could be \"%s\" or \"%s\": name one", from, path, candidate);
+    } else {
+      memcpy(path, candidate, sizeof candidate);
+    }
+  }
+  if (entries != NULL) closedir(entries);
+}
+
 static void find_base(void) {
-  char path[PATH_MAX], here[PATH_MAX];
+  char path[PATH_MAX], found[PATH_MAX] = "", here[PATH_MAX];
+  bool is_anywhere = strncmp(from, ANYWHERE, strlen(ANYWHERE)) == 0;
+  if (is_anywhere) from += strlen(ANYWHERE);
   const char *star = strchr(from, '*');
   if (strlen(from) >= sizeof path) fail("assets: from is too long");
   if (star != NULL) find_only(path, star);
   else memcpy(path, from, strlen(from) + 1);
+  if (is_anywhere && star == NULL && !is_folder(path)) search(found, "", 1);
+  if (*found != '\0') memcpy(path, found, sizeof found);
   if (realpath(path, base) != NULL && is_folder(base)) return;
   const char *why = errno == EACCES ? "cannot be read" : "is no folder of the image";
   fail("assets: from \"%s\" %s%s%s%s. docs/assets.md tells how to look", from, why,

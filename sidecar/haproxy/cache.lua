@@ -50,10 +50,12 @@ local function header(txn, name)
   return value ~= '' and value or nil
 end
 
--- nginx' key, and the class: people do not wait for a render that was put behind others.
+-- nginx' key, the class, and the places of a request that a render has sent to its own site. People do not wait for a
+-- render that was put behind others. Such a request does not wait for a render that may wait for its sender's slot.
 local function key_of(txn)
   local key = header(txn, 'X-Corelane-Key')
-  return key and key .. ' ' .. (header(txn, 'X-Corelane-Class') or '')
+  if not key then return nil end
+  return table.concat({ key, header(txn, 'X-Corelane-Class') or '', txn:get_var('txn.own_site') or '' }, ' ')
 end
 
 -- The same in all pods.
@@ -71,6 +73,8 @@ local function herd_key(txn, key)
   if not settings['shared'] then return key end
   local here, away = key .. ' here', key .. ' away'
   if header(txn, 'X-Corelane-For-Peer') then return here end
+  -- Another pod would put it behind its renders.
+  if txn:get_var('txn.own_site') then return here end
   -- The home may be another one by now: a herd that there is goes before it.
   local told, now = tonumber(header(txn, 'X-Corelane-Told')), now_ms()
   if herds:has(away, told, now) then return away end

@@ -4,6 +4,7 @@
 local came_at = require('came')
 local drain = require('drain')
 local now_ms = require('clock')
+local without_slot = require('without-slot')
 
 -- Streams are cut, and workers that come up are seen, at most this much too late.
 local CUT_LOOK_MS = 100
@@ -40,7 +41,7 @@ core.register_action('find_idle_worker', { 'http-req' }, function(txn, backend)
   for _, worker in ipairs(classes[backend].workers) do
     local taken = worker.server:get_cur_sess()
     if taken < worker.server:get_maxconn() then
-      local renders = worker.slot:get_cur_sess()
+      local renders = worker.slot:get_cur_sess() - without_slot.of(worker.name)
       if not best or renders < best_renders or (renders == best_renders and taken < best_taken) then
         best, best_renders, best_taken = worker, renders, taken
       end

@@ -37,7 +37,12 @@ typedef struct {
   size_t head_max;
   /* Connections that are not idle. Beyond it those with half a head go. */
   ngx_int_t busy_max;
-  /* How long a client may hold a worker with a response of which there is no more room on disk. */
+  /*
+   * Clients that read so slowly that they hold a worker, with a response of which there is no more room on disk: so
+   * many may hold render slots, and places of classes. Beyond that each may do so for some time.
+   */
+  ngx_int_t held_slots_max;
+  ngx_int_t held_classes_max;
   ngx_msec_t worker_held_max;
   ngx_uint_t streaming;
   /* The file with settings that change, and what limit_conn says of a client in nginx.conf. */
@@ -194,6 +199,8 @@ ngx_table_elt_t *corelane_find_sent(ngx_http_request_t *r, ngx_str_t *name);
 
 /* When a request has ended. */
 ngx_int_t corelane_count_request(ngx_http_request_t *r);
+/* Whether it is no render, and has a place of its class. */
+ngx_uint_t corelane_is_of_class(ngx_http_request_t *r);
 /* The head of a response is here: counts a render for the cache, which no client's request is the end of. */
 void corelane_count_fill(ngx_http_request_t *r);
 /* Notes when a client has a page that was kept. Must be called once, when all filters are known. */

@@ -189,7 +189,7 @@ static void count_render(ngx_http_request_t *r) {
   }
 }
 
-static ngx_uint_t is_of_class(ngx_http_request_t *r) {
+ngx_uint_t corelane_is_of_class(ngx_http_request_t *r) {
   static ngx_str_t name = ngx_string("corelane_served_as");
   static ngx_uint_t key;
   ngx_http_variable_value_t *value;
@@ -202,7 +202,7 @@ static ngx_uint_t is_of_class(ngx_http_request_t *r) {
 }
 
 void corelane_count_fill(ngx_http_request_t *r) {
-  if ((r != r->main || r->background) && !is_of_class(r)) {
+  if ((r != r->main || r->background) && !corelane_is_of_class(r)) {
     count_render(r);
   }
 }
@@ -243,7 +243,7 @@ ngx_int_t corelane_count_request(ngx_http_request_t *r) {
   }
   requests[code_of(status)][reason_of(r)]++;
   /* A WebSocket ends when its client has had enough of it. */
-  if (conf->counts != CORELANE_COUNT_PAGES || status == NGX_HTTP_SWITCHING_PROTOCOLS || is_of_class(r)) {
+  if (conf->counts != CORELANE_COUNT_PAGES || status == NGX_HTTP_SWITCHING_PROTOCOLS || corelane_is_of_class(r)) {
     return NGX_OK;
   }
   count_render(r);

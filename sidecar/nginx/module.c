@@ -17,6 +17,8 @@ static void *create_conf(ngx_conf_t *cf) {
   conf->body_memory = NGX_CONF_UNSET_SIZE;
   conf->head_max = NGX_CONF_UNSET_SIZE;
   conf->busy_max = NGX_CONF_UNSET;
+  conf->held_slots_max = NGX_CONF_UNSET;
+  conf->held_classes_max = NGX_CONF_UNSET;
   conf->worker_held_max = NGX_CONF_UNSET_MSEC;
   conf->streaming = NGX_CONF_UNSET_UINT;
   conf->clients_max = NGX_CONF_UNSET;
@@ -35,6 +37,7 @@ static char *init_conf(ngx_conf_t *cf, void *data) {
       || conf->busy_max == NGX_CONF_UNSET || conf->body_memory == NGX_CONF_UNSET_SIZE
       || conf->large_heads_max == NGX_CONF_UNSET || conf->head_max == NGX_CONF_UNSET_SIZE
       || conf->draining_file.len == 0 || conf->worker_held_max == NGX_CONF_UNSET_MSEC
+      || conf->held_slots_max == NGX_CONF_UNSET || conf->held_classes_max == NGX_CONF_UNSET
       || conf->streaming == NGX_CONF_UNSET_UINT || conf->log_query == NGX_CONF_UNSET_UINT
       || conf->log_client == NGX_CONF_UNSET_UINT) {
     ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "a corelane_ directive is missing");
@@ -215,6 +218,8 @@ static ngx_command_t commands[] = {
     DIRECTIVE("live", ngx_conf_set_str_slot, live_file, NULL),
     DIRECTIVE("clients", ngx_conf_set_num_slot, clients_max, NULL),
     DIRECTIVE("draining_file", ngx_conf_set_str_slot, draining_file, NULL),
+    DIRECTIVE("held_slots", ngx_conf_set_num_slot, held_slots_max, NULL),
+    DIRECTIVE("held_classes", ngx_conf_set_num_slot, held_classes_max, NULL),
     DIRECTIVE("worker_held_max", ngx_conf_set_msec_slot, worker_held_max, NULL),
     DIRECTIVE("balancer", corelane_set_balancer, balancers, NULL),
     DIRECTIVE("kept_max", ngx_conf_set_size_slot, kept_max, NULL),

@@ -20,6 +20,7 @@
 #define TOO_SLOW "response-too-slow"
 
 enum { REQUEST = 1, BODY = 2, LARGE_BODY = 4, LARGE_HEAD = 8 };
+enum { HOLDS_NOTHING, HOLDS_SLOT, HOLDS_CLASS, HOLDS };
 
 /* A request that has a place, or has got none. */
 typedef struct {
@@ -34,7 +35,7 @@ typedef struct {
   /* What its client had been sent when the tick came, and since when that has not changed although there is more. */
   off_t sent;
   ngx_msec_t unmoved_since;
-  /* Whether its client holds a worker, and since when. */
+  /* What its client holds of a worker: HOLDS_NOTHING, a render slot or a place of a class. And since when. */
   ngx_uint_t holds;
   ngx_msec_t holds_since;
 } place_t;
@@ -285,20 +286,43 @@ static ngx_uint_t holds_worker(ngx_http_request_t *r) {
          && p->upstream->read->ready && p->temp_file->offset + p->temp_file_write_size > p->max_temp_file_size;
 }
 
+static ngx_uint_t note_hold(place_t *place) {
+  if (!holds_worker(place->request)) {
+    place->holds = HOLDS_NOTHING;
+  } else if (place->holds == HOLDS_NOTHING) {
+    place->holds = corelane_is_of_class(place->request) ? HOLDS_CLASS : HOLDS_SLOT;
+    place->holds_since = ngx_current_msec;
+  }
+  return place->holds;
+}
+
 /* A client that reads on may hold a worker for a while, one that does not may not. */
 static ngx_uint_t holds_too_long(place_t *place) {
   corelane_conf_t *conf = ngx_http_get_module_main_conf(place->request, ngx_http_corelane_module);
 
-  if (!holds_worker(place->request)) {
-    place->holds = 0;
-    return 0;
-  }
-  if (!place->holds) {
-    place->holds = 1;
-    place->holds_since = ngx_current_msec;
-  }
   return since(place->holds_since) >= (ngx_msec_int_t) conf->worker_held_max
          || (is_reading(place) && still_ms(place, 0) >= STALLED_MS);
+}
+
+/*
+ * A worker goes on with a few of them (docs/adr/0060-streams-hold-no-slot.md), and a class has places of its own. So it
+ * matters only where there are more: of those that hold for too long the slowest go.
+ */
+static void cut_holders(ngx_uint_t what, ngx_int_t too_many) {
+  candidate_t first[AT_ONCE_MAX];
+  ngx_uint_t found = 0, i, max = ngx_max(0, ngx_min(too_many, AT_ONCE_MAX));
+  ngx_queue_t *q;
+
+  for (q = ngx_queue_head(&places); max > 0 && q != ngx_queue_sentinel(&places); q = ngx_queue_next(q)) {
+    place_t *place = ngx_queue_data(q, place_t, queue);
+
+    if (place->holds == what && holds_too_long(place)) {
+      found = insert(first, found, max, judge(place, 0));
+    }
+  }
+  for (i = 0; i < found; i++) {
+    if (i == 0 || is_there(first[i].place)) cut(first[i].place->request);
+  }
 }
 
 /* A client that reads nothing of a stream. Of any other response nginx itself sees it. */
@@ -314,16 +338,22 @@ static ngx_uint_t reads_nothing(place_t *place) {
 }
 
 static void look_at_clients(ngx_event_t *ev) {
+  corelane_conf_t *conf = ngx_http_cycle_get_module_main_conf(ngx_cycle, ngx_http_corelane_module);
+  ngx_int_t held[HOLDS] = {0};
   ngx_queue_t *q, *next;
 
   for (q = ngx_queue_head(&places); q != ngx_queue_sentinel(&places); q = next) {
     place_t *place = ngx_queue_data(q, place_t, queue);
 
     next = ngx_queue_next(q);
-    if (reads_nothing(place) || holds_too_long(place)) {
+    if (reads_nothing(place)) {
       cut(place->request);
+    } else {
+      held[note_hold(place)]++;
     }
   }
+  cut_holders(HOLDS_SLOT, held[HOLDS_SLOT] - conf->held_slots_max);
+  cut_holders(HOLDS_CLASS, held[HOLDS_CLASS] - conf->held_classes_max);
   if (!ngx_queue_empty(&places)) {
     ngx_add_timer(ev, TICK_MS);
   }
@@ -373,7 +403,7 @@ static place_t *add_place(ngx_http_request_t *r) {
   place->head_bytes = r->request_length;
   place->sent = 0;
   place->unmoved_since = ngx_current_msec;
-  place->holds = 0;
+  place->holds = HOLDS_NOTHING;
   return place;
 }
 

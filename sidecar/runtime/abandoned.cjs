@@ -31,7 +31,9 @@ async function replace(server) {
 async function drainInTurn() {
   if (!(await takeTurn())) return false;
   limitTurn();
-  if (phase() === 'up' && (await drain())) return true;
+  // A handler may take minutes: if each worker waited for its own, none would take requests.
+  const { releaseTurn } = state;
+  if (phase() === 'up' && (await drain(() => state.releaseTurn === releaseTurn))) return true;
   endTurn();
   return false;
 }

@@ -11,7 +11,7 @@ const { nowMs } = require('./clock.cjs');
 const { decide, firstState, learn, measuredShares, withBounds } = require('./concurrency-rule.cjs');
 const { watchLive } = require('./live.cjs');
 const { log } = require('./log.cjs');
-const { ANSWER_MS, all, setAsideMax, setLimit, setRenderMs } = require('./servers.cjs');
+const { ANSWER_MS, all, setAsideMax, setLimit, setRenderMs, withoutSlot } = require('./servers.cjs');
 const { AUTO_LEVELS_MAX } = require('./shared-metrics.cjs');
 const { news, phase, state } = require('./state.cjs');
 const { ask } = require('./watchers.cjs');
@@ -206,11 +206,14 @@ function logChange() {
 /**
  * An answer to HAProxy's agent check with the number of places in it. It stands before any `#`, behind which HAProxy
  * reads nothing, and is never 0, which HAProxy takes for no limit. Who is down has no more than min: what adds the
- * places of all workers up counts little for it.
+ * places of all workers up counts little for it. What goes on without a slot is a request to HAProxy, also in a worker
+ * that is down: else its streams would take the places of others in the queue.
  */
 function withLimit(answer) {
   if (!isOn) return answer;
-  return answer === 'up' ? `up maxconn:${rule.limit}` : `maxconn:${bounds.min} ${answer}`;
+  return answer === 'up'
+    ? `up maxconn:${rule.limit + withoutSlot()}`
+    : `maxconn:${bounds.min + withoutSlot()} ${answer}`;
 }
 
 /** For metrics; undefined where the number is fixed. */

@@ -8,10 +8,13 @@
 const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./shared-metrics.cjs');
 const { BackgroundWork } = require('./background.cjs');
 const { ClassPlaces } = require('./class-places.cjs');
+const { CLASSES_MAX, OWN_SITE_POOLS } = require('./classes.cjs');
 const { untilEnded } = require('./given-up.cjs');
 const { keepLength } = require('./length.cjs');
+const { takeSite } = require('./own-site.cjs');
 const { isRefused } = require('./refused.cjs');
 const { SetAside } = require('./set-aside.cjs');
+const { WithoutSlot } = require('./without-slot.cjs');
 
 /** As they are before a test or a library replaces them. */
 const { setTimeout, clearTimeout } = globalThis;
@@ -31,6 +34,16 @@ const KEEP_ALIVE_MS = 60_000;
  * its end here: the next one waits.
  */
 const PARTS_MAX = 16;
+/**
+ * Methods that ask for nothing to be changed, as HAProxy has them (operator/src/api/handler-timeout.ts): other requests
+ * have timeouts.handler.
+ */
+const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
+/**
+ * A request that has come through no proxy waits for so long before the kernel is asked whether this worker has sent
+ * it, which takes some milliseconds: most renders have ended by then.
+ */
+const RELATIVE_MS = 250;
 /** `checkContinue` and `checkExpectation` stand in for `request` where a program listens to them. */
 const REQUESTS = ['request', 'checkContinue', 'checkExpectation'];
 
@@ -42,16 +55,23 @@ class ConcurrencyLimiter {
   #abandoned = new Map();
   /** Of these, those that have no place here either. */
   #setAside;
+  /** Renders that go on without a place, which the proxy knows. */
+  #withoutSlot;
   /** What is being rendered: since when, and its response. */
   #renders = new Set();
   #waiting = [];
   /** Places of requests that are no renders, by the name of their class. */
   #classes;
+  /** Of requests that renders have sent to their own site, by how many such requests led to one, less 1. */
+  #ownSite;
+  /** By request: what its handler may mark (own-site.cjs). */
+  #sites = new WeakMap();
   #background;
   #metrics;
   #notes;
   #own;
   #renderMs;
+  #handlerMs;
   #abandonedMs;
   #webSocketMs;
   #giveTag;
@@ -61,29 +81,37 @@ class ConcurrencyLimiter {
   /**
    * @param own tells which requests come from this process, and from which render of it
    * @param renderMs timeouts.render; the proxy waits a second longer
+   * @param handlerMs timeouts.handler; 0 where every request is a render
    * @param abandonedMs how long a render without connection keeps its place at most
    * @param webSocketMs how long a WebSocket may last
    * @param giveTag gives a response an ETag, or nothing
    * @param classes `{ name, limit }` of each class of requests that are no renders
    * @param levels notes how many renders there were for how long (loop-levels.cjs), or nothing
+   * @param withoutSlotMax how many renders may go on without a place
+   * @param tellWithoutSlot called with their number when it changes
    */
-  constructor(metrics, notes, own, { renderMs, abandonedMs, webSocketMs, giveTag, classes = [], levels }) {
+  constructor(metrics, notes, own, options) {
+    const { renderMs, handlerMs, abandonedMs, webSocketMs, giveTag, classes = [], levels } = options;
+    const { withoutSlotMax = 0, tellWithoutSlot = () => {} } = options;
     this.#metrics = metrics;
     this.#notes = notes;
     this.#own = own;
     this.#renderMs = renderMs;
+    this.#handlerMs = handlerMs;
     this.#abandonedMs = abandonedMs;
     this.#webSocketMs = webSocketMs;
     this.#giveTag = giveTag;
     this.#levels = levels;
     this.#setAside = new SetAside(levels, () => this.#countAbandoned());
+    this.#withoutSlot = new WithoutSlot(metrics, withoutSlotMax, tellWithoutSlot);
     this.#background = new BackgroundWork(metrics);
+    const places = (options) => new ClassPlaces({ metrics, abandonedMs, giveTag, ...options });
     const begin = (request) => this.#note(request);
-    this.#classes = new Map(
-      classes.map(({ name, limit }, index) => [
-        name,
-        new ClassPlaces({ limit, index, metrics, abandonedMs, giveTag, begin }),
-      ]),
+    this.#classes = new Map(classes.map(({ name, limit }, index) => [name, places({ limit, index, begin })]));
+    const beginNamed = (request) => this.#noteNamed(request);
+    this.#ownSite = Array.from({ length: OWN_SITE_POOLS }, (_unused, pool) =>
+      // HAProxy has fewer: some go on when their client has gone.
+      places({ limit: PARTS_MAX, index: CLASSES_MAX + pool, begin: beginNamed }),
     );
   }
 
@@ -92,6 +120,44 @@ class ConcurrencyLimiter {
     // Nothing begins or ends while all that there is hangs.
     this.#levels?.note(this.#active);
     this.#background.look();
+    for (const render of this.#renders) if (this.#hasSlot(render)) this.#lookAt(render);
+  }
+
+  /** Who reads slowly is cut where its slot is needed, and cannot be given back. */
+  #lookAt(render) {
+    if (this.#withoutSlot.isDue(render)) this.#release(render);
+    else if (this.#active >= this.limit && this.#withoutSlot.isHeld(render)) render.response.destroy();
+  }
+
+  /** Renders that go on without a place. */
+  get withoutSlot() {
+    return this.#withoutSlot.count;
+  }
+
+  /** All places are taken, and one would be free if the client of its render had gone: it is worth a question. */
+  get hasWaiting() {
+    return this.#active >= this.limit && [...this.#renders].some((render) => this.#isDueWithoutClient(render));
+  }
+
+  /**
+   * The client of the request with this id has gone; the proxy keeps its connection to this worker. Nobody reads what
+   * is left of a response: it ends now instead of at its next piece.
+   */
+  giveUp(id) {
+    for (const render of this.#renders) {
+      if (render.id !== id || !this.#isDueWithoutClient(render)) continue;
+      if (render.response.headersSent) render.response.destroy();
+      else this.#release(render);
+    }
+  }
+
+  #isDueWithoutClient(render) {
+    return this.#hasSlot(render) && this.#withoutSlot.isDueWithoutClient(render);
+  }
+
+  /** It has a place here, and one of the proxy. */
+  #hasSlot(render) {
+    return render.hasPlace && !this.#abandoned.has(render);
   }
 
   /** Whether there was a render since the last call, where somebody keeps account of them. */
@@ -103,31 +169,34 @@ class ConcurrencyLimiter {
 
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
   get isIdle() {
-    for (const places of this.#classes.values()) if (places.isBusy) return false;
-    const overdue = this.#overdue();
+    for (const places of [...this.#classes.values(), ...this.#ownSite]) if (places.isBusy) return false;
+    if (this.#withoutSlot.isBusy) return false;
+    const overdue = this.#overdue().filter(({ hasPlace }) => hasPlace).length;
     if (this.#active > overdue) return false;
     return this.#waiting.length === 0 || (overdue > 0 && this.#active >= this.limit);
   }
 
   /** All places are taken, and the proxy does not know it, or will take one for free in a moment. */
   get isBlocked() {
-    return this.#active >= this.limit && (this.#abandoned.size > 0 || this.#isLate());
+    return this.#active >= this.limit && (this.#hasAbandonedPlace() || this.#isLate());
+  }
+
+  #hasAbandonedPlace() {
+    return [...this.#abandoned.keys()].some(({ hasPlace }) => hasPlace);
   }
 
   /** A render that nobody waits for has had its time, and more: it will hardly ever end. */
   get isOverdue() {
-    return this.#overdue() > 0;
+    return this.#overdue().length > 0;
   }
 
   #overdue() {
-    if (this.#abandoned.size === 0) return 0;
     const now = performance.now();
-    let count = 0;
-    for (const [{ beganAt, response, renderMs }, goneAt] of this.#abandoned) {
+    return [...this.#abandoned].flatMap(([render, goneAt]) => {
+      const { beganAt, response, renderMs } = render;
       const isOver = now - beganAt >= renderMs + PROXY_MS + OVERDUE_MS && now - goneAt >= OVERDUE_MS;
-      if (isOver && !response.headersSent) count += 1;
-    }
-    return count;
+      return isOver && !response.headersSent ? [render] : [];
+    });
   }
 
   /**
@@ -138,7 +207,7 @@ class ConcurrencyLimiter {
     const now = performance.now();
     let { room } = this.#setAside;
     for (const render of this.#renders) {
-      if (now - render.beganAt < render.renderMs || render.response.headersSent) continue;
+      if (!render.hasPlace || now - render.beganAt < render.renderMs || render.response.headersSent) continue;
       if (room === 0 || !this.#setAside.waits(render)) return true;
       room -= 1;
     }
@@ -149,6 +218,12 @@ class ConcurrencyLimiter {
   setRenderMs(renderMs, abandonedMs) {
     this.#renderMs = renderMs;
     this.#abandonedMs = abandonedMs;
+  }
+
+  /** How long a request may take, and how long it keeps its place at most when its connection has gone. */
+  #limitsOf({ method }) {
+    const handlerMs = SAFE_METHODS.includes(method) ? 0 : this.#handlerMs;
+    return { renderMs: Math.max(this.#renderMs, handlerMs), abandonedMs: Math.max(this.#abandonedMs, handlerMs) };
   }
 
   /** How many renders that were given up may go on without a place. */
@@ -173,19 +248,27 @@ class ConcurrencyLimiter {
       // Here, because programs set it after they listen. 0 stands for the time-out of a request.
       if (!(this.keepAliveTimeout >= KEEP_ALIVE_MS)) this.keepAliveTimeout = KEEP_ALIVE_MS;
       const run = () => emit.call(this, event, ...args);
-      const places = limiter.#placesOf(request);
-      return places ? places.enter(run, request, response) : limiter.#enter(run, request, response);
+      const site = takeSite(request);
+      const places = limiter.#placesOf(request, site);
+      if (places) return limiter.#enterPlaces(places, { run, request, response, site });
+      if (site.mark !== undefined) limiter.#sites.set(request, site);
+      return limiter.#enter(run, request, response);
     };
   }
 
   /**
    * Of its class. The proxies take this header from what comes from outside, and only they reach the worker, and the
    * program itself: what that asks for while it answers one of a class may be a page, and has the header only because
-   * programs copy what they were sent.
+   * programs copy what they were sent. What it asks for while it answers one that a render has sent is like that one.
    */
-  #placesOf({ headers, socket }) {
-    const places = this.#classes.get(headers?.['x-corelane-class']);
-    return places && !(socket && this.#own.isOwn(socket)) ? places : undefined;
+  #placesOf({ headers, socket }, { depth }) {
+    if (socket && this.#own.isOwn(socket)) return this.#own.senderOf(socket)?.places;
+    return this.#ownSite[depth - 1] ?? this.#classes.get(headers?.['x-corelane-class']);
+  }
+
+  #enterPlaces(places, { run, request, response, site }) {
+    const asker = { response, site, places: this.#ownSite.includes(places) ? places : undefined };
+    return places.enter(() => this.#own.run(asker, run), request, response);
   }
 
   /**
@@ -203,18 +286,39 @@ class ConcurrencyLimiter {
     if (sender !== undefined) return this.#enterPart(sender, { run, request, response });
     if (this.#active < this.limit) return this.#begin(run, request, response);
     this.#metrics.overlaps[0] += 1;
-    this.#waiting.push({ run, request, response });
+    const entering = { run, request, response };
+    this.#waiting.push(entering);
+    // Few enough for the looks to cost little, whatever another container of the pod sends.
+    if (this.#waiting.length <= PARTS_MAX && isDirect(request)) this.#watchRelative(entering);
     return true;
   }
 
   /**
-   * The render that waits for this request: it has come from this process, and the render that sent it still runs. One
-   * that began before contexts were kept is taken for the sender of what has none.
+   * A process or thread that a render has started, and waits for, may ask this port. No proxy names its request, and no
+   * context reaches it. It is a part of the oldest render, if that began before the request came.
+   */
+  #watchRelative(entering) {
+    const cameAt = performance.now();
+    const look = () => {
+      const sender = [...this.#renders].find(({ hasPlace }) => hasPlace);
+      const index = this.#waiting.indexOf(entering);
+      if (index < 0 || sender === undefined || sender.beganAt > cameAt) return;
+      if (!this.#own.isRelative(entering.request.socket)) return;
+      this.#waiting.splice(index, 1);
+      this.#enterPart(sender, entering);
+    };
+    setTimeout(look, RELATIVE_MS).unref?.();
+  }
+
+  /**
+   * The render that waits for this request: it has come from this process, and the render that sent it still runs, and
+   * has a place. One that began before contexts were kept is taken for the sender of what has none.
    */
   #senderOf({ socket }) {
     if (!socket || !this.#own.isOwn(socket)) return undefined;
-    const sender = this.#own.senderOf(socket) ?? [...this.#renders].find(({ hasContext }) => !hasContext);
-    return this.#renders.has(sender) ? sender : undefined;
+    const isPossible = ({ hasContext, hasPlace }) => !hasContext && hasPlace;
+    const sender = this.#own.senderOf(socket) ?? [...this.#renders].find(isPossible);
+    return this.#renders.has(sender) && sender.hasPlace ? sender : undefined;
   }
 
   /** A part of the render that sent it: it takes that one's place, and no other. */
@@ -225,7 +329,7 @@ class ConcurrencyLimiter {
   }
 
   #beginPart(sender, { run, request, response }) {
-    const part = { beganAt: performance.now(), renderMs: this.#renderMs, response };
+    const part = { beganAt: performance.now(), ...this.#limitsOf(request), response, hasPlace: true };
     part.end = () => {
       if (!sender.parts.delete(part)) return;
       const next = sender.waiting.shift();
@@ -238,7 +342,7 @@ class ConcurrencyLimiter {
     response.once('finish', part.end);
     response.once('close', () => {
       if (response.writableEnded) part.end();
-      else if (!this.#abandoned.has(part)) untilEnded(response, this.#abandonedMs, part.end);
+      else if (!this.#abandoned.has(part)) untilEnded(response, part.abandonedMs, part.end);
     });
     return this.#own.run(sender, run);
   }
@@ -255,7 +359,7 @@ class ConcurrencyLimiter {
    * has not begun waits like any request.
    */
   #leaveParts({ parts, waiting }) {
-    for (const part of parts) this.#abandon(part, this.#abandonedMs, part.end);
+    for (const part of parts) this.#abandon(part, part.abandonedMs, part.end);
     for (const { run, request, response } of waiting.splice(0)) this.#enter(run, request, response);
   }
 
@@ -272,7 +376,10 @@ class ConcurrencyLimiter {
     const noteEnd = this.#note(request);
     if (noteEnd === undefined) return true;
     const beganAt = performance.now();
-    const render = { beganAt, renderMs: this.#renderMs, response, parts: new Set(), waiting: [], hasContext: false };
+    const limits = this.#limitsOf(request);
+    const render = { beganAt, ...limits, response, parts: new Set(), waiting: [], hasContext: false };
+    render.hasPlace = true;
+    render.site = this.#sites.get(request);
     this.#renders.add(render);
     this.#levels?.note(this.#active);
     render.idleMs = this.#setAside.begin();
@@ -281,34 +388,50 @@ class ConcurrencyLimiter {
     const level = Math.min(this.#active, LEVELS_MAX);
     metrics.requests[0] += 1;
     metrics.inFlight[0] = this.#active;
-    const { method, url, headers } = request;
-    const place = putId(metrics, { id: headers?.['x-request-id'], method, url }, Date.now());
+    render.id = request.headers?.['x-request-id'];
+    render.forgetName = this.#putName(request);
     let ended = false;
     const end = () => {
       if (ended) return;
       ended = true;
       this.#renders.delete(render);
       noteEnd();
-      if (place >= 0) metrics.begunAtMs[place] = 0;
+      render.forgetName();
       const offset = (level - 1) * (DURATION_BUCKETS.length + 2);
       observe(metrics.duration, DURATION_BUCKETS, (performance.now() - beganAt) / 1000, offset);
-      if (render.parts.size === 0) return this.#leave();
-      render.leave = () => this.#leave();
+      if (render.parts.size === 0) return this.#leave(render);
+      render.leave = () => this.#leave(render);
       this.#leaveParts(render);
     };
     keepLength(request, response);
     this.#giveTag?.(request, response);
     response.once('finish', end);
     response.once('close', () => {
-      if (ended || response.writableEnded) end();
+      if (ended || response.writableEnded || (response.headersSent && !render.hasPlace)) end();
       else if (this.#isToSetAside(render)) this.#setRenderAside(render, end);
-      else this.#abandon(render, response.headersSent ? CUT_MS : this.#abandonedMs, end);
+      else this.#abandon(render, response.headersSent ? CUT_MS : render.abandonedMs, end);
     });
     return this.#own.run(render, run);
   }
 
-  /** A place is free. */
-  #leave() {
+  /** A render has ended. */
+  #leave(render) {
+    if (render.hasPlace) this.#freePlace();
+    else this.#withoutSlot.delete(render);
+  }
+
+  /**
+   * A render goes on without a place: it waits, and has begun to answer or has no client. The watchdog does not blame
+   * an open response for an event loop that is stuck.
+   */
+  #release(render) {
+    render.hasPlace = false;
+    if (render.response.headersSent) render.forgetName();
+    this.#withoutSlot.add(render);
+    this.#freePlace();
+  }
+
+  #freePlace() {
     this.#levels?.note(this.#active);
     this.#active -= 1;
     this.#metrics.inFlight[0] = this.#active;
@@ -338,6 +461,28 @@ class ConcurrencyLimiter {
     };
   }
 
+  /** As `#note`. The request is among those that a kill of the watchdog is put down to. */
+  #noteNamed(request) {
+    const noteEnd = this.#note(request);
+    if (noteEnd === undefined) return undefined;
+    const forgetName = this.#putName(request);
+    return () => {
+      noteEnd();
+      forgetName();
+    };
+  }
+
+  /** Notes which request it is, for the case that the event loop gets stuck. Gives what is to be called at its end. */
+  #putName({ method, url, headers }) {
+    const { begunAtMs } = this.#metrics;
+    const place = putId(this.#metrics, { id: headers?.['x-request-id'], method, url }, Date.now());
+    let isKept = place >= 0;
+    return () => {
+      if (isKept) begunAtMs[place] = 0;
+      isKept = false;
+    };
+  }
+
   /** Another try has been given to somebody, be it this worker. */
   #drop(request) {
     this.#metrics.dropped[0] += 1;
@@ -363,6 +508,8 @@ class ConcurrencyLimiter {
 
   /** Nobody waits for it, and it goes on: its place is free when the program ends the response, or after `ms`. */
   #abandon(render, ms, end) {
+    // Without its connection the proxy does not count it any more.
+    this.#withoutSlot.delete(render);
     this.#abandoned.set(render, performance.now());
     this.#countAbandoned();
     untilEnded(render.response, ms, () => {
@@ -371,6 +518,11 @@ class ConcurrencyLimiter {
       end();
     });
   }
+}
+
+/** Whether it has come past the proxies: they give each request, also of another pod, one of these headers. */
+function isDirect({ headers = {} }) {
+  return !('x-corelane-request' in headers || 'x-corelane-handed-over' in headers);
 }
 
 /** Who has waited may have gone. */

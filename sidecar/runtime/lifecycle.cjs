@@ -131,8 +131,10 @@ const replace = (_life, { server }) => ({ notes: { cause: 'abandoned' }, effects
 
 const spare = () => ({ notes: { cause: undefined } });
 
+const OVERDUE = 'no answer within timeouts.render (GET, HEAD, OPTIONS) or timeouts.handler (other methods)';
+
 function killAbandoned(_life, { atMs, requests }) {
-  const log = ['log', 'kill', { reason: 'abandoned', requests }];
+  const log = ['log', 'kill', { reason: 'abandoned', because: OVERDUE, requests }];
   return { notes: { replacingSinceMs: atMs }, effects: [log, ['kill']] };
 }
 

@@ -1,7 +1,7 @@
 /** Prometheus' text format, and the metrics of a worker in it. docs/metrics.md lists them. */
 'use strict';
 
-const { ownClasses } = require('./classes.cjs');
+const { CLASSES_MAX, ownClasses } = require('./classes.cjs');
 const { DURATION_BUCKETS, GC_KINDS, LAG_BUCKETS, LEVELS_MAX } = require('./shared-metrics.cjs');
 
 const WORKER = `worker="${Number(process.env.WORKER_INDEX ?? 0)}"`;
@@ -87,6 +87,17 @@ function classes(metrics) {
   ];
 }
 
+/** What renders have sent to their own site. */
+function ownSite({ classRequests, ownSiteSent, ownSiteRefused }) {
+  const begun = classRequests.subarray(CLASSES_MAX).reduce((sum, count) => sum + count, 0);
+  const name = 'corelane_worker_own_site';
+  return [
+    one(`${name}_sent_total`, 'counter', 'Requests that renders sent to their own site.', ownSiteSent[0]),
+    one(`${name}_requests_total`, 'counter', 'Requests of renders, begun beside the renders of this worker.', begun),
+    one(`${name}_refused_total`, 'counter', 'Requests of the program that a full queue refused.', ownSiteRefused[0]),
+  ];
+}
+
 /** How the event loop spent its time, by renders in progress; none where nobody keeps account. */
 function levels({ levelMs, levelIdleMs }) {
   const used = [...levelMs.keys()].filter((level) => level > 0 && levelMs[level] > 0);
@@ -169,15 +180,17 @@ function eventLoop({ idleMs, activeMs, beatAtMs, lag }, nowMs) {
 
 /** All metrics of a worker process as text. */
 function renderMetrics(metrics, spaces, nowMs) {
-  const { requests, inFlight, abandoned, overlaps, dropped, own, gcCount, gcSeconds } = metrics;
+  const { requests, inFlight, withoutSlot, abandoned, overlaps, dropped, own, gcCount, gcSeconds } = metrics;
   const byKind = (values) => GC_KINDS.map((kind, index) => [{ kind }, values[index]]);
   return [
     one('corelane_worker_requests_total', 'counter', 'Requests begun.', requests[0]),
     one('corelane_worker_requests_in_flight', 'gauge', 'Requests in progress.', inFlight[0]),
     one('corelane_worker_abandoned_renders', 'gauge', 'Of these, those that nobody waits for any more.', abandoned[0]),
+    one('corelane_worker_requests_without_slot', 'gauge', 'Requests that go on without a slot.', withoutSlot[0]),
     one('corelane_worker_overlap_total', 'counter', 'Requests that had to wait for another one in here.', overlaps[0]),
     one('corelane_worker_dropped_total', 'counter', 'Of those that waited, the ones whose client left.', dropped[0]),
     one('corelane_worker_own_requests_total', 'counter', 'Requests to itself, as parts of renders.', own[0]),
+    ...ownSite(metrics),
     durations(metrics),
     ...levels(metrics),
     ...classes(metrics),

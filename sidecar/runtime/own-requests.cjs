@@ -9,29 +9,68 @@ const { AsyncLocalStorage } = require('node:async_hooks');
 const diagnostics = require('node:diagnostics_channel');
 const http = require('node:http');
 const net = require('node:net');
+const { isSocketOf } = require('./processes.cjs');
+
+/** Beyond these, requests that begin before contexts are kept send no marks. */
+const EARLY_MAX = 64;
 
 class OwnRequests {
   #port;
+  /** In the environment of all processes of this worker. */
+  #entry;
   /** Client sockets of this process that are connected to PORT, by their own port. */
   #connected = new Map();
   /** By client socket: the render that has sent the latest request over it. */
   #senders = new WeakMap();
   /** By request of undici (`fetch`), which may be sent in another turn than it was made in. */
   #fetching = new WeakMap();
-  /** The render that code runs for. None until the program asks itself: before Node.js 24 it slows promises down. */
+  /**
+   * The request that code runs for: a render, or another one. None until the program asks itself: before Node.js 24 it
+   * slows promises down.
+   */
   #context;
+  /** Those with a mark for their own site (own-site.cjs) that began before. */
+  #early = new Set();
 
-  constructor(port) {
+  constructor(port, entry) {
     this.#port = port;
+    this.#entry = entry;
     this.#watchSockets();
     this.#watchRequests();
   }
 
-  /** Runs what is done for a render. */
-  run(render, work) {
-    if (this.#context === undefined) return work();
-    render.hasContext = true;
-    return this.#context.run(render, work);
+  /** Runs what is done for a request. */
+  run(asker, work) {
+    if (this.#context === undefined) {
+      this.#noteEarly(asker);
+      return work();
+    }
+    asker.hasContext = true;
+    return this.#context.run(asker, work);
+  }
+
+  #noteEarly(asker) {
+    if (asker.site?.mark === undefined) return;
+    this.#forgetEnded();
+    if (this.#early.size < EARLY_MAX) this.#early.add(asker);
+  }
+
+  #forgetEnded() {
+    for (const early of this.#early) if (hasEnded(early)) this.#early.delete(early);
+  }
+
+  /**
+   * The request in progress that sends what is sent now, if `isIts` says that it may be. Of those that began before
+   * contexts were kept it is the first that may be; from then on they are kept.
+   */
+  askerFor(isIts) {
+    const asker = this.#context?.getStore();
+    if (asker !== undefined) return !hasEnded(asker) && isIts(asker) ? asker : undefined;
+    if (this.#early.size === 0) return undefined;
+    this.#forgetEnded();
+    const early = [...this.#early].find(isIts);
+    if (early !== undefined) this.#context ??= new AsyncLocalStorage();
+    return early;
   }
 
   /**
@@ -49,6 +88,16 @@ class OwnRequests {
   /** The render that sent the request which has just come over a connection of this process, if one is known. */
   senderOf(socket) {
     return this.#senders.get(this.#connected.get(socket.remotePort));
+  }
+
+  /**
+   * Whether the other end of a connection is a socket of another process of this worker, or of another thread of this
+   * one. The kernel says so, in files: it takes some milliseconds.
+   */
+  isRelative(socket) {
+    if (!socket || this.isOwn(socket)) return false;
+    const ends = endsOf(socket);
+    return ends !== undefined && isSocketOf(this.#entry, ends.peer, ends.own);
   }
 
   #watchSockets() {
@@ -90,6 +139,11 @@ class OwnRequests {
         this.#senders.set(socket, this.#fetching.get(request));
     });
   }
+}
+
+/** Nobody waits for it any more. */
+function hasEnded({ response }) {
+  return response.writableFinished || response.destroyed;
 }
 
 /** The port in the arguments of `connect`, which `net` calls with one array of them. */

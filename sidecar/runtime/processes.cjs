@@ -97,6 +97,47 @@ function isSnapshot(pid, fd) {
   return /^flags:\t[0-7]*[12]$/m.test(read(`/proc/${pid}/fdinfo/${fd}`));
 }
 
+/**
+ * Whether this process, or one that `withEnvironment` finds, has the socket at one end of a connection of IPv4.
+ * @param end address and port of that end, with a blank between them
+ * @param otherEnd those of the other one
+ */
+function isSocketOf(entry, end, otherEnd) {
+  const inode = inodeOf(end, otherEnd);
+  if (inode === undefined) return false;
+  try {
+    return [process.pid, ...withEnvironment(entry)].some((pid) => hasOpen(pid, `socket:[${inode}]`));
+  } catch {
+    return false; // this process may open no more files
+  }
+}
+
+function inodeOf(end, otherEnd) {
+  const text = read('/proc/net/tcp');
+  const at = text.indexOf(` ${inKernel(end)} ${inKernel(otherEnd)} `);
+  if (at < 0) return undefined;
+  // Both ends, state, queues, timer, retransmits, user, time-out, inode.
+  return text.slice(at, text.indexOf('\n', at)).trim().split(/\s+/)[8];
+}
+
+/** As /proc/net/tcp has it: bytes of the address in the order of the machine, which is little-endian. */
+function inKernel(end) {
+  const [address, port] = end.split(' ');
+  const hex = (number, digits) => Number(number).toString(16).toUpperCase().padStart(digits, '0');
+  const bytes = address.split('.').map((byte) => hex(byte, 2));
+  return `${bytes.reverse().join('')}:${hex(port, 4)}`;
+}
+
+function hasOpen(pid, file) {
+  return descriptors(pid).some((fd) => {
+    try {
+      return readlinkSync(`/proc/${pid}/fd/${fd}`) === file;
+    } catch {
+      return false; // closed meanwhile
+    }
+  });
+}
+
 /** Sends SIGKILL to all of them, children first, until none is left; those that it may not kill are left alone. */
 function killAll(entry, spare = []) {
   const kept = new Set(spare);
@@ -117,4 +158,4 @@ function name(pid) {
   return read(`/proc/${pid}/comm`).trim();
 }
 
-module.exports = { hasEnded, holderOf, isStopped, killAll, killBelow, name, withEnvironment };
+module.exports = { hasEnded, holderOf, isSocketOf, isStopped, killAll, killBelow, name, withEnvironment };

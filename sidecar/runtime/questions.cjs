@@ -10,7 +10,7 @@ const { ownClasses } = require('./classes.cjs');
 const { nowMs } = require('./clock.cjs');
 const { isReplacing } = require('./lifecycle.cjs');
 const { isUp } = require('./readiness.cjs');
-const { isBlocked, isGuarded } = require('./servers.cjs');
+const { isBlocked, isGuarded, withoutSlot } = require('./servers.cjs');
 const { news, phase, state } = require('./state.cjs');
 const { BUSY, UNGUARDED } = require('./down-acknowledged.cjs');
 
@@ -35,9 +35,19 @@ const agent = agentOf(
 
 /** Busy is not down, nor is a worker that is replaced because nobody waits for what it renders. */
 const alive = agentOf(
-  { answer: async () => ((await isUp()) || isReplacing(state.life, nowMs()) ? 'up' : `down #${phase()}`) },
+  {
+    async answer() {
+      return withSlotless((await isUp()) || isReplacing(state.life, nowMs()) ? 'up' : `down #${phase()}`);
+    },
+  },
   HOLD_ALIVE_MS,
 );
+
+/** How many requests go on without a slot, as a limit that means nothing else: one more, because 0 is no limit. */
+function withSlotless(answer) {
+  const number = `maxconn:${1 + withoutSlot()}`;
+  return answer === 'up' ? `up ${number}` : `${number} ${answer}`;
+}
 
 /** Requests that are no renders do not wait for renders that were given up. Each class is asked about for itself. */
 const classes = new Map(
@@ -65,6 +75,10 @@ news.on('phase', () => {
 });
 news.on('blocked', agent.news);
 news.on('limit', agent.news);
+news.on('without-slot', () => {
+  agent.news();
+  alive.news();
+});
 news.on('guard', guard.news);
 
 module.exports = {

@@ -4,6 +4,7 @@
 const begun = require('./request-journal.cjs');
 const { isProgram } = require('./child.cjs');
 const { nowMs } = require('./clock.cjs');
+const { log } = require('./log.cjs');
 const { SIZES } = require('./node-options.cjs');
 const { supervisor } = require('./settings.cjs');
 const { dispatch, news, state } = require('./state.cjs');
@@ -21,6 +22,15 @@ const GUARDED = 32;
 const RENDERED = 0x80;
 /** In the place of a beat: the event loop is about to stand still for a heap snapshot. */
 const SNAPSHOT = 1;
+/** Of a byte that is no beat: these two bits are 10, and the others say how many requests go on without a slot. */
+const KIND = 0xc0;
+const WITHOUT_SLOT = 0x80;
+/** No beat, either: a render waits in one of the places, all of which are taken. */
+const WAITS = 2;
+/** How many a worker may have, and how often the log says at most that it has them. */
+const WITHOUT_SLOT_MAX = Number(process.env.CORELANE_WITHOUT_SLOT_MAX) || 0;
+const TELL_MS = 60_000;
+let toldAtMs = Number.NEGATIVE_INFINITY;
 
 /** Connections of the processes below: a server, its watchdog thread, something large from there. */
 function take(verb, [given, number, ppid, overridden], socket) {
@@ -34,14 +44,19 @@ function take(verb, [given, number, ppid, overridden], socket) {
 
 function attach(pid, ppid, socket, overridden) {
   const server = { pid, ppid, silentMs: 0, heldMs: 0, beats: 0, idleBeats: 0 };
-  Object.assign(server, { inspected: false, takesSnapshot: false, blocked: false, exempt: false });
+  Object.assign(server, { inspected: false, takesSnapshot: false, blocked: false, exempt: false, withoutSlot: 0 });
   const below = isProgram(server) ? undefined : pid;
   state.servers.set(socket, server);
   news.emit('guard');
   begun.expectJournalOf(supervisor, pid);
   sendLimit(socket);
   socket.unref();
-  socket.on('data', (beats) => {
+  socket.on('data', (bytes) => {
+    const isCount = (byte) => (byte & KIND) === WITHOUT_SLOT;
+    const beats = bytes.filter((byte) => !isCount(byte) && byte !== WAITS);
+    noteWithoutSlot(server, bytes.findLast(isCount));
+    if (bytes.includes(WAITS)) news.emit('waits', server);
+    if (beats.length === 0) return;
     server.hasRendered ||= beats.some((bits) => (bits & RENDERED) !== 0);
     const last = beats[beats.length - 1];
     server.takesSnapshot = last === SNAPSHOT;
@@ -50,6 +65,7 @@ function attach(pid, ppid, socket, overridden) {
   socket.on('close', () => {
     state.servers.delete(socket);
     news.emit('guard');
+    news.emit('without-slot');
     if (state.servers.size === 0) dispatch('closed', { below });
     // The others turn, or will be found silent themselves.
     else if (server.isStalled) dispatch('recovered', { server });
@@ -63,6 +79,17 @@ function leftOut(overridden = '') {
   const names = overridden.split(',').filter((name) => SIZES.includes(name) && !state.leftOut.has(name));
   for (const name of names) state.leftOut.add(name);
   return names.length > 0 ? names : undefined;
+}
+
+function noteWithoutSlot(server, byte = server.withoutSlot) {
+  const count = byte & ~KIND;
+  if (count === server.withoutSlot) return;
+  server.withoutSlot = count;
+  news.emit('without-slot');
+  if (count < WITHOUT_SLOT_MAX || nowMs() - toldAtMs < TELL_MS) return;
+  toldAtMs = nowMs();
+  const message = 'further responses that stay open keep their render slots: give streams a class (docs/classes.md)';
+  log('slots', { withoutSlot: count, message });
 }
 
 function onBeat(server, bits) {
@@ -117,6 +144,11 @@ function sendLimit(socket) {
   if (text) socket.write(text);
 }
 
+/** The client of the request with this id has gone. */
+function tellGone(server, id) {
+  for (const [socket, one] of state.servers) if (one === server) socket.write(`gone ${id}\n`);
+}
+
 function all() {
   return [...state.servers.values()];
 }
@@ -137,6 +169,11 @@ function isGuarded() {
 /** A render whose connection has ended goes on: HAProxy thinks that the worker is free. */
 function isBlocked() {
   return all().some(({ blocked }) => blocked);
+}
+
+/** How many requests of the worker go on without a slot. */
+function withoutSlot() {
+  return all().reduce((sum, server) => sum + server.withoutSlot, 0);
 }
 
 /** The longest time without a sign of life. */
@@ -166,4 +203,6 @@ module.exports = {
   setRenderMs,
   silentMs,
   take,
+  tellGone,
+  withoutSlot,
 };

@@ -4,7 +4,7 @@
  */
 'use strict';
 
-const { CLASSES_MAX } = require('./classes.cjs');
+const { CLASSES_MAX, OWN_SITE_POOLS } = require('./classes.cjs');
 const refused = require('./refused.cjs');
 
 /** Requests in progress that are remembered by id; more than these are only counted. */
@@ -20,6 +20,7 @@ const AUTO_LEVELS_MAX = 64;
 const DURATION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const LAG_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const GC_KINDS = ['minor', 'major', 'incremental', 'weakcb'];
+const POOLS = CLASSES_MAX + OWN_SITE_POOLS;
 
 /** Number of float64 values of each field, in order. */
 const FIELDS = {
@@ -28,10 +29,15 @@ const FIELDS = {
   /** Renders whose connection has gone; those of them that have no place (set-aside.cjs). */
   abandoned: 1,
   setAside: 1,
+  /** Requests that have begun to answer and go on without a slot (without-slot.cjs). */
+  withoutSlot: 1,
   overlaps: 1,
   dropped: 1,
   /** Requests of the program to itself, as parts of the renders that sent them. */
   own: 1,
+  /** Requests that were marked as sent to the own site; of all that the program sent, those that a full queue refused. */
+  ownSiteSent: 1,
+  ownSiteRefused: 1,
   idleMs: 1,
   activeMs: 1,
   beatAtMs: 1,
@@ -42,11 +48,11 @@ const FIELDS = {
   /** Buckets, the one without an upper bound, and the sum. */
   lag: LAG_BUCKETS.length + 2,
   duration: LEVELS_MAX * (DURATION_BUCKETS.length + 2),
-  /** Of each class: requests begun, in progress, those that had to wait in here; durations. */
-  classRequests: CLASSES_MAX,
-  classInFlight: CLASSES_MAX,
-  classWaited: CLASSES_MAX,
-  classDuration: CLASSES_MAX * (DURATION_BUCKETS.length + 2),
+  /** Of each class, and then of each pool: requests begun, in progress, those that had to wait in here; durations. */
+  classRequests: POOLS,
+  classInFlight: POOLS,
+  classWaited: POOLS,
+  classDuration: POOLS * (DURATION_BUCKETS.length + 2),
   /** Busy while no request was in progress. */
   backgroundMs: 1,
   /** How long there were so many renders, and for how much of that the event loop was idle (loop-levels.cjs). */

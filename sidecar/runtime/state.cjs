@@ -56,7 +56,7 @@ const state = {
   releaseTurn: undefined,
 };
 
-/** Says `phase`, `blocked`, `guard` or `limit` when that may have changed. */
+/** Says `phase`, `blocked`, `guard`, `limit` or `without-slot` when that may have changed, and `waits` of a server. */
 const news = new EventEmitter();
 
 /** How what lifecycle.cjs wants is done, by name; supervise.cjs fills it. */

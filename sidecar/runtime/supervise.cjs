@@ -9,6 +9,7 @@ const { replace } = require('./abandoned.cjs');
 const auto = require('./auto-concurrency.cjs');
 const begun = require('./request-journal.cjs');
 const child = require('./child.cjs');
+const { watchClients } = require('./clients-gone.cjs');
 const { nowMs } = require('./clock.cjs');
 const { compactRegularly } = require('./compact.cjs');
 const { drain, undrain } = require('./draining.cjs');
@@ -127,6 +128,7 @@ function supervise(runtimePort, stepAside) {
     void startFirst();
     watch();
     auto.watchConcurrency();
+    watchClients();
     if (recycling.isConfigured) void watchRecycling();
   });
 }

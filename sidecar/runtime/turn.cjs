@@ -17,7 +17,7 @@ async function takeTurn() {
 /** From now on it lasts no longer than that. */
 function limitTurn() {
   const release = state.releaseTurn;
-  setTimeout(() => state.releaseTurn === release && endTurn(), TURN_MS);
+  setTimeout(() => state.releaseTurn === release && endTurn(), TURN_MS).unref();
 }
 
 /** Lets other workers of the pod take theirs. */

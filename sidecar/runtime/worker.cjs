@@ -16,8 +16,8 @@ const LISTENING_FD_MIN = 256;
 /** A server on another port only: the likely reason why a worker never comes up. */
 const WRONG_PORT_AFTER_MS = 10_000;
 /**
- * A render without a connection that nobody puts an end to keeps its place for timeouts.render, and at least for this
- * long.
+ * A render without a connection that nobody puts an end to keeps its place for timeouts.render (timeouts.handler), and
+ * at least for this long.
  */
 const ABANDONED_MIN_MS = 30_000;
 
@@ -46,6 +46,12 @@ const BEAT = 0x40;
 const RENDERED = 0x80;
 /** In the place of a beat: the event loop is about to stand still for a heap snapshot. */
 const SNAPSHOT = '\x01';
+/** Beside a beat, which has BEAT: this and how many requests go on without a slot. */
+const WITHOUT_SLOT = 0x80;
+const WITHOUT_SLOT_MAX = 63;
+/** Beside a beat: a render waits in one of the places, all of which are taken. Has its client gone? */
+const WAITS = 0x02;
+const ORDERS = /(limit|render|aside|gone) ([A-Za-z0-9._-]{1,128})\n/g;
 
 function connect(eventLoop) {
   inspector = loadInspector();
@@ -54,12 +60,7 @@ function connect(eventLoop) {
   connection.unref();
   connection.on('error', () => {}); // the supervisor has gone: the worker goes on without it
   connection.on('data', (chunk) => {
-    for (const [, what, number] of chunk.toString('latin1').matchAll(/(limit|render|aside) ([0-9]+)\n/g)) {
-      if (what === 'aside') limiter?.setAsideMax(Number(number));
-      if (!(Number(number) > 0)) continue;
-      if (what === 'limit') limiter?.setLimit(Number(number));
-      if (what === 'render') limiter?.setRenderMs(Number(number), abandonedMsOf(Number(number)));
-    }
+    for (const [, what, word] of chunk.toString('latin1').matchAll(ORDERS)) obey(what, word);
   });
   const { overriding } = require('./node-options.cjs');
   const words = [supervisor.token, process.pid, process.ppid, overriding(given).join(',')];
@@ -68,9 +69,25 @@ function connect(eventLoop) {
   timer = setInterval(() => {
     eventLoop.beat();
     limiter?.beat();
-    if (socket.writable) socket.write(String.fromCharCode(beat()), 'latin1');
+    const withoutSlot = WITHOUT_SLOT + (limiter?.withoutSlot ?? 0);
+    const waits = limiter?.hasWaiting ? [WAITS] : [];
+    if (socket.writable) socket.write(String.fromCharCode(withoutSlot, ...waits, beat()), 'latin1');
   }, supervisor.intervalMs);
   timer.unref();
+}
+
+/** What the supervisor says: a number, or the id of a request whose client has gone. */
+function obey(what, word) {
+  const number = Number(word);
+  if (what === 'gone') limiter?.giveUp(word);
+  if (what === 'aside' && number >= 0) limiter?.setAsideMax(number);
+  if (what === 'limit' && number > 0) limiter?.setLimit(number);
+  if (what === 'render' && number > 0) limiter?.setRenderMs(number, abandonedMsOf(number));
+}
+
+/** HAProxy is to hear of it before the next beat. */
+function tellWithoutSlot(count) {
+  if (connection?.writable) connection.write(String.fromCharCode(WITHOUT_SLOT + count), 'latin1');
 }
 
 /** Calls that the watchdog must not take for a render that is stuck. */
@@ -170,15 +187,22 @@ function newLimiter() {
   const { ConcurrencyLimiter } = require('./concurrency-limiter.cjs');
   const { ownClasses } = require('./classes.cjs');
   const { OwnRequests } = require('./own-requests.cjs');
+  const { OwnSite } = require('./own-site.cjs');
+  const { keepRedirectsOnSite } = require('./redirects.cjs');
   const { RequestJournal } = require('./request-journal.cjs');
   const renderMs = Number(process.env.CORELANE_RENDER_TIMEOUT_MS) || Number.POSITIVE_INFINITY;
+  const handlerMs = Number(process.env.CORELANE_HANDLER_TIMEOUT_MS) || 0;
   const abandonedMs = abandonedMsOf(renderMs);
   const webSocketMs = Number(process.env.CORELANE_WEBSOCKET_MAX_AGE_MS) || 0;
   const { metrics } = require('./event-loop.cjs');
-  const own = new OwnRequests(Number(process.env.PORT));
+  const own = new OwnRequests(Number(process.env.PORT), supervisor.entry);
+  new OwnSite(own, metrics);
+  keepRedirectsOnSite(process.env);
   const giveTag = process.env.CORELANE_ETAG === 'Auto' ? require('./etag.cjs').giveTag : undefined;
   const levels = process.env.CORELANE_CONCURRENCY ? new (require('./loop-levels.cjs').LoopLevels)(metrics) : undefined;
-  const options = { renderMs, abandonedMs, webSocketMs, giveTag, classes: ownClasses(), levels };
+  const withoutSlotMax = Math.min(WITHOUT_SLOT_MAX, Number(process.env.CORELANE_WITHOUT_SLOT_MAX) || 0);
+  const ofTime = { renderMs, handlerMs, abandonedMs, webSocketMs };
+  const options = { ...ofTime, giveTag, classes: ownClasses(), levels, withoutSlotMax, tellWithoutSlot };
   return new ConcurrencyLimiter(metrics, new RequestJournal(supervisor), own, options);
 }
 
@@ -280,7 +304,8 @@ function noteOtherPort(server, port) {
 /** @param marker `port:token:intervalMs`, from the supervisor */
 function watchServers(marker) {
   const [port, token, intervalMs] = marker.split(':');
-  supervisor = { port: Number(port), token, intervalMs: Number(intervalMs) };
+  const entry = `CORELANE_SUPERVISOR=${marker}`;
+  supervisor = { port: Number(port), token, intervalMs: Number(intervalMs), entry };
   const { NODE_OPTIONS, CORELANE_NODE_FLAGS, PORT } = process.env;
   given = { NODE_OPTIONS, CORELANE_NODE_FLAGS };
   if (!(Number(PORT) > 0)) return;

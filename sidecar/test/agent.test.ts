@@ -1,4 +1,5 @@
 /** HAProxy's agent check: what a supervisor answers, and that news ends the wait of a question. */
+import http from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { until } from '../../e2e/harness/engine/pod.ts';
 import { ask, askUntilOneWaits } from './agent.ts';
@@ -48,8 +49,28 @@ test('with concurrency: Auto each answer has the number of places, before any #,
   expect((await ask(program, 'corelane-agent 2').answer).text).toBe('up maxconn:2');
   const { told } = await toldOfDeath('corelane-agent 2');
   expect(told).toMatch(/^maxconn:2 down #(starting|waiting)$/);
-  // Other questions are not about places.
-  await until('it is up again', async () => (await ask(program, 'corelane-alive').answer).text === 'up');
+  // Of another question it is how many requests go on without a slot, and one.
+  await until('it is up again', async () => (await ask(program, 'corelane-alive').answer).text === 'up maxconn:1');
+});
+
+test('with concurrency: Auto a worker that is down has the places of its open responses all the same', async () => {
+  await program.start(process.execPath, [WORKER], { CORELANE_CONCURRENCY: '2-2', CORELANE_WITHOUT_SLOT_MAX: '4' });
+  const send = (path: string) =>
+    http
+      .get({ host: '127.0.0.1', port: program.port, path, agent: false }, (response) => {
+        response.on('error', () => {}); // its worker has ended
+        response.resume();
+      })
+      .on('error', () => {}); // it has gone
+  const answer = async () => (await ask(program, 'corelane-agent').answer).text;
+  send('/?id=download&length=100&never=1');
+  await until('its slot is back', async () => (await answer()) === 'up maxconn:3');
+  for (const id of ['left-0', 'left-1']) {
+    const left = send(`/?hold=1&id=${id}`);
+    await until(`${id} has begun`, () => program.events('begin').find((event) => event.id === id));
+    left.destroy();
+  }
+  await until('all slots are taken', async () => (await answer()) === 'maxconn:3 down #busy');
 });
 
 test.each(['0-4', '5-4', '1-65', '1', 'x', '1-'])(

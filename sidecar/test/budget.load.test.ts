@@ -24,18 +24,26 @@ import {
   stall,
 } from './budget.ts';
 import { NOTHING, type Pace, program, readers } from './neighbours.ts';
+import { rawConnection } from './raw.ts';
 
 let pod: Pod;
 let small: Pod;
+/** With times that are shorter than its clients take for what is on disk, and with a class. */
+let brief: Pod;
 beforeAll(async () => {
-  [pod, small] = await Promise.all([
+  [pod, small, brief] = await Promise.all([
     Pod.start({ workersPerPod: 2 }),
     Pod.start({ ...SMALL, timeouts: { render: '5s' } }),
+    Pod.start({
+      ...SMALL,
+      timeouts: { render: '2s', clientSend: '3s' },
+      classes: [{ name: 'files', match: [{ pathPrefix: '/files' }], concurrency: 4 }],
+    }),
   ]);
-  await Promise.all([pod, small].map(remember));
+  await Promise.all([pod, small, brief].map(remember));
 });
-afterAll(() => Promise.all([pod?.stop(), small?.stop()]));
-afterEach(() => endClients(pod, small));
+afterAll(() => Promise.all([pod?.stop(), small?.stop(), brief?.stop()]));
+afterEach(() => endClients(pod, small, brief));
 
 /** Bytes of nginx' temporary files, which have no name any more. */
 async function onDisk(there: Pod): Promise<number> {
@@ -192,22 +200,85 @@ const SLOW_READERS: [how: string, pace: Pace][] = [
   ['does not read', NOTHING],
   ['slowly reads', { bytes: 64 * KIB, pauseMs: 100 }],
 ];
+/** Lines of the access log about the requests with this name. */
+const logged = async (there: Pod, id: string) =>
+  (await there.accessLog()).filter(({ uri }) => String(uri).includes(`id=${id}&`));
+
 test.each(SLOW_READERS)(
-  'a client that %s a page beyond its share of the disk gives its worker back',
+  'a client that %s a page beyond its share of the disk holds no render slot, and is not cut for it',
   async (_how, pace) => {
     const id = `held-${pace.pauseMs}`;
     const stop = await readers(small, pod, 1, `/?id=${id}&size=${30_000 * KIB}`, pace);
     await until('it is being rendered', () => small.events({ event: 'begin', id })[0]);
-    // It holds the only worker.
+    const began = performance.now();
+    // It has given the only slot back.
     expect((await small.get('/?id=behind')).status).toBe(200);
-    const line = await until('it is logged', async () =>
-      (await small.accessLog()).find(({ uri }) => String(uri).includes(id)),
-    );
-    expect(line).toMatchObject({ status: 200, error: 'response-too-slow' });
+    await until('where too many hold a worker it would be cut', () => performance.now() - began > 8_000);
+    expect(await logged(small, id)).toEqual([]);
     await expectUnharmed(small);
     await stop();
   },
 );
+
+const SLOWLY: Pace = { bytes: 8 * KIB, pauseMs: 100 };
+/** How many of these were cut. */
+const cutOf = async (there: Pod, id: string) =>
+  (await logged(there, id)).filter(({ error }) => error === 'response-too-slow').length;
+
+test('where too many clients hold a worker the slowest go', async () => {
+  const { heldSlots } = budget(small.spec);
+  const path = `/?id=many-held&size=${8_000 * KIB}`;
+  const stop = await readers(small, pod, heldSlots + 3, path, SLOWLY);
+  await until('three are cut', async () => (await cutOf(small, 'many-held')) === 3);
+  expect((await small.get('/?id=behind-many')).status).toBe(200);
+  expect(await logged(small, 'many-held')).toHaveLength(3);
+  await stop();
+});
+
+test('clients that read slowly leave half of the places of a class to others', async () => {
+  const { heldClasses } = budget(brief.spec);
+  const stop = await readers(brief, pod, 2 * heldClasses, `/files?id=held-files&size=${8_000 * KIB}`, SLOWLY);
+  await until('all are begun', () => brief.events({ event: 'begin', id: 'held-files' }).length === 2 * heldClasses);
+  expect((await brief.get('/files?id=behind-files')).status).toBe(200);
+  await until('half of them are cut', async () => (await cutOf(brief, 'held-files')) === heldClasses);
+  await stop();
+});
+
+test('a download comes whole, at whatever speed its client reads', async () => {
+  const size = 3_000 * KIB;
+  const stop = await readers(brief, pod, 1, `/?id=download&size=${size}`, { bytes: 16 * KIB, pauseMs: 250 });
+  const [line = {}] = await until('it is logged', async () => {
+    const lines = await logged(brief, 'download');
+    return lines.length > 0 ? lines : undefined;
+  });
+  expect(line).toMatchObject({ status: 200, error: '' });
+  figure('bytes of a download at 64 kB/s that have come', Number(line.bytesSent), '', `> ${size}`);
+  expect(line.bytesSent).toBeGreaterThan(size);
+  await stop();
+});
+
+test('a download comes whole though its client pauses, as a video player does', async () => {
+  const size = 8_000 * KIB;
+  const socket = await rawConnection(small.port(PORTS.http));
+  let received = 0;
+  socket.write(`GET /?id=paused&size=${size} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+  await new Promise<void>((resolve) => {
+    socket.on('data', function first(chunk) {
+      received += chunk.length;
+      if (received < 1_000 * KIB) return;
+      socket.off('data', first);
+      socket.pause();
+      resolve();
+    });
+  });
+  await new Promise((resolve) => setTimeout(resolve, 8_000));
+  socket.on('data', (chunk) => {
+    received += chunk.length;
+  });
+  await once(socket.resume(), 'close');
+  figure('bytes of a download whose client pauses for 8 s', received, '', `> ${size}`);
+  expect(received).toBeGreaterThan(size);
+});
 
 test('responses that are not read fill no more of the disk than there is for them', async () => {
   const before = small.events({ event: 'begin', id: 'huge' }).length;

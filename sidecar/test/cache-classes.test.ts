@@ -1,6 +1,7 @@
 /** Classes of requests beside the cache: what is kept of them is by their own leave, and takes their own places. */
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { herd, page, renders, statusOf } from './cache.ts';
+import { mark } from './own-requests.ts';
 
 let pod: Pod;
 beforeAll(async () => {
@@ -47,4 +48,20 @@ test.each([
   const answers = [await pod.get(path), await pod.get(path)];
   expect(answers.map((answer) => [answer.status, statusOf(answer)])).toEqual(Array(2).fill([200, undefined]));
   expect(renders(pod, name)).toBe(2);
+});
+
+test('what a render sends to its own site does not wait for a page that waits for a slot', async () => {
+  const render = pod.get('/?hold=1&id=asks');
+  await pod.begun('asks');
+  const path = page('asked');
+  const visitor = pod.get(path);
+  await pod.queued(1);
+  const own = await Promise.all([1, 2, 3].map(() => pod.get(path, { headers: mark() })));
+  expect(own.map(({ status }) => status)).toEqual([200, 200, 200]);
+  // It is kept, and theirs.
+  expect(renders(pod, 'asked')).toBe(1);
+  expect(statusOf(await pod.get(path, { headers: mark() }))).toBe('Corelane; hit');
+  pod.release('asks');
+  expect((await Promise.all([render, visitor])).map(({ status }) => status)).toEqual([200, 200]);
+  expect(renders(pod, 'asked')).toBe(2);
 });

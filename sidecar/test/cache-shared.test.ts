@@ -5,10 +5,11 @@
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
-import { FLEET_KEY, type Pod } from '../../e2e/harness/engine/pod.ts';
+import { FLEET_KEY, type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { tokens } from './apps/peer-tokens.mjs';
 import { ask as askNginx, ownPage, page, renders, statusOf } from './cache.ts';
 import { expectOwnPages, expectRenderedHere, get, HOST, NAMES, pageOf, SPEC, total } from './cache-shared.ts';
+import { mark } from './own-requests.ts';
 import { AS_NGINX, ask, handOver, headerOf, identityOf, ME, message } from './peer.ts';
 
 let fleet: Fleet;
@@ -56,6 +57,22 @@ test('a page that was changed here does not come back from its home', async () =
   // Now it is the new one there, too.
   expect(JSON.parse((await get(home, path)).body)).toEqual(JSON.parse(after.body));
   expect(total(fleet, id)).toBe(before + 2);
+});
+
+test('what a render has sent to its own site does not wait for the slots of the home', async () => {
+  const [home, other] = fleet.pods as [Pod, Pod];
+  const { id, path } = await pageOf(fleet, home, other);
+  const [there, here] = [renders(home, id), renders(other, id)];
+  const ids = [0, 1, 2, 3].map((n) => `taken-${n}`);
+  // Not for the cache, so each pod renders its own.
+  const held = ids.map((taken, n) =>
+    get(n % 2 === 0 ? home : other, `/?hold=1&id=${taken}`, { authorization: 'Basic eDp5' }),
+  );
+  await until('all slots are taken', () => ids.every((taken) => total(fleet, taken) === 1));
+  expect((await get(other, path, mark())).status).toBe(200);
+  expect([renders(home, id), renders(other, id)]).toEqual([there, here + 1]);
+  for (const pod of fleet.pods) pod.release(...ids);
+  expect((await Promise.all(held)).map(({ status }) => status)).toEqual(ids.map(() => 200));
 });
 
 test.each([

@@ -40,7 +40,11 @@ describe('an API beside renders', () => {
       priority: { classes: [{ name: 'low', match: [{ header: { name: 'X-Low' } }], maxQueue: '0%' }] },
       classes: [
         { name: 'read', match: [{ pathPrefix: '/both', method: 'GET', header: { name: 'X-Kind', value: 'a/b' } }] },
-        { name: 'api', match: [{ pathPrefix: '/api/' }, { path: '/exact.v1' }], concurrency: 4 },
+        {
+          name: 'api',
+          match: [{ pathPrefix: '/api/' }, { path: '/exact.v1' }, { pathSuffix: '/__data.json' }],
+          concurrency: 4,
+        },
         { name: 'rest', match: [{ pathPrefix: '/both' }] },
       ],
     });
@@ -108,9 +112,20 @@ describe('an API beside renders', () => {
     await release();
   });
 
-  const PLAIN = ['/api', '/api?x=/../y', '/api/x', '/api/.well-known/x', '/api/...', '/api/a%20b', '/exact.v1?a=%2f..'];
+  const PLAIN = [
+    ...['/api', '/api?x=/../y', '/api/x', '/api/.well-known/x', '/api/...', '/api/a%20b', '/exact.v1?a=%2f..'],
+    ...['/__data.json', '/shop/__data.json?a=b', '/a%20b/__data.json'],
+  ];
   const ODD = [
     ...['/', '/apix', '/exact.v1/', '/exact.v1/x', '/exactxv1', '/x/api/x', '/?/api/x'],
+    ...['/shop/__data.json/', '/shop/__data.json/x', '/shop/x__data.json', '/shop/__dataxjson', '/?/__data.json'],
+    ...[
+      '/shop//__data.json',
+      '/shop/../__data.json',
+      '/shop/__data%2ejson',
+      '/shop/%5f_data.json',
+      '/shop%2f__data.json',
+    ],
     ...['/API/x', '/%61pi/x', '/api%2fx', '/api/a%2fb', '/api/a%2Fb'],
     ...[
       '//api/x',
@@ -193,6 +208,23 @@ describe('an API beside renders', () => {
       expect(answer.status).toBe(200);
       expect(JSON.parse(answer.body).headers).not.toHaveProperty('x-corelane-class');
     }
+  });
+
+  test('a worker that has open downloads and no render is chosen before one that renders', async () => {
+    const render = pod.get('/?hold=1&id=renders-alone');
+    const chosen = 1 - (await pod.begun('renders-alone')).worker;
+    const leave = new AbortController();
+    for (const id of ['download-1', 'download-2']) {
+      void pod.get(`/?id=${id}&length=100&never=1`, { signal: leave.signal }).catch(() => 'cut');
+      expect((await pod.begun(id)).worker).toBe(chosen);
+    }
+    const places = `haproxy_server_limit_sessions{proxy="workers",server="worker-${chosen}"}`;
+    await until('both have given their slot back', async () => (await pod.metric(places)) === 3);
+    expect((await pod.get('/api/?id=beside-downloads')).status).toBe(200);
+    expect((await pod.begun('beside-downloads')).worker).toBe(chosen);
+    leave.abort();
+    pod.release('renders-alone');
+    expect((await render).status).toBe(200);
   });
 });
 

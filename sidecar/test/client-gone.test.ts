@@ -1,6 +1,6 @@
 /**
- * Clients that leave: who waited is not rendered (I2); who was being rendered keeps the worker until the end (I1).
- * The worker tells, not the proxy.
+ * Clients that leave: who waited is not rendered (I2); who was being rendered keeps the worker until the end (I1),
+ * unless the render only waits. The worker tells, not the proxy.
  */
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 
@@ -47,4 +47,22 @@ test('a body that was half-way in the proxy when its client left reaches no work
   await until('HAProxy has no request', async () => (await inLine()) === 0);
   expect((await pod.get('/?id=after-half')).status).toBe(200);
   expect(pod.events({ event: 'end', id: 'half' }).filter(({ bytes }) => bytes === body.length)).toEqual([]);
+});
+
+test('renders that wait and whose clients have gone give their slots to the next requests', async () => {
+  const leave = new AbortController();
+  const ids = ['waits-0', 'waits-1'];
+  const ask = (id: string, method: string) => pod.get(`/?hold=1&id=${id}`, { method, signal: leave.signal });
+  const left = [ask('waits-0', 'GET'), ask('waits-1', 'POST')].map((answer) => answer.catch(() => 'gone'));
+  await Promise.all(ids.map((id) => pod.begun(id)));
+  leave.abort();
+  expect(await Promise.all(left)).toEqual(['gone', 'gone']);
+  const next = await Promise.all([1, 2, 3].map((n) => pod.get(`/?ms=20&id=after-waits-${n}`, { method: 'POST' })));
+  expect(next.map(({ status }) => status)).toEqual([200, 200, 200]);
+  for (const id of ids) expect(pod.events({ event: 'end', id })).toEqual([]);
+  pod.release(...ids);
+  for (const id of ids) await until('it has ended', () => pod.events({ event: 'end', id })[0]);
+  const places = (worker: number) =>
+    pod.metric(`haproxy_server_limit_sessions{proxy="workers",server="worker-${worker}"}`);
+  await until('each worker has one slot again', async () => (await places(0)) === 1 && (await places(1)) === 1);
 });

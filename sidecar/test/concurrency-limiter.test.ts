@@ -103,6 +103,23 @@ test('with concurrency 2 it lets two through at a time', async () => {
   expect(await overlaps()).toBe(before + 3);
 });
 
+test('of two renders that wait the one whose client has gone gives its slot back', async () => {
+  const withoutSlot = () => two.runtimeMetric(0, 'corelane_worker_requests_without_slot');
+  const stays = two.get('/?hold=1&id=client-stays');
+  await two.begun('client-stays');
+  const leave = new AbortController();
+  const leaves = two.get('/?hold=1&id=client-leaves', { signal: leave.signal }).catch(() => 'gone');
+  await two.begun('client-leaves');
+  leave.abort();
+  expect(await leaves).toBe('gone');
+  expect((await two.get('/?id=in-its-place')).status).toBe(200);
+  // HAProxy was asked about both.
+  expect(await withoutSlot()).toBe(1);
+  two.release('client-stays', 'client-leaves');
+  expect((await stays).status).toBe(200);
+  await until('both have ended', async () => (await withoutSlot()) === 0);
+});
+
 test('a try that the worker has promised not to begin ends, whenever it comes; the next one is another', async () => {
   const said = await inside(
     two,

@@ -114,6 +114,44 @@ test('a part that may have any name, if one folder fits', async () => {
   );
 });
 
+describe('a folder that may be in another one', () => {
+  const BUILD = '.next/static';
+  test('it is that of the only application of a monorepo', async () => {
+    files = new AppFiles({
+      [`apps/web/${BUILD}/a.js`]: 'text',
+      [`node_modules/some-package/${BUILD}/b.js`]: '',
+      [`.cache/c/${BUILD}/c.js`]: '',
+      [`apps/web/deeper/${BUILD}/d.js`]: '',
+      linked: '-> apps/web',
+    });
+    await copy(`**/${BUILD}`);
+    expect(readdirSync(join(target, '0/x'))).toEqual(['a.js']);
+    await expect(copy(BUILD)).rejects.toThrow(/from "\.next\/static" is no folder of the image/);
+  });
+
+  test('of two applications it is neither', async () => {
+    files = new AppFiles({ [`apps/web/${BUILD}/a.js`]: '', [`docs/${BUILD}/b.js`]: '' });
+    await expect(copy(`**/${BUILD}`)).rejects.toThrow(
+      /from "\.next\/static" could be "(apps\/web|docs)\/\.next\/static" or "(apps\/web|docs)\/\.next\/static": name one/,
+    );
+  });
+
+  test('one that is there comes first, and may have a part of any name', async () => {
+    files = new AppFiles({ [`${BUILD}/a.js`]: '', [`apps/web/${BUILD}/b.js`]: '' });
+    await copy(`**/${BUILD}`);
+    expect(readdirSync(join(target, '0/x'))).toEqual(['a.js']);
+    await copy('**/*/web/.next/static', { to: '/to/1/x' });
+    expect(readdirSync(join(target, '1/x'))).toEqual(['b.js']);
+  });
+
+  test('none is said as one that is looked for in one place', async () => {
+    files = new AppFiles({ 'static/a.js': '' });
+    await expect(copy(`**/${BUILD}`)).rejects.toThrow(
+      /from "\.next\/static" is no folder of the image \(looked in \/srv\/app\)/,
+    );
+  });
+});
+
 test.each([
   ['nothing is there', '.next/static', /from "\.next\/static" is no folder of the image \(looked in \/srv\/app\)/],
   ['the same, absolute', '/app/.next/static', /from "\/app\/\.next\/static" is no folder of the image\. docs/],

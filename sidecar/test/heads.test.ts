@@ -359,3 +359,30 @@ describe('a response', () => {
     expect((await pod.get('/?id=after')).status).toBe(200);
   });
 });
+
+describe('a redirect of the program', () => {
+  const OWN = `localhost:${PORTS.firstWorker}`;
+  const redirect = async (location: string) => {
+    const header = encodeURIComponent(`location:${location}`);
+    const { status, headers } = await pod.get(`/?id=redirect&status=307&header=${header}`);
+    return [status, headers.location];
+  };
+
+  test.each([
+    [`http://${OWN}/a?b=//c#d`, '/a?b=//c#d'],
+    [`https://127.0.0.1:${PORTS.firstWorker}`, '/'],
+  ])('to the address on which the program listens leads to the path on the site: %s', async (location, expected) => {
+    expect(await redirect(location)).toEqual([307, expected]);
+  });
+
+  test.each([
+    // A program of the client's own machine (RFC 8252).
+    `http://localhost:${PORTS.firstWorker + 1}/callback?code=1`,
+    `http://shop.example:${PORTS.firstWorker}/`,
+    `http://${OWN}//evil.example/`,
+    `http://${OWN}@evil.example/`,
+    '/a',
+  ])('to somewhere else stays as it is: %s', async (location) => {
+    expect(await redirect(location)).toEqual([307, location]);
+  });
+});

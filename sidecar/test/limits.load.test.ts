@@ -1,6 +1,6 @@
 /**
- * A render that is beyond its limit, and bodies of 8 MB that a pod refuses before all of them has come. Here because of
- * time-outs of 3 and 4 s that must outlast those.
+ * Renders and handlers that are beyond their limit, and bodies of 8 MB that a pod refuses before all of them has come.
+ * Here because of time-outs of 1 to 5 s that must outlast something else.
  */
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
@@ -56,6 +56,23 @@ test('a render beyond its limit is given up', async () => {
     expect(error(await pod.get('/?hold=1&id=too-long'))).toEqual([504, 'render-timeout', undefined]);
     pod.release('too-long');
     await until('the render ends', () => pod.events({ event: 'end', id: 'too-long' })[0]);
+  } finally {
+    await pod.stop();
+  }
+});
+
+test('what may change something is given up later: after timeouts.handler', async () => {
+  const pod = await Pod.start({ workersPerPod: 2, timeouts: { render: '1s', handler: '5s' } });
+  try {
+    const form = pod.get('/?hold=1&id=form', { method: 'POST', body: 'x' });
+    const { worker } = await pod.begun('form');
+    const before = pod.server(worker);
+    expect(error(await pod.get('/?hold=1&id=page'))).toEqual([504, 'render-timeout', undefined]);
+    // The page has begun later, and it is over; the form has begun earlier, and it is not.
+    expect(pod.events({ event: 'end', id: 'form' })).toEqual([]);
+    expect(await Promise.race([form, Promise.resolve('waits')])).toBe('waits');
+    expect(error(await form)).toEqual([504, 'render-timeout', undefined]);
+    await until('its worker is replaced', () => pod.server(worker) !== before);
   } finally {
     await pod.stop();
   }

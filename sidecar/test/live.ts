@@ -24,7 +24,7 @@ export function liveSettings(thePod: () => Pod) {
     const { accessLog, template, queue, timeouts } = there.spec;
     const times = {
       queue: { timeout: queue.timeout, ...input.queue },
-      timeouts: { render: timeouts.render, ...input.timeouts },
+      timeouts: { render: timeouts.render, handler: timeouts.handler, ...input.timeouts },
     };
     const spec = renderServiceSpec.parse({ accessLog, template, ...input, ...times }) as RenderServiceSpec;
     expect(withoutLive(spec)).toEqual(withoutLive(there.spec));

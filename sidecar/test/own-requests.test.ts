@@ -1,7 +1,12 @@
-/** A program that asks its own port while it renders: a part of that render, and nobody else can pass as one. */
-import { docker } from '../../e2e/harness/engine/docker.ts';
+/**
+ * A program that asks its own port while it renders: a part of that render, and nobody else can pass as one. Or its own
+ * site, by the name that its client has used: such a request waits for no render.
+ */
+import { docker, logs } from '../../e2e/harness/engine/docker.ts';
 import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
-import { page, startAsking } from './own-requests.ts';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { ECHO_PORT, mark, page, SITE, startAsking } from './own-requests.ts';
+import { OTHER_KEY } from './peers.ts';
 
 let pod: Pod;
 beforeAll(async () => {
@@ -126,4 +131,138 @@ test('a page that a request of a class asks for is a render, whatever headers go
   expect(order('rendered', 'asked-by-class')).toEqual([
     ...['rendered begin', 'rendered end', 'asked-by-class begin', 'asked-by-class end'],
   ]);
+});
+
+describe.each(['child', 'thread'])('a render that waits for a %s which asks the own port', (by) => {
+  test('gets its answer, and no other process gets in beside it', async () => {
+    const [parent, asked, other] = [`parent-${by}`, `asked-by-${by}`, `not-${by}`];
+    const render = pod.get(page(parent, { when: `go-${by}`, by, ask: page(asked) }));
+    await pod.begun(parent);
+    const before = await metric('overlap_total');
+    const stranger = neighbour(
+      `fetch('http://127.0.0.1:' + process.env.PORT + '${page(other)}').then((answer) => console.log(answer.status))`,
+    );
+    await until('it waits', async () => (await metric('overlap_total')) === before + 1);
+    pod.release(`go-${by}`);
+    expect((await render).body).toBe(`${parent}\n200 ${asked}`);
+    expect((await stranger).trim()).toBe('200');
+    // The other one has waited for longer, and has been looked at before.
+    expect(order(parent, asked, other)).toEqual([
+      ...[`${parent} begin`, `${asked} begin`, `${asked} end`, `${parent} end`],
+      ...[`${other} begin`, `${other} end`],
+    ]);
+  });
+});
+
+describe('a render that asks its own site', () => {
+  const Host = SITE;
+  // A host that a client can name, and that leads to somebody else: it learns a mark. What that is worth is below.
+  const ECHO = `127.0.0.2:${ECHO_PORT}`;
+
+  test.each(['fetch', 'http', 'expect'])('by %s waits for no other render', async (by) => {
+    const names = ['own_site_sent_total', 'own_site_requests_total', 'requests_total', 'overlap_total'];
+    const counts = () => Promise.all(names.map(metric));
+    const before = await counts();
+    const ids = [1, 2, 3].map((visitor) => `site-${by}-${visitor}`);
+    // The one worker has one of them at a time.
+    const answers = ids.map((id) =>
+      pod.get(page(id, { by, at: SITE, ask: page(`${id}-asked`) }), { headers: { Host } }),
+    );
+    for (const [index, answer] of (await Promise.all(answers)).entries()) {
+      expect([answer.status, answer.body]).toEqual([200, `${ids[index]}\n200 ${ids[index]}-asked`]);
+    }
+    expect((await counts()).map((count, index) => count - (before[index] ?? 0))).toEqual([3, 3, 3, 0]);
+  });
+
+  test('by an address of the pod, whatever its client has asked for', async () => {
+    const asks = page('by-address', { at: `127.0.0.1:${PORTS.http}`, ask: page('at-address') });
+    expect((await pod.get(asks, { headers: { Host: 'shop.example' } })).body).toBe('by-address\n200 at-address');
+  });
+
+  test('whose answer asks it, too; what that one sends has no mark', async () => {
+    const deep = await pod.get(page('deep', { deep: 2, at: SITE }), { headers: { Host } });
+    expect(deep.body.split('200 deep')).toHaveLength(3);
+    const held = pod.get(page('above', { hold: 1 }));
+    await pod.begun('above');
+    const asks = (depth: number) =>
+      pod.get(page(`depth-${depth}`, { at: ECHO, ask: '/' }), { headers: { Host: ECHO, ...mark({ depth }) } });
+    const [, next] = /"X-Corelane-Own-Site","([0-9a-f]{32})"/i.exec((await asks(1)).body) ?? [];
+    expect([-1, 0].map((periods) => mark({ depth: 2, periods })['X-Corelane-Own-Site'])).toContain(next);
+    expect((await asks(2)).body).not.toMatch(/x-corelane-own-site/i);
+    pod.release('above');
+    expect((await held).status).toBe(200);
+  });
+
+  test('a mark goes to no other site, not along with copied headers or a redirect, and the program does not see it', async () => {
+    const headers = { Host };
+    const said = await Promise.all([
+      pod.get(page('other-port', { at: ECHO, ask: '/' }), { headers }),
+      pod.get(page('other-port-http', { by: 'http', at: ECHO, ask: '/' }), { headers }),
+      pod.get(page('copies', { copy: 1, at: ECHO, ask: '/' }), { headers }),
+      pod.get(page('follows', { at: SITE, ask: page('leads', { to: `http://${ECHO}/` }) }), { headers }),
+    ]);
+    for (const { body } of said) {
+      expect(body).toMatch(/\n200 \[.*"host"/i);
+      expect(body).not.toMatch(/x-corelane-own-site/i);
+    }
+    const [raw, distinct] = JSON.parse((await pod.get(page('raw', { raw: 1 }))).body.split('\n')[1] ?? '');
+    const at = raw.findIndex((text: string) => text.toLowerCase() === 'x-corelane-own-site');
+    expect([at > 0, raw[at + 1], distinct['x-corelane-own-site']]).toEqual([true, '', ['']]);
+  });
+
+  test('only a mark that counts leads past a render, from any pod with the key', async () => {
+    const held = pod.get(page('marks', { hold: 1 }));
+    await pod.begun('marks');
+    const marks = [
+      ...[mark({ key: OTHER_KEY }), mark({ periods: -9 }), mark({ periods: 9 }), mark({ depth: 3 })],
+      ...['0'.repeat(32), '1', '2', 'own-site-1', '1 ', 'x'.repeat(4_000)].map((text) => ({
+        'X-Corelane-Own-Site': text,
+      })),
+      { X_Corelane_Own_Site: mark()['X-Corelane-Own-Site'] ?? '' },
+    ];
+    const none = marks.map((headers, index) => pod.get(page(`none-${index}`), { headers }));
+    await pod.queued(marks.length);
+    for (const headers of [mark(), mark({ depth: 2 }), mark({ periods: -1 })])
+      expect((await pod.get(page('marked'), { headers })).body).toBe('marked');
+    expect(marks.flatMap((_headers, index) => pod.events({ id: `none-${index}` }))).toEqual([]);
+    pod.release('marks');
+    expect((await held).status).toBe(200);
+    expect((await Promise.all(none)).map(({ status }) => status)).toEqual(marks.map(() => 200));
+  });
+
+  test('who has a mark gets eight places of a worker, beside its render', async () => {
+    const ids = Array.from({ length: 9 }, (_unused, index) => `place-${index}`);
+    const held = pod.get(page('beside', { hold: 1 }));
+    await pod.begun('beside');
+    // Their answers count: the quarantine holds the third request at once for a URL without an answer.
+    const answered = async () => (await pod.runtimeApi('show table urls')).match(/ gpc0=[1-9]/g)?.length ?? 0;
+    const before = await answered();
+    expect((await pod.get(page('counted'), { headers: mark() })).body).toBe('counted');
+    expect(await answered()).toBe(before + 1);
+    const answers = ids.map((id) => pod.get(page(id, { hold: 1 }), { headers: mark() }));
+    const waiting = () => pod.metric('haproxy_backend_current_queue{proxy="own-site-1"}');
+    await until('one waits', async () => (await waiting()) === 1);
+    const begun = () => pod.events({ event: 'begin' }).filter(({ id = '' }) => ids.includes(id)).length;
+    await until('the others have begun', () => begun() === 8);
+    // What such a request sends has places of its own.
+    expect((await pod.get(page('deeper'), { headers: mark({ depth: 2 }) })).body).toBe('deeper');
+    expect(begun()).toBe(8);
+    pod.release('beside', ...ids);
+    expect((await Promise.all([held, ...answers])).map(({ status }) => status)).toEqual(Array(10).fill(200));
+  });
+
+  test('a full queue that refuses what a render has sent is told', async () => {
+    const before = await metric('own_site_refused_total');
+    for (const by of ['fetch', 'http'])
+      expect((await pod.get(page(`full-${by}`, { by, at: `127.0.0.3:${ECHO_PORT}`, ask: '/full' }))).body).toMatch(
+        /\n503 /,
+      );
+    expect(await metric('own_site_refused_total')).toBe(before + 2);
+    const said = (await logs(pod.workers[0] ?? ''))
+      .split('\n')
+      .filter((line) => line.includes('renders wait for each other'));
+    expect(said).toEqual([
+      expect.stringContaining(`to "http://127.0.0.3:${ECHO_PORT}" was answered 503 queue-timeout`),
+    ]);
+  });
 });

@@ -1,5 +1,7 @@
 /** What the operator reads of a pod: the metrics of HAProxy. */
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
+import { PORTS } from '../../operator/src/api/names.ts';
+import { isFull, readEventLoops } from '../../operator/src/pods/sample.ts';
 import { Reader } from './pod-sample.ts';
 
 let pod: Pod;
@@ -28,9 +30,14 @@ test('busy workers, the queue, and both kinds of refusal are counted', async () 
   const waiting = [0, 1].map((n) => pod.get(`/?id=sample-waits-${n}`));
   await pod.queued(2);
   expect((await pod.get('/?id=sample-refused')).headers['x-corelane-error']).toBe('queue-full');
-  const { workers, queue, ...counters } = await reader.sample(before);
+  const full = await reader.sample(before);
+  const { workers, queue, ...counters } = full;
   expect([workers.map((worker) => worker.busy), queue]).toEqual([[1, 1], 2]);
   expect(counters).toEqual({ queueFullTotal: before.queueFullTotal + 1, queueTimeoutTotal: before.queueTimeoutTotal });
+  expect([isFull(full, before), isFull(before)]).toEqual([true, false]);
+  // What the operator asks for then.
+  const { body } = await pod.get('/corelane/metrics', { port: PORTS.stats });
+  expect(readEventLoops(body)).toEqual({ activeS: expect.any(Number), idleS: expect.any(Number) });
 
   const errors = (await Promise.all(waiting)).map(({ headers }) => headers['x-corelane-error']);
   expect(errors).toEqual(['queue-timeout', 'queue-timeout']);

@@ -95,6 +95,15 @@ test('a change replaces one worker after the other, and no request is lost; a br
   expect(run.output).toMatch(/^load 40\/s: ok [1-9]\d+ failed 0 /m);
 });
 
+test('renders that wait for something else: the field to change is named while it lasts, and at the end', async () => {
+  app = new App({ ...FILES, 'server.mjs': SERVER.replace('page()), 5)', 'page()), 300)') });
+  const run = new RunProcess([app.folder, '--port', await port(), '--load', '20']);
+  await run.says(/^workers are taken, but idle: .* Set concurrency: Auto$/m);
+  const before = run.output.length;
+  expect(await run.end('SIGINT')).toBe(0);
+  expect(run.output.slice(before)).toMatch(/^load 20\/s: .*\nworkers are taken, but idle: /m);
+});
+
 test('assets: nginx has the files of the folder, and what has changed after a change', async () => {
   const resource = QUICK.replace(
     '  workersPerPod: 2',

@@ -4,7 +4,7 @@ import http from 'node:http';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { rawConnection } from './raw.ts';
-import { inSteps, openStream, STREAMS } from './stream.ts';
+import { inSteps, openStream, STREAMS, type Stream } from './stream.ts';
 
 let auto: Pod;
 let always: Pod;
@@ -122,4 +122,40 @@ test('a piece with a broken chunk after it is cut off there', async () => {
   await until('the piece is here', () => stream.bytes() === 5);
   auto.release('nonsense');
   expect([await stream.ended, stream.bytes()]).toEqual([false, 5]);
+});
+
+describe('a response that waits holds no render slot', () => {
+  const EVENTS = '&header=Content-Type:text/event-stream';
+  const withoutSlot = (worker: number) => auto.runtimeMetric(worker, 'corelane_worker_requests_without_slot');
+  /** Requests that HAProxy gives a worker. */
+  const places = (worker: number) =>
+    auto.metric(`haproxy_server_limit_sessions{proxy="workers",server="worker-${worker}"}`);
+  const isAsBefore = async (worker: number) => (await withoutSlot(worker)) === 0 && (await places(worker)) === 1;
+
+  test.each([
+    ['event streams', EVENTS],
+    ['answers that come in pieces', '&header=Content-Type:text/plain'],
+  ])('%s: two workers have four, and answer others', async (name, more) => {
+    const ids = [1, 2, 3, 4].map((n) => `${name.replaceAll(' ', '-')}-${n}`);
+    const streams: Stream[] = [];
+    // From the third on each has the slot of one before it.
+    for (const id of ids)
+      streams.push(await openStream(auto, inSteps(id, ['write:10', `hold:${id}`, 'write:10'], more)));
+    expect((await auto.get(inSteps(`beside-${ids[0]}`, ['write:10']))).status).toBe(200);
+    await until('all have given theirs back', async () => (await withoutSlot(0)) + (await withoutSlot(1)) === 4);
+    await until('HAProxy knows', async () => (await places(0)) + (await places(1)) === 6);
+    auto.release(...ids);
+    expect(await Promise.all(streams.map(({ ended }) => ended))).toEqual([true, true, true, true]);
+    expect(streams.map((stream) => stream.bytes())).toEqual([20, 20, 20, 20]);
+    await until('each worker has one slot again', async () => (await isAsBefore(0)) && (await isAsBefore(1)));
+  });
+
+  test('streams that end with their worker are not counted any more', async () => {
+    const stream = await openStream(auto, inSteps('dies', ['write:10', 'hold:never'], EVENTS));
+    const { worker, pid } = await auto.begun('dies');
+    await until('HAProxy knows', async () => (await places(worker)) === 2);
+    await auto.kill(worker, pid, 'KILL');
+    expect(await stream.ended).toBe(false);
+    await until('the next process has one slot', async () => (await auto.isUp(worker)) && (await isAsBefore(worker)));
+  });
 });

@@ -218,6 +218,30 @@ export function testVersions(versions: string[], { stallMs }: { stallMs?: number
       expect([await metric('own_requests_total'), await metric('requests_total')]).toEqual([5, 6]);
     });
 
+    test('what a render sends to its own site has the mark of HAProxy, from the first request on, and nothing else has', async () => {
+      const [echo] = await freePorts(1);
+      await program.start(binary, ['--no-warnings', app('asks-itself.mjs')], { ECHO_PORT: String(echo) });
+      await program.allow(1);
+      const [site, mark] = [`127.0.0.1:${echo}`, 'ab'.repeat(16)];
+      const ask = async (by: string, host: string, said: string) => {
+        const path = `/?${new URLSearchParams({ id: by, by, at: site, ask: '/' })}`;
+        const { body } = await get(program.port, path, { host, 'x-corelane-own-site': said, 'x-corelane-request': by });
+        return /"X-Corelane-Own-Site","([^"]*)"/i.exec(body)?.[1];
+      };
+      // Before contexts are kept.
+      expect(await ask('fetch', site, mark)).toBe(mark);
+      for (const by of ['fetch', 'http', 'expect']) {
+        const all = [
+          ask(by, site, mark),
+          ask(by, site, `1 ${mark}`),
+          ask(by, 'shop.example', mark),
+          ask(by, site, '2'),
+        ];
+        expect(await Promise.all(all)).toEqual([mark, mark, undefined, undefined]);
+        expect(await ask(by, site, `${mark}, ${mark}`)).toBeUndefined();
+      }
+    });
+
     test('the port of a program that ends by itself is closed before its connections: nothing more is sent to it', async () => {
       const released = join(program.folder, 'released');
       await program.start(binary, [app('worker.mjs')], { EXITS_WITH: released, CORELANE_STALL_TIMEOUT_MS: '60000' });

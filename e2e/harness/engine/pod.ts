@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { Answer, Call } from '../../../operator/local/http.ts';
 import { LocalPod, PEERS_HOST } from '../../../operator/local/pod.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
+import { classesOf } from '../../../operator/src/api/presets.ts';
 import type { RenderServiceSpecInput } from '../../../operator/src/api/spec.ts';
 import { renderServiceSpec } from '../../../operator/src/api/validated-spec.ts';
 import { docker, engine, logs, NODE_IMAGE, prepare, SIDECAR_IMAGE } from './docker.ts';
@@ -77,7 +78,7 @@ function patient(input: Partial<RenderServiceSpecInput>): Partial<RenderServiceS
   return {
     ...input,
     queue: { timeout: PATIENT, ...input.queue },
-    timeouts: { render: PATIENT, ...input.timeouts },
+    timeouts: { render: PATIENT, handler: PATIENT, ...input.timeouts },
   };
 }
 
@@ -137,7 +138,7 @@ export class Pod extends LocalPod {
 
   /** The checks of a class are its own: a pod that is ready for renders may still hold requests of a class back. */
   async untilClassesUp(): Promise<void> {
-    for (const { name } of this.spec.classes) {
+    for (const { name } of classesOf(this.spec)) {
       const up = this.workers.map((_worker, index) => `{proxy="class-${name}",server="worker-${index}",state="UP"} 1`);
       await until(`the workers are up for class ${name}`, async () => {
         const lines = await this.metricLines('haproxy_server_status');

@@ -5,7 +5,7 @@ const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 let inFlight = 0;
 
-/** Waits, and says how many of these requests were in the process when it began: behind Corelane always 1. */
+/** Waits, and says how many of these requests were in the process when it began: 1 with `concurrency: 1`. */
 export async function slow(ms) {
   inFlight += 1;
   const text = `in flight: ${inFlight}`;
@@ -40,4 +40,14 @@ export function renderPrice() {
   let price = 0;
   while (price >= 0) price += 1; // stuck: loop
   return price;
+}
+
+/** What a sign-in leaves in a browser: a session of 6,000 bytes, in two cookies. */
+export function sessionCookies() {
+  return [0, 1].map((part) => `session.${part}=${'s'.repeat(3000)}; Path=/; HttpOnly; SameSite=Lax`);
+}
+
+/** How much of a session the header `Cookie` has. */
+export function sessionBytes(cookie) {
+  return [...(cookie ?? '').matchAll(/session\.[01]=(s*)/g)].reduce((sum, [, part]) => sum + part.length, 0);
 }

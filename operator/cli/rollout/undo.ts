@@ -26,9 +26,10 @@ export function undoOf(resource: Resource, revisions: Listed[], number: number |
   const { made } = to;
   if (!made) throw new UsageError(`it is not known what revision ${to.number} was made of`);
   const now = resource.spec as Fields;
-  // What a setting may be depends on others for some: then those of before come with it.
-  const all = { ...now, ...withoutOperatorFields(made.spec as Fields) };
-  const candidates = [specBefore(now, made.spec), all];
+  const before = withoutOperatorFields(made.spec as Fields);
+  // What a setting may be depends on others for some: then those of before come with it. The last one lacks what was
+  // not there: the default of concurrency depends on other fields.
+  const candidates = [specBefore(now, made.spec), { ...now, ...before }, { ...operatorFields(now), ...before }];
   const after = candidates.find((spec) => isOf(resource, spec, made)) ?? (candidates[0] as Fields);
   return { to, spec: mergePatch(now, after) };
 }
@@ -59,5 +60,13 @@ function isOf(resource: Resource, spec: unknown, made: Made): boolean {
 
 /** What is not about the inside of pods is never that of before: how large the service is, and who may reach it. */
 function withoutOperatorFields(before: Fields): Fields {
-  return Object.fromEntries(Object.entries(before).filter(([name]) => REACH[name]?.[0] !== 'operator'));
+  return Object.fromEntries(Object.entries(before).filter(([name]) => !isOperatorField(name)));
+}
+
+function operatorFields(now: Fields): Fields {
+  return Object.fromEntries(Object.entries(now).filter(([name]) => isOperatorField(name)));
+}
+
+function isOperatorField(name: string): boolean {
+  return REACH[name]?.[0] === 'operator';
 }

@@ -9,6 +9,7 @@ import { findEngine } from '../../local/find-engine.ts';
 import { nodeImage, pulled, sidecarImage } from '../../local/images.ts';
 import { RunFleet } from '../../local/run-fleet.ts';
 import type { RunPod } from '../../local/run-pod.ts';
+import { presetPhrases } from '../../src/api/presets.ts';
 import { SIGNALS } from '../signals.ts';
 import { Chaos } from './chaos.ts';
 import { RunDashboard } from './dashboard.ts';
@@ -22,7 +23,7 @@ import { Samples } from './samples.ts';
 import { bold, Screen } from './screen.ts';
 import { faultsTable } from './table.ts';
 import { troubleOf, whyNoRuntime } from './trouble.ts';
-import { type LoadFigures, loadLine, viewLines } from './view.ts';
+import { IDLE_WORKERS, type LoadFigures, loadLine, viewLines } from './view.ts';
 import { Watch } from './watch.ts';
 
 const LOOK_EVERY_MS = 1_000;
@@ -160,6 +161,7 @@ export class Session {
 
   #tell({ leftOut, spec }: Service): void {
     for (const line of leftOut) this.#print(`left out: ${line}`);
+    for (const phrase of presetPhrases(spec)) this.#print(`framework: ${spec.framework}: ${phrase}`);
     const { pods, isFolder } = this.#options;
     if (!isFolder && spec.replicas !== undefined && spec.replicas !== pods)
       this.#print(`a cluster would run ${spec.replicas} pods (spec.replicas), here it is ${pods} (--pods)`);
@@ -214,7 +216,7 @@ export class Session {
         {
           head: [this.#url, ...title, hands.busyWith ?? ''],
           ...{ rows: samples.rows, queue: samples.queue, refused: samples.refused },
-          ...{ load: this.#loadFigures(), faults: this.#chaos?.rows ?? [] },
+          ...{ load: this.#loadFigures(), faults: this.#chaos?.rows ?? [], areWorkersIdle: samples.areWorkersIdle },
         },
         this.#screen.isTerminal,
       );
@@ -228,7 +230,7 @@ export class Session {
       unread,
       () => this.#requests.stopLoad(),
       () => this.#screen.close(),
-      () => this.#summarize(),
+      () => this.#summarize(samples),
     );
   }
 
@@ -240,9 +242,10 @@ export class Session {
     return { perSecond: load, ok, failed, skipped, lastFailure: failures.at(-1)?.what, p50Ms, p99Ms };
   }
 
-  #summarize(): void {
+  #summarize({ wereWorkersIdle }: Samples): void {
     const load = this.#loadFigures();
     if (load) this.#print(loadLine(load));
+    if (wereWorkersIdle) this.#print(IDLE_WORKERS);
     if (this.#chaos) for (const line of faultsTable(this.#chaos.rows)) this.#print(line);
   }
 

@@ -3,6 +3,8 @@ import { milliseconds } from '../../live/text.ts';
 import { bold, dim } from './screen.ts';
 import { type FaultRow, faultsTable, type WorkerRow, workersTable } from './table.ts';
 
+/** Shown while workers are taken and idle. */
+export const IDLE_WORKERS = 'workers are taken, but idle: renders wait for something else. Set concurrency: Auto';
 /** Faults that are shown at a time: one of each. */
 const FAULTS_SHOWN = 7;
 const KEYS = '[b] browser [d] dashboard [k] kill a worker [f] freeze [l] loop [r] rollout [p] profile [q] quit';
@@ -27,10 +29,15 @@ export interface View {
   refused: number;
   load: LoadFigures | undefined;
   faults: FaultRow[];
+  /** Whether `concurrency` limits the service at the moment. */
+  areWorkersIdle: boolean;
 }
 
 /** @param isTerminal with colours, and keys */
-export function viewLines({ head, rows, queue, refused, load, faults }: View, isTerminal: boolean): string[] {
+export function viewLines(
+  { head, rows, queue, refused, load, faults, areWorkersIdle }: View,
+  isTerminal: boolean,
+): string[] {
   const title = head.filter(Boolean).join(' · ');
   const status = [`queue ${queue}`, `refused ${refused}`, ...(load ? [loadLine(load)] : [])];
   return [
@@ -38,6 +45,7 @@ export function viewLines({ head, rows, queue, refused, load, faults }: View, is
     isTerminal ? bold(title) : title,
     ...workersTable(rows),
     status.join(' · '),
+    ...(areWorkersIdle ? [IDLE_WORKERS] : []),
     ...(faults.length > 0 ? ['', ...faultsTable(faults.slice(-FAULTS_SHOWN))] : []),
     ...(isTerminal ? [dim(KEYS)] : []),
   ];

@@ -133,7 +133,12 @@ const WORKERS: MetricRow[] = [
 
 const DETAIL: MetricRow[] = [
   counter('worker_requests_total', ['worker'], 'requests begun'),
-  gauge('worker_requests_in_flight', ['worker'], 'requests in progress'),
+  gauge('worker_requests_in_flight', ['worker'], 'requests in progress that have a render slot'),
+  gauge(
+    'worker_requests_without_slot',
+    ['worker'],
+    'requests in progress without a [render slot](streaming.md#render-slots): open streams and downloads',
+  ),
   gauge(
     'worker_abandoned_renders',
     ['worker'],
@@ -149,6 +154,21 @@ const DETAIL: MetricRow[] = [
     'worker_own_requests_total',
     ['worker'],
     'requests that the program sent to its own port, [parts of the renders that sent them](adr/0039-a-program-that-asks-itself.md); not among the requests above',
+  ),
+  counter(
+    'worker_own_site_sent_total',
+    ['worker'],
+    'requests that its renders sent [to their own site](frameworks/README.md#a-page-that-asks-its-own-site)',
+  ),
+  counter(
+    'worker_own_site_requests_total',
+    ['worker'],
+    'requests that renders of any pod have sent to their own site, and that the worker began beside its renders; not among the requests above',
+  ),
+  counter(
+    'worker_own_site_refused_total',
+    ['worker'],
+    'requests that its program sent, and that a full queue of Corelane refused (`queue-full`, `queue-timeout`)',
   ),
   histogram(
     'worker_render_duration_seconds',

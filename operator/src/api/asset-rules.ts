@@ -1,6 +1,6 @@
 /** Rules between the fields on assets. */
-import { assetsOf } from './assets.ts';
 import { WORKER_CONTAINER } from './names.ts';
+import { assetsOf } from './presets.ts';
 import { durationMs } from './scalars.ts';
 import type { Asset } from './spec/assets.ts';
 import type { RenderServiceSpec } from './spec.ts';
@@ -49,6 +49,13 @@ export const assetRules: SpecRule[] = [
     'a.mutable.all(m, a.immutable && m.startsWith(a.path))',
     ({ immutable, mutable, path }) => mutable.every((file) => immutable && file.startsWith(path)),
   ),
+  {
+    path: ['basePath'],
+    message:
+      'is for what framework stands for: set framework, or leave it out and write the paths of assets and classes out',
+    cel: '!has(self.basePath) || has(self.framework)',
+    holds: ({ basePath, framework }) => basePath === undefined || framework !== undefined,
+  },
   {
     path: ['sidecar', 'assets', 'source'],
     message:

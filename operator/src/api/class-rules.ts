@@ -6,7 +6,7 @@ import type { RenderServiceSpec } from './spec.ts';
 import type { SpecRule } from './spec-rule.ts';
 
 /** The worker runtime notes so many requests of a worker at a time; the rest is for those that are just ending. */
-const WORKER_REQUESTS_MAX = 1000;
+export const WORKER_REQUESTS_MAX = 1000;
 
 const KIB = 1024;
 const MIB = 1024 ** 2;
@@ -31,7 +31,7 @@ const CACHE_BYTES = 176 * KIB;
 
 /** Requests of classes that a pod may have at a time, those that wait included. */
 export function classRequests({
-  classes,
+  classes = [],
   workersPerPod,
 }: Pick<RenderServiceSpec, 'classes' | 'workersPerPod'>): number {
   return classes.reduce((sum, { concurrency, queue }) => sum + workersPerPod * concurrency + queue.maxLength, 0);
@@ -65,19 +65,22 @@ const BUFFERED = larger(`${float(RESPONSE)} + ${RESPONSE_BYTES}.0`, `2.0 * ${flo
 const EACH = `(${float(REQUEST)} + ${BUFFERED} + ${EACH_BYTES}.0 + ${either('cache', CACHE_BYTES)} + ${either('compression', COMPRESSION_BYTES)})`;
 const MEMORY = `(${USABLE} * ${float(LIMIT)} - ${FIXED_BYTES}.0 - ${either('cache', CACHE_FIXED_BYTES)})`;
 
+/** CEL: the resource has no classes of its own. Those of a preset always fit (presets.ts). */
+const NONE = '!has(self.classes) || self.classes.size() == 0';
+
 export const classRules: SpecRule[] = [
   {
     path: ['classes'],
     message: 'each must have a name of its own',
-    cel: 'self.classes.all(c, self.classes.exists_one(o, o.name == c.name))',
-    holds: ({ classes }) => new Set(classes.map(({ name }) => name)).size === classes.length,
+    cel: '!has(self.classes) || self.classes.all(c, self.classes.exists_one(o, o.name == c.name))',
+    holds: ({ classes = [] }) => new Set(classes.map(({ name }) => name)).size === classes.length,
   },
   {
     path: ['classes'],
     message: `concurrency of all classes and spec.concurrency together must not be more than ${WORKER_REQUESTS_MAX}: a worker keeps an account of so many requests at a time`,
-    cel: `${CONCURRENCY_MAX} + self.classes.map(c, c.concurrency).sum() <= ${WORKER_REQUESTS_MAX} || self.classes.size() == 0`,
+    cel: `${NONE} || ${CONCURRENCY_MAX} + self.classes.map(c, c.concurrency).sum() <= ${WORKER_REQUESTS_MAX}`,
     holds: (spec) =>
-      spec.classes.length === 0 ||
+      !spec.classes?.length ||
       spec.classes.reduce((sum, { concurrency }) => sum + concurrency, concurrencyBounds(spec).max) <=
         WORKER_REQUESTS_MAX,
   },
@@ -85,7 +88,7 @@ export const classRules: SpecRule[] = [
     path: ['classes'],
     message:
       'workersPerPod x concurrency and queue.maxLength of all classes together must be no more than two thirds of the requests that nginx has memory for (docs/edge.md): make sidecar.nginx.memoryLimit larger, or these smaller',
-    cel: `self.classes.size() == 0 || !isQuantity(${LIMIT}) || !isQuantity(${REQUEST}) || !isQuantity(${RESPONSE}) || !isQuantity(${HEAD}) || double(self.classes.map(c, self.workersPerPod * c.concurrency + c.queue.maxLength).sum()) * ${EACH} <= ${REQUESTS_SHARE} * ${MEMORY}`,
-    holds: (spec) => spec.classes.length === 0 || classRequests(spec) <= classRequestsMax(spec),
+    cel: `${NONE} || !isQuantity(${LIMIT}) || !isQuantity(${REQUEST}) || !isQuantity(${RESPONSE}) || !isQuantity(${HEAD}) || double(self.classes.map(c, self.workersPerPod * c.concurrency + c.queue.maxLength).sum()) * ${EACH} <= ${REQUESTS_SHARE} * ${MEMORY}`,
+    holds: (spec) => !spec.classes?.length || classRequests(spec) <= classRequestsMax(spec),
   },
 ];

@@ -1,12 +1,13 @@
 /** Rules about `concurrency: Auto`, and the most requests that a worker may have at a time as CEL. */
 
-import { RANGE_DEFAULT } from './spec/concurrency.ts';
+import { RANGE_DEFAULT, USUAL_IS_AUTO } from './spec/concurrency.ts';
 import type { RenderServiceSpec } from './spec.ts';
 import type { SpecRule } from './spec-rule.ts';
 
+/** The API server does not fill the field in: its default follows from others. */
+const IS_AUTO = `(has(self.concurrency) ? string(self.concurrency) == 'Auto' : ${USUAL_IS_AUTO})`;
 /** CEL of the larger one of these bounds. */
-export const CONCURRENCY_MAX = `(type(self.concurrency) == int ? int(self.concurrency) : has(self.concurrencyRange) ? self.concurrencyRange.max : ${RANGE_DEFAULT.max})`;
-const IS_AUTO = "string(self.concurrency) == 'Auto'";
+export const CONCURRENCY_MAX = `(has(self.concurrency) && type(self.concurrency) == int ? int(self.concurrency) : !${IS_AUTO} ? 1 : has(self.concurrencyRange) ? self.concurrencyRange.max : ${RANGE_DEFAULT.max})`;
 
 /** CEL and predicate of something that cannot be together with Auto. */
 function auto(

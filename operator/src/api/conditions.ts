@@ -104,7 +104,7 @@ export const capacityAvailable = {
     ),
 };
 
-/** What the workers have made of `concurrency: Auto`; only there with it. */
+/** Numbers that workers have found with `concurrency: Auto`. With a fixed number only `tooSmall` is ever drafted. */
 export const concurrencyTuned = {
   single: (range: string) =>
     draft(
@@ -121,6 +121,14 @@ export const concurrencyTuned = {
       'True',
       'AtMaximum',
       `${range}; ${count} of them are at concurrencyRange.max: their renders wait for so long that more would do more, or something that they wait for hangs`,
+    ),
+  /** The same number has the same message: by the message it is known for which number it was told. */
+  tooSmall: (concurrency: number) =>
+    draft(
+      'ConcurrencyTuned',
+      'False',
+      'RendersWait',
+      `concurrency: ${concurrency} limits the service: for a minute all workers had a request and more requests waited, but the event loops were idle for half of the time or more. Renders wait for something else (a database, an API). Set concurrency: Auto, or a larger number, if the program can render several pages at a time (docs/concurrency.md)`,
     ),
   unknown: () => draft('ConcurrencyTuned', 'Unknown', 'NotSampled', 'no pod has told about its workers yet'),
 };

@@ -1,4 +1,5 @@
 /** How long a pod that is to stop may go on accepting, and then take for what it has accepted. */
+import { handlerMs } from './handler-timeout.ts';
 import { durationMs } from './scalars.ts';
 import type { RenderServiceSpec } from './spec.ts';
 
@@ -22,7 +23,7 @@ export function drainAcceptMsMax({ delay }: Pick<RenderServiceSpec['drain'], 'de
 
 /**
  * The longest time in milliseconds that a request may wait in the queue and be rendered: a drain that is shorter cuts
- * it.
+ * it. A drain may be shorter than what a handler takes, if somebody says so.
  */
 export function acceptedMsMax({ queue, timeouts }: Pick<RenderServiceSpec, 'queue' | 'timeouts'>): number {
   return durationMs(queue.timeout) + durationMs(timeouts.render);
@@ -31,5 +32,6 @@ export function acceptedMsMax({ queue, timeouts }: Pick<RenderServiceSpec, 'queu
 /** `drain.timeout` in milliseconds; its default is never too short for what the pod may have accepted. */
 export function drainTimeoutMs(spec: RenderServiceSpec): number {
   if (spec.drain.timeout !== undefined) return durationMs(spec.drain.timeout);
-  return Math.max(TIMEOUT_MS_DEFAULT, acceptedMsMax(spec));
+  const handledMsMax = durationMs(spec.queue.timeout) + (handlerMs(spec) ?? 0);
+  return Math.max(TIMEOUT_MS_DEFAULT, acceptedMsMax(spec), handledMsMax);
 }

@@ -193,7 +193,7 @@ export const renderServiceStatus = z
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
         description:
-          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable, LiveSettingsApplied, DataPlaneCurrent; ConcurrencyTuned with concurrency: Auto; ObjectsInSync once somebody else has fought for an object; SchemaInStep once the CustomResourceDefinition and the operator have been of different versions; ScalingActive where scaling is set.',
+          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable, LiveSettingsApplied, DataPlaneCurrent; ConcurrencyTuned with concurrency: Auto, and with a number that is too small; ObjectsInSync once somebody else has fought for an object; SchemaInStep once the CustomResourceDefinition and the operator have been of different versions; ScalingActive where scaling is set.',
       }),
   })
   .describe('Observed state.');

@@ -28,6 +28,7 @@ import { durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import { scalingRules } from './scaling-rules.ts';
 import { serviceRules } from './service-rules.ts';
 import { concurrencyBounds } from './spec/concurrency.ts';
+import { ORDERED_MAX } from './spec/priority.ts';
 import type { RenderServiceSpec } from './spec.ts';
 import { isDuration, type SpecRule } from './spec-rule.ts';
 import { stickinessRules } from './stickiness-rules.ts';
@@ -97,9 +98,6 @@ function limitAboveRequest(proxy: 'nginx' | 'haproxy'): SpecRule {
     holds: ({ sidecar }) => quantityOf(sidecar[proxy].memory) <= quantityOf(sidecar[proxy].memoryLimit),
   };
 }
-
-/** The key of the queue has 20 bits of milliseconds, half of them to either side. */
-const ORDERED_MAX = '520s';
 
 const DISK = 'self.sidecar.nginx.ephemeralStorageLimit';
 const MAX_SIZE = 'self.buffering.request.maxSize';

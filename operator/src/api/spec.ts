@@ -7,11 +7,11 @@ import { WORKERS_PER_POD_MAX } from './names.ts';
 import { networkPolicy } from './network-policy.ts';
 import { scaling } from './scaling.ts';
 import { accessLog } from './spec/access-log.ts';
-import { assets, framework } from './spec/assets.ts';
+import { assets, basePath, framework } from './spec/assets.ts';
 import { cache } from './spec/cache.ts';
 import { classes } from './spec/classes.ts';
 import { compression } from './spec/compression.ts';
-import { concurrency, concurrencyRange } from './spec/concurrency.ts';
+import { concurrency, concurrencyRange, usualConcurrency } from './spec/concurrency.ts';
 import { deadlines } from './spec/deadlines.ts';
 import { fallback } from './spec/fallback.ts';
 import { objectives } from './spec/objectives.ts';
@@ -27,8 +27,8 @@ import { sidecar } from './spec/sidecar.ts';
 import { streaming } from './spec/streaming.ts';
 import { tracing } from './spec/tracing.ts';
 
-/** Shape of the spec without the rules between fields. The order is the order of the reference. */
-export const specShape = z.strictObject({
+/** The fields. The order is the order of the reference. */
+const fields = z.strictObject({
   workersPerPod: z
     .int()
     .min(1)
@@ -64,6 +64,7 @@ export const specShape = z.strictObject({
   forwarded,
   ping,
   framework,
+  basePath,
   assets,
   keepAlive,
   webSockets,
@@ -87,6 +88,12 @@ export const specShape = z.strictObject({
   tracing,
   objectives,
 });
+
+/** Shape of the spec without the rules between fields. Defaults that follow from other fields are filled in here. */
+export const specShape = fields.overwrite((spec) => ({
+  ...spec,
+  concurrency: spec.concurrency ?? usualConcurrency(spec),
+}));
 
 /** Defaulted spec: what every later step works from. */
 export type RenderServiceSpec = z.output<typeof specShape>;

@@ -36,6 +36,7 @@ import {
 } from '../plan/index.ts';
 import { BEFORE_REVISIONS, isRevision } from '../plan/own-deployments.ts';
 import { choosePods, configNameOf, type PodsBefore, withPastTurn } from '../plan/pods.ts';
+import { concurrencyEvent } from '../pods/events.ts';
 import { type Fleet, observeFleet } from '../pods/fleet.ts';
 import { CREATING_MS, isCreating } from '../pods/problems.ts';
 import type { PodSampler } from '../pods/sampler.ts';
@@ -493,9 +494,12 @@ export class Reconciler {
     const key = `${namespace}/${name}`;
     const pods = caches.servingPodsOf(namespace, name);
     const parsed = parseStored(resource);
-    const capacity = resource.status?.conditions?.find(({ type }) => type === 'CapacityAvailable');
-    const wasFull = capacity?.status === 'False';
-    const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined, wasFull);
+    const told = (wanted: ConditionDraft['type']) => resource.status?.conditions?.find(({ type }) => type === wanted);
+    const wasFull = told('CapacityAvailable')?.status === 'False';
+    const fleet = observeFleet(pods, sampler, parsed.ok ? parsed.renderService.spec : undefined, wasFull, {
+      condition: told('ConcurrencyTuned'),
+      nowMs: now().getTime(),
+    });
     const observed = [fleet?.condition, fleet?.capacity, fleet?.tuned].filter((draft) => draft !== undefined);
     const scaling = scalingOf(resource.metadata.uid);
     const live = this.#options.live.of(resource.metadata.uid);
@@ -530,6 +534,7 @@ export class Reconciler {
       transitionEvent(resource, drafts),
       dataPlaneEvent(resource, drafts),
       capacityEvent(resource, drafts, now()),
+      concurrencyEvent(resource.status?.conditions, drafts),
       rollout && rolloutEvent(resource.status?.rollout, rollout),
     ];
     for (const event of news) if (event) await events.record(resource.metadata, event);

@@ -3,8 +3,8 @@
  * mounts that image. docs/adr/0032-assets.md tells why the first is what one gets.
  */
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import { assetsOf } from '../api/assets.ts';
 import { ASSETS_CONTAINER, ASSETS_MOUNT_PATH, RUNTIME_MOUNT_PATH, VOLUME_PREFIX } from '../api/names.ts';
+import { assetsOf } from '../api/presets.ts';
 import { quantityOf } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { workerTemplate } from '../api/worker-template.ts';
@@ -12,6 +12,8 @@ import { assetRoot } from '../render/model/assets.ts';
 import { NO_TOKEN_MOUNT, SECURITY_CONTEXT } from './proxies.ts';
 
 const VOLUME = `${VOLUME_PREFIX}assets`;
+/** Before a folder that may be in one of WORKDIR: of a preset, whose application may be a part of a monorepo. */
+const HERE_OR_BELOW = '**/';
 /** In the volume of the worker runtime: static, so it runs in every image. */
 const COPY_PROGRAM = `${RUNTIME_MOUNT_PATH}/copy-assets`;
 
@@ -58,7 +60,8 @@ export function assetContainers(spec: RenderServiceSpec): V1Container[] {
  * @param template the container that becomes the workers
  */
 export function assetContainer(spec: RenderServiceSpec, template: V1Container): V1Container {
-  const folders = assetsOf(spec).flatMap(({ path, from }, index) => [folderOf(path, index), from]);
+  const where = spec.assets ? '' : HERE_OR_BELOW;
+  const folders = assetsOf(spec).flatMap(({ path, from }, index) => [folderOf(path, index), `${where}${from}`]);
   const { image, imagePullPolicy, workingDir } = template;
   return {
     name: ASSETS_CONTAINER,

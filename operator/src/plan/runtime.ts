@@ -4,6 +4,7 @@
  */
 import type { V1Container, V1EnvFromSource, V1EnvVar, V1Volume } from '@kubernetes/client-node';
 import { deploymentIdOf } from '../api/deployment-id.ts';
+import { handlerMs } from '../api/handler-timeout.ts';
 import {
   LABEL_RENDER_SERVICE,
   LABEL_REVISION,
@@ -14,10 +15,12 @@ import {
   VOLUME_PREFIX,
   WORKER_LIVE_MOUNT_PATH,
 } from '../api/names.ts';
+import { classesOf } from '../api/presets.ts';
 import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { stallTimeoutMs } from '../api/watchdog.ts';
+import { budget } from '../render/model/budget.ts';
 import { heads } from '../render/model/heads.ts';
 import { copiesAssets } from './assets.ts';
 import { LIVE_VOLUME, NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
@@ -92,15 +95,26 @@ export function runtimeEnv(
   return [
     ...user.filter(({ name }) => name !== 'NODE_OPTIONS'),
     ...set('CORELANE_RUNTIME_PORT', PORTS.firstWorkerRuntime + index),
+    ...set('CORELANE_CLIENTS_PORT', PORTS.health),
     ...set('CORELANE_WORKERS', spec.workersPerPod),
     ...set('CORELANE_STALL_TIMEOUT_MS', stallTimeoutMs(spec)),
     ...set('CORELANE_RENDER_TIMEOUT_MS', durationMs(spec.timeouts.render)),
+    ...set('CORELANE_HANDLER_TIMEOUT_MS', handlerMs(spec)),
     ...set('CORELANE_WEBSOCKET_MAX_AGE_MS', webSocketAgeMs(spec)),
     ...set('CORELANE_ETAG', spec.cache.etag === 'Auto' ? 'Auto' : undefined),
     ...set('CORELANE_CONCURRENCY', concurrencyEnv(spec)),
+    ...set('CORELANE_WITHOUT_SLOT_MAX', budget(spec).withoutSlot),
     ...set('CORELANE_LIVE', `${WORKER_LIVE_MOUNT_PATH}/${LIVE_FILE}`),
+    // What the Service is called, for requests of the program to its own site.
+    ofPod('CORELANE_SERVICE', `metadata.labels['${LABEL_RENDER_SERVICE}']`),
+    ofPod('CORELANE_NAMESPACE', 'metadata.namespace'),
     ...(index === 0 ? spansEnv(spec) : []),
-    ...set('CORELANE_CLASSES', spec.classes.map(({ name, concurrency }) => `${name}=${concurrency}`).join(' ')),
+    ...set(
+      'CORELANE_CLASSES',
+      classesOf(spec)
+        .map(({ name, concurrency }) => `${name}=${concurrency}`)
+        .join(' '),
+    ),
     ...set(
       'CORELANE_NODE_FLAGS',
       [headFlag(spec), ...memoryFlags(resources?.limits?.memory), ...spec.runtime.nodeFlags].join(' '),
@@ -121,7 +135,11 @@ function headFlag(spec: RenderServiceSpec): string {
 function deploymentEnv(spec: RenderServiceSpec): V1EnvVar {
   const [name, id] = ['CORELANE_DEPLOYMENT_ID', deploymentIdOf(spec)];
   if (id !== undefined) return { name, value: id };
-  return { name, valueFrom: { fieldRef: { fieldPath: `metadata.labels['${LABEL_REVISION}']` } } };
+  return ofPod(name, `metadata.labels['${LABEL_REVISION}']`);
+}
+
+function ofPod(name: string, fieldPath: string): V1EnvVar {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
 }
 
 /** What the supervisor may choose from; undefined where HAProxy tells it a number. */
@@ -134,7 +152,6 @@ function concurrencyEnv(spec: RenderServiceSpec): string | undefined {
 function spansEnv({ tracing }: RenderServiceSpec): V1EnvVar[] {
   if (tracing?.endpoint === undefined) return [];
   const { endpoint, headersFrom } = tracing;
-  const ofPod = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
   return [
     { name: 'CORELANE_SPANS_ENDPOINT', value: endpoint },
     { name: 'CORELANE_SPANS_PORT', value: String(PORTS.spans) },

@@ -1,6 +1,7 @@
 /** The worker containers, made from the user's one. docs/pod-template.md has the same rules in words. */
 import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import { PORTS, workerName } from '../api/names.ts';
+import { presetEnv } from '../api/presets.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { runtimeEnv, runtimeMounts } from './runtime.ts';
 
@@ -14,7 +15,7 @@ export function workerContainers(spec: RenderServiceSpec, template: V1Container)
   return Array.from({ length: spec.workersPerPod }, (_unused, index) => ({
     ...rest,
     name: workerName(index),
-    env: runtimeEnv(spec, workerEnv(template.env ?? [], index), index, template),
+    env: runtimeEnv(spec, workerEnv(spec, template, index), index, template),
     resources: withCpuRequest(template.resources),
     ...runtimeMounts(spec, template),
     // kubelet sends SIGTERM when this hook has returned: when the pod has drained (see sidecar/README.md).
@@ -22,13 +23,15 @@ export function workerContainers(spec: RenderServiceSpec, template: V1Container)
   }));
 }
 
-function workerEnv(user: V1EnvVar[], index: number): V1EnvVar[] {
+function workerEnv(spec: RenderServiceSpec, { env: user = [], envFrom = [] }: V1Container, index: number): V1EnvVar[] {
   const fixed = [
     { name: 'PORT', value: String(PORTS.firstWorker + index) },
     { name: 'WORKER_INDEX', value: String(index) },
   ];
-  // Only the proxy in the same pod may reach a worker; a user who sets HOST knows better.
-  const fallback = [{ name: 'HOST', value: '127.0.0.1' }].filter(({ name }) => !user.some((own) => own.name === name));
+  // Only the proxy in the same pod may reach a worker; a user who sets HOST knows better. The names in envFrom are not
+  // known here, and a variable of the preset would override one of them.
+  const usual = [{ name: 'HOST', value: '127.0.0.1' }, ...(envFrom.length > 0 ? [] : presetEnv(spec))];
+  const fallback = usual.filter(({ name }) => !user.some((own) => own.name === name));
   return [...user.filter(({ name }) => !fixed.some((own) => own.name === name)), ...fallback, ...fixed];
 }
 

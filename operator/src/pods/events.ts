@@ -1,4 +1,5 @@
-/** Events about workers that were stuck, from what their supervisors have noted. */
+/** Events about workers: that they were stuck, as their supervisors have noted, and that renders wait in them. */
+import type { ConditionDraft } from '../api/conditions.ts';
 import type { EventDraft } from '../kube/events.ts';
 import type { KubeObject } from '../kube/types.ts';
 import type { Stall } from './sample.ts';
@@ -21,6 +22,18 @@ export function stuckWorkerEvents({ metadata }: KubeObject, stalls: Stall[]): Ev
 export function poisonEvent({ metadata }: KubeObject, refused: number): EventDraft {
   const note = `${metadata.name} has refused ${refused} requests (503 poison) for a URL that has got its workers stuck; nginx' access log of the pod says which ("error":"poison")`;
   return { type: 'Warning', reason: 'URLQuarantined', action: 'RefuseRequests', note };
+}
+
+/** Tells of a fixed `concurrency` that is too small, unless the condition says so already. */
+export function concurrencyEvent(
+  before: ConditionDraft[] | undefined,
+  drafts: ConditionDraft[],
+): EventDraft | undefined {
+  const tooSmall = (conditions: ConditionDraft[] | undefined) =>
+    conditions?.find(({ type, status }) => type === 'ConcurrencyTuned' && status === 'False');
+  const next = tooSmall(drafts);
+  if (!next || tooSmall(before)?.message === next.message) return undefined;
+  return { type: 'Warning', reason: next.reason, action: 'Observe', note: next.message };
 }
 
 /** The text comes from the user's process. */

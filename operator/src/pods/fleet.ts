@@ -1,6 +1,12 @@
 /** What the samples of its pods say about a RenderService as a whole. */
 
-import { type ConditionDraft, capacityAvailable, concurrencyTuned, workersHealthy } from '../api/conditions.ts';
+import {
+  type Condition,
+  type ConditionDraft,
+  capacityAvailable,
+  concurrencyTuned,
+  workersHealthy,
+} from '../api/conditions.ts';
 import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import type { KubeObject } from '../kube/types.ts';
@@ -28,7 +34,7 @@ export interface Fleet {
   condition: ConditionDraft;
   /** With `concurrency: Auto`, when a pod has told any. */
   concurrency?: ConcurrencyFound;
-  /** ConcurrencyTuned, with `concurrency: Auto`. */
+  /** ConcurrencyTuned, with `concurrency: Auto`, and with a number that is too small. */
   tuned?: ConditionDraft;
   /** CapacityAvailable; undefined when no pod has told anything. */
   capacity?: ConditionDraft;
@@ -39,13 +45,22 @@ export type Capacity = Pick<RenderServiceSpec, 'concurrency' | 'concurrencyRange
   runtime: Pick<RenderServiceSpec['runtime'], 'instrument'>;
 };
 
+/** What status says of `concurrency`, and the time. */
+export interface Told {
+  condition: Pick<Condition, 'status' | 'message' | 'lastTransitionTime'> | undefined;
+  nowMs: number;
+}
+
 /** Names in a message; the others are counted. */
 const NAMED_MAX = 3;
+/** A number that is too small is so after the peak, too: told for a day, a peak each evening is one Event a day. */
+const TOO_SMALL_MS = 86_400_000;
 
 /**
  * @param pods of one RenderService, without those that are on their way out
  * @param spec of the RenderService, if it is a valid one
  * @param wasFull what status says so far
+ * @param told of `concurrency`
  * @returns undefined as long as nothing is known, because this process has only just begun to ask
  */
 export function observeFleet(
@@ -53,6 +68,7 @@ export function observeFleet(
   sampler: PodSampler,
   spec?: Capacity,
   wasFull = false,
+  told?: Told,
 ): Fleet | undefined {
   if (!sampler.hasRound) return undefined;
   const sampled = pods.flatMap((pod) => {
@@ -61,7 +77,10 @@ export function observeFleet(
   });
   if (sampled.length === 0) {
     const condition = workersHealthy.unknown(whyUnknown(pods, sampler));
-    return { condition, ...(spec?.concurrency === 'Auto' && { tuned: concurrencyTuned.unknown() }) };
+    return {
+      condition,
+      ...(spec?.concurrency === 'Auto' ? { tuned: concurrencyTuned.unknown() } : tooSmall([], spec, told)),
+    };
   }
   const workers = sampled.flatMap(({ pod, sample }) => sample.workers.map((worker) => ({ pod, ...worker })));
   const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);
@@ -80,7 +99,7 @@ export function observeFleet(
       down: workers.filter(({ up }) => !up).length,
     },
     condition: loops.length > 0 ? workersHealthy.crashLoop(named(loops)) : withoutLoops(workers, spec),
-    ...(spec?.concurrency === 'Auto' && found(workers, spec)),
+    ...(spec?.concurrency === 'Auto' ? found(workers, spec) : tooSmall(sampled, spec, told)),
     ...(spec && {
       capacity: sampled.some(({ sample }) => hasRoom(sample, spec, wasFull))
         ? capacityAvailable.yes()
@@ -106,6 +125,22 @@ function found(workers: WorkerSample[], spec: Capacity): Pick<Fleet, 'concurrenc
   if (highest === 1) return { concurrency, tuned: concurrencyTuned.single(range) };
   if (atMaximum > 0) return { concurrency, tuned: concurrencyTuned.atMaximum(range, atMaximum) };
   return { concurrency, tuned: concurrencyTuned.tuned(range) };
+}
+
+/** Whether a fixed number limits the service: workers of half of the pods are idle now, or it was told within a day. */
+function tooSmall(
+  sampled: { sample: PodSample }[],
+  spec: Capacity | undefined,
+  told: Told | undefined,
+): Pick<Fleet, 'tuned'> {
+  if (spec === undefined || spec.concurrency === 'Auto') return {};
+  const tuned = concurrencyTuned.tooSmall(spec.concurrency);
+  const idle = sampled.filter(({ sample }) => sample.areWorkersIdle).length;
+  if (idle > 0 && 2 * idle >= sampled.length) return { tuned };
+  const { condition, nowMs = 0 } = told ?? {};
+  // Of another number it says nothing.
+  const isTold = condition?.status === 'False' && condition.message === tuned.message;
+  return isTold && nowMs - Date.parse(condition.lastTransitionTime) < TOO_SMALL_MS ? { tuned } : {};
 }
 
 /** Share of a queue's limit at which it counts as full, and below which it counts as empty enough again. */

@@ -1,6 +1,7 @@
 /** What a pod tells about itself on port 8999: HAProxy's metrics, and its supervisors' where a worker had trouble. */
 import { z } from 'zod';
 import { WORKER_CONTAINER } from '../api/names.ts';
+import type { EventLoops } from '../autoscale/idle-workers.ts';
 import { Exposition, type Labels } from './exposition.ts';
 
 const WORKER_PREFIX = `${WORKER_CONTAINER}-`;
@@ -34,9 +35,9 @@ export interface WorkerSample {
   name: string;
   /** Whether it is there: HAProxy gives it requests, or it is blocked. */
   up: boolean;
-  /** Requests that it has now. */
+  /** Requests that it has now, but for those that go on without a render slot: open streams and downloads. */
   busy: number;
-  /** Requests that HAProxy gives it at a time now; undefined where it did not say. */
+  /** Requests that HAProxy gives it at a time now, but for those; undefined where it did not say. */
   places?: number;
   /** All its places are taken by renders that were given up; HAProxy gives it none. */
   blocked?: true;
@@ -55,6 +56,33 @@ export interface PodSample {
   queueFullTotal: number;
   /** 503 queue-timeout since HAProxy started. */
   queueTimeoutTotal: number;
+  /** For a minute all workers were taken, their event loops were idle, and more requests waited. */
+  areWorkersIdle?: true;
+}
+
+/** The part of a sample that says whether a pod is full. */
+type Load = Pick<PodSample, 'workers' | 'queue' | 'queueFullTotal' | 'queueTimeoutTotal'>;
+
+/**
+ * Whether every worker that is up has all that it may have, and more requests wait, or were refused since `before`. A
+ * blocked worker has what was given up: something hangs, and more at a time would hang with it.
+ */
+export function isFull({ workers, queue, ...totals }: Load, before?: Load): boolean {
+  const up = workers.filter((worker) => worker.up);
+  const isTaken = ({ busy, blocked, places }: WorkerSample) => !blocked && places !== undefined && busy >= places;
+  const hasRefused =
+    before !== undefined &&
+    (totals.queueFullTotal > before.queueFullTotal || totals.queueTimeoutTotal > before.queueTimeoutTotal);
+  return up.length > 0 && up.every(isTaken) && (queue > 0 || hasRefused);
+}
+
+const LOOP = 'corelane_worker_event_loop';
+
+/** Seconds of the event loops of all workers, read from the page /corelane/metrics; undefined where it has none. */
+export function readEventLoops(text: string): EventLoops | undefined {
+  const page = new Exposition(text);
+  if (page.all(`${LOOP}_idle_seconds_total`).length === 0) return undefined;
+  return { activeS: page.sum(`${LOOP}_active_seconds_total`), idleS: page.sum(`${LOOP}_idle_seconds_total`) };
 }
 
 /** Of the 100 kB that HAProxy could tell only these. */
@@ -130,6 +158,8 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
   const ofWorkers = (metric: string) => byServer(page, metric, { proxy: 'workers' });
   const up = byServer(page, 'haproxy_server_status', { proxy: 'workers', state: 'UP' });
   const alive = byServer(page, 'haproxy_server_status', { proxy: 'workers-alive', state: 'UP' });
+  // One more than there are (docs/protocol.md): 0 is no limit.
+  const withoutSlot = byServer(page, 'haproxy_server_limit_sessions', { proxy: 'workers-alive' });
   const sessions = ofWorkers('haproxy_server_current_sessions');
   const limits = ofWorkers('haproxy_server_limit_sessions');
   const downs = ofWorkers('haproxy_server_check_up_down_total');
@@ -138,14 +168,15 @@ function haproxySample(page: Exposition, known: Set<string>): PodSample {
   const workers = names.map((name) => {
     const isUp = up.get(name) === 1;
     const blocked = !isUp && alive.get(name) === 1;
+    const streams = Math.max(0, (withoutSlot.get(name) ?? 0) - 1);
     const places = limits.get(name);
     return {
       name,
       up: isUp || blocked,
       ...(blocked && { blocked }),
-      busy: sessions.get(name) ?? 0,
+      busy: Math.max(0, (sessions.get(name) ?? 0) - streams),
       // 0 would be: no limit.
-      ...(places !== undefined && places > 0 && { places }),
+      ...(places !== undefined && places > 0 && { places: Math.max(1, places - streams) }),
       downs: downs.get(name) ?? 0,
     };
   });

@@ -9,12 +9,13 @@
 import { setTimeout as startTimer } from 'node:timers';
 import { setTimeout } from 'node:timers/promises';
 import { PORTS } from '../api/names.ts';
+import { areIdle, type Watch, watched } from '../autoscale/idle-workers.ts';
 import { shared } from '../kube/shared.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { getFromPod } from './http.ts';
 import { COUNTS_PAGE, countsSince, type RequestCounts, readCounts } from './request-counts.ts';
 import { RequestWindow, type Totals } from './request-window.ts';
-import { type PodSample, type Stall, samplePod } from './sample.ts';
+import { isFull, type PodSample, readEventLoops, type Stall, samplePod } from './sample.ts';
 import { podAddress, workersOf } from './status.ts';
 
 const ROUND_MS = 15_000;
@@ -37,6 +38,8 @@ const SLOW_MS = 1_000;
 const STALE_MS = 50_000;
 /** Two rounds. */
 const COUNTED_SECONDS_MIN = 30;
+/** How long workers must have been taken and idle: a burst is over by then. */
+const IDLE_MS = 60_000;
 
 export interface PodSamplerOptions {
   /** All pods that belong to a RenderService. */
@@ -74,6 +77,8 @@ interface Entry {
   poison?: { total: number; refused: number };
   /** Requests since its HAProxy has started, where they are counted. */
   counts?: RequestCounts | undefined;
+  /** Whether its workers are taken and idle. */
+  watch?: Watch | undefined;
   /** Whether it took long the last time, whatever came of it. */
   isSlow: boolean;
   /** Why the last try has failed. */
@@ -209,7 +214,9 @@ export class PodSampler {
       const signal = AbortSignal.timeout(POD_MS);
       const page = (path: string) => get(podAddress(pod) as string, path, signal);
       const options = { before: before?.sample, signal };
-      const { sample, stalls, poisonTotal } = await samplePod(page, workersOf(pod), options);
+      const { sample: found, stalls, poisonTotal } = await samplePod(page, workersOf(pod), options);
+      const watch = await watchOf(before, found, page);
+      const sample = areIdle(watch, IDLE_MS) ? { ...found, areWorkersIdle: true as const } : found;
       const fresh = stalls.filter(({ time }) => time > lastStall);
       const times = [lastStall, ...fresh.map(({ time }) => time)].sort();
       const poison = shared(refusedSince(before, poisonTotal));
@@ -217,7 +224,7 @@ export class PodSampler {
       const atMs = performance.now();
       // Pods at peace have the same to tell.
       const said = { sample: shared(sample), poison };
-      entry = { ...said, lastStall: shared(times.at(-1) as string), atMs, counts, isSlow: isSlow() };
+      entry = { ...said, lastStall: shared(times.at(-1) as string), atMs, counts, watch, isSlow: isSlow() };
       onResult('ok');
       // Once for each time that it begins.
       if (poison.refused > 0 && !before?.poison?.refused) onPoison(pod, poison.refused);
@@ -232,6 +239,7 @@ export class PodSampler {
         atMs,
         poison: before?.poison,
         counts: before?.counts,
+        watch: before?.watch,
         isSlow: isSlow(),
         error: (error as Error).message,
       };
@@ -255,7 +263,7 @@ export class PodSampler {
   ): Promise<RequestCounts | undefined> {
     const owner = this.#options.countedFor(pod);
     if (owner === undefined) return undefined;
-    // A pod of an older version has no such page, and is well all the same.
+    // Pods of older versions have no such page; their sample is good all the same.
     const counts = await page(COUNTS_PAGE).then(readCounts, () => undefined);
     if (!counts) return before;
     const now = performance.now();
@@ -267,6 +275,18 @@ export class PodSampler {
     if (before) window.add(countsSince(before, counts), now);
     return counts;
   }
+}
+
+/** The watch after this look. Only a pod that is full is asked for another page. */
+async function watchOf(
+  before: Entry | undefined,
+  sample: PodSample,
+  page: (path: string) => Promise<string>,
+): Promise<Watch | undefined> {
+  if (!isFull(sample, before?.sample)) return undefined;
+  // Pods of older versions have no such page; their sample is good all the same.
+  const loops = await page(COUNTS_PAGE).then(readEventLoops, () => undefined);
+  return watched(before?.watch, { atMs: performance.now(), loops });
 }
 
 /** Where nothing is known of before it is no news, and a HAProxy that was started again begins at 0. */

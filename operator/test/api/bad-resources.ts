@@ -92,6 +92,10 @@ export const badResources: BadResource[] = [
   { what: 'concurrency 0', spec: { concurrency: 0 } },
   { what: 'concurrency of another word', spec: { concurrency: 'auto' } },
   { what: 'range of a concurrency that is fixed', spec: { concurrency: 2, concurrencyRange: { max: 4 } } },
+  {
+    what: 'range of a framework whose WebSockets keep it from Auto',
+    spec: { framework: 'Next', webSockets: { enabled: true }, concurrencyRange: { max: 4 } },
+  },
   { what: 'range upside down', spec: { concurrency: 'Auto', concurrencyRange: { min: 5, max: 4 } } },
   { what: 'range beyond what is measured', spec: { concurrency: 'Auto', concurrencyRange: { max: 65 } } },
   { what: 'Auto without who measures', spec: { concurrency: 'Auto', runtime: { instrument: false } } },
@@ -109,6 +113,7 @@ export const badResources: BadResource[] = [
   { what: 'duration with a unit that is none', spec: { queue: { timeout: '10d' } } },
   { what: 'duration too short', spec: { timeouts: { render: '1ms' } } },
   { what: 'duration too long', spec: { timeouts: { render: '2h' } } },
+  { what: 'handler without an end', spec: { timeouts: { handler: '24h' } } },
   { what: 'duration in two parts', spec: { timeouts: { clientBody: '1m30s' } } },
   { what: 'negative duration', spec: { drain: { delay: '-1s' } } },
 
@@ -155,7 +160,6 @@ export const badResources: BadResource[] = [
   { what: 'page for no path', spec: { fallback: { html: '<p>', paths: [] } } },
   { what: 'ConfigMap of another namespace', spec: { fallback: { configMap: { name: 'other/shell' } } } },
   { what: 'key that is a path', spec: { fallback: { configMap: { name: 'shell', key: '../index.html' } } } },
-  { what: 'no class', spec: { priority: { classes: [] } } },
   { what: 'class without a match', spec: classes({ match: [] }) },
   { what: 'match that says nothing', spec: classes({ match: [{}] }) },
   { what: 'unknown visitor', spec: classes({ match: [{ visitor: 'Robot' }] }) },
@@ -174,6 +178,10 @@ export const badResources: BadResource[] = [
   { what: 'class of all paths', spec: served({ match: [{ pathPrefix: '/' }] }) },
   { what: 'class by a header alone', spec: served({ match: [{ header: { name: 'X-Api' } }] }) },
   { what: 'class by two paths at once', spec: served({ match: [{ pathPrefix: '/api/', path: '/x' }] }) },
+  { what: 'class by a path and its end', spec: served({ match: [{ path: '/x', pathSuffix: '.data' }] }) },
+  { what: 'class of all folders', spec: served({ match: [{ pathSuffix: '/' }] }) },
+  { what: 'class of the end of a path with two parts', spec: served({ match: [{ pathSuffix: '/a/b' }] }) },
+  { what: 'class of a pattern at the end', spec: served({ match: [{ pathSuffix: '/*.json' }] }) },
   { what: 'class of an encoded path', spec: served({ match: [{ path: '/a%20b' }] }) },
   { what: 'class of a method that is none', spec: served({ match: [{ path: '/x', method: 'get' }] }) },
   { what: 'two classes of requests of one name', spec: served({}, {}) },
@@ -204,6 +212,10 @@ export const badResources: BadResource[] = [
 
   // Assets
   { what: 'framework that is none', spec: { framework: 'Rails' } },
+  { what: 'base path without a framework', spec: { basePath: '/shop' } },
+  { what: 'base path that ends with a slash', spec: { framework: 'Next', basePath: '/shop/' } },
+  { what: 'base path that climbs', spec: { framework: 'Next', basePath: '/..' } },
+  { what: 'base path with a new line', spec: { framework: 'Next', basePath: '/a\nlocation / {}' } },
   { what: 'path of assets that does not end', spec: asset({ path: '/_next/static' }) },
   { what: 'path of assets without a beginning', spec: asset({ path: '_next/static/' }) },
   { what: 'path of assets with a new line', spec: asset({ path: '/a/\nlocation / {}/' }) },
@@ -637,6 +649,7 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   },
   { what: 'deadlines by a header of its own', spec: { deadlines: { header: 'Acme-Timeout-Millis' } } },
   { what: 'people before the rest', spec: { priority: {} } },
+  { what: 'nobody before anybody', spec: { framework: 'Next', priority: { classes: [] } } },
   {
     what: 'a class of everything',
     spec: classes({
@@ -654,6 +667,8 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
       match: [
         { pathPrefix: '/api', method: 'GET', header: { name: 'Accept', value: 'text/event-stream' } },
         { path: '/_next/image' },
+        { pathSuffix: '/__data.json', method: 'GET' },
+        { pathSuffix: '.data' },
       ],
       concurrency: 90,
       queue: { maxLength: 20, timeout: '10m' },
@@ -663,6 +678,10 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   { what: 'five classes', spec: served(...['a', 'b', 'c', 'd', 'e-1'].map((name) => ({ name, concurrency: 1 }))) },
   { what: 'a concurrency that finds itself', spec: { concurrency: 'Auto' } },
   { what: 'the same between bounds', spec: { concurrency: 'Auto', concurrencyRange: { min: 2, max: 64 } } },
+  { what: 'the same by a framework', spec: { framework: 'Next', concurrencyRange: { max: 4 } } },
+  { what: 'a framework with WebSockets', spec: { framework: 'Next', webSockets: { enabled: true, maxPerWorker: 1 } } },
+  { what: 'a framework without who measures', spec: { framework: 'Next', runtime: { instrument: false } } },
+  { what: 'a handler that takes an hour', spec: { timeouts: { handler: '1h' }, drain: { timeout: '60s' } } },
   {
     what: 'as many requests as a worker keeps an account of',
     spec: { ...served({ concurrency: 999 }), ...MUCH_MEMORY, workersPerPod: 1 },
@@ -688,6 +707,14 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   { what: 'the same parameters for all', spec: cache({ key: { query: { mode: 'Only' } } }) },
   { what: 'a cache that is off, with its settings', spec: cache({ enabled: false, maxSize: '8Mi' }) },
   { what: 'assets of a framework', spec: { framework: 'Angular' } },
+  { what: 'a framework below a path', spec: { framework: 'Next', basePath: '/shop/~a_b.c-d' } },
+  {
+    what: 'a framework in a pod that has no room for its classes',
+    spec: { framework: 'SvelteKit', workersPerPod: 64, sidecar: { nginx: { memoryLimit: '64Mi' } } },
+  },
+  { what: 'a framework with a number of requests that leaves no room', spec: { framework: 'Next', concurrency: 1000 } },
+  { what: 'a framework with a long queue', spec: { framework: 'Next', queue: { timeout: '10m' } } },
+  { what: 'a framework without classes', spec: { framework: 'Next', classes: [] } },
   { what: 'a framework without assets', spec: { framework: 'Next', assets: [] } },
   {
     what: 'assets with everything',

@@ -46,6 +46,8 @@ const PAYLOADS = [
 ];
 const WRONG_TYPES = [null, true, -1, 0.5, 1e308, 2 ** 53, -(2 ** 31), '', '1', 'x', [], ['\n'], {}, { a: '\n' }];
 const NUMBER_WITH_UNIT = /^([0-9]+)([A-Za-z%]*)$/;
+/** Of these a match of a class has one. */
+const CLASS_PATHS = ['pathPrefix', 'path', 'pathSuffix'];
 /** Deep enough for every field of the spec; a pod template goes deeper than anybody looks. */
 const DEPTH_MAX = 7;
 
@@ -71,6 +73,9 @@ export function hostileResource(seed: number, index: number): RenderServiceResou
   if (cache?.shared === 'Peers' && pooling?.enabled === false) delete pooling.enabled;
   // Likewise what no collector's URL looks like.
   withCollector((spec ?? {}) as Resource, maker);
+  // Likewise a base path of no framework.
+  const { basePath, framework } = (spec ?? {}) as { basePath?: unknown; framework?: unknown };
+  if (basePath !== undefined && framework === undefined) Object.assign(spec as object, { framework: 'Nuxt' });
   // Mistakes elsewhere would hide whether this one is noticed.
   if (maker.hostility === 0 && random.chance(0.75)) poisonOne(spec as Record<string, unknown>, random);
   const name = random.chance(maker.hostility) ? `a${random.pick(PAYLOADS)}` : 'shop';
@@ -168,10 +173,20 @@ function object(schema: Schema, maker: Maker, depth: number): Record<string, unk
     for (let count = random.whole(0, 2); count > 0; count -= 1)
       result[text({}, maker)] = make(schema.additionalProperties as Schema, maker, depth + 1);
   }
+  chooseOnePath(result, schema, maker);
   // One of many fields, which would refuse most resources.
   if (result.concurrency !== 'Auto' && random.chance(0.9)) delete result.concurrencyRange;
   if (random.chance(hostility / 8)) result[`x${random.pick(PAYLOADS)}`] = random.pick(PAYLOADS);
   return result;
+}
+
+/** A match of a class with several paths, or with none, would refuse most resources. */
+function chooseOnePath(match: Record<string, unknown>, { properties = {} }: Schema, maker: Maker): void {
+  const { random, hostility } = maker;
+  if (CLASS_PATHS.some((key) => !(key in properties)) || random.chance(hostility)) return;
+  for (const key of CLASS_PATHS) delete match[key];
+  const kept = random.pick(CLASS_PATHS);
+  match[kept] = text(properties[kept] as Schema, maker);
 }
 
 function number({ minimum = 0, maximum = 2 ** 31 - 1 }: Schema, { random, hostility }: Maker): number {

@@ -4,7 +4,8 @@ import type { RenderServiceResource, RenderServiceStatus } from '../../src/api/r
 import { renderServiceSpec } from '../../src/api/validated-spec.ts';
 import { computeStatus, differsInFiguresOnly, isUnchanged, liveCondition } from '../../src/controller/status.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
-import { observeFleet } from '../../src/pods/fleet.ts';
+import { concurrencyEvent } from '../../src/pods/events.ts';
+import { observeFleet, type Told } from '../../src/pods/fleet.ts';
 import type { PodSample } from '../../src/pods/sample.ts';
 import type { PodSampler } from '../../src/pods/sampler.ts';
 import { asTold, TOLD } from '../support/told.ts';
@@ -191,6 +192,47 @@ describe('concurrency: Auto', () => {
     });
     expect(fixed.concurrency).toBeUndefined();
     expect(isUnchanged(fixed, { status: before } as RenderServiceResource)).toBe(false);
+  });
+});
+
+describe('a number of requests at a time that is too small', () => {
+  const spec = { concurrency: 1, queue: { maxLength: 10, timeout: '10s' }, runtime: { instrument: true } };
+  const idle = sample({ areWorkersIdle: true });
+  const tunedOf = (samples: Record<string, PodSample>, told?: Told, concurrency = 1) =>
+    observeFleet(pods, sampler(samples, { b: 'time-out' }), { ...spec, concurrency }, false, told)?.tuned;
+  const tuned = tunedOf({ a: idle, b: idle }) as ConditionDraft;
+
+  test('is told when half of the pods have workers that are taken and idle', () => {
+    expect(tuned).toMatchObject({ type: 'ConcurrencyTuned', status: 'False', reason: 'RendersWait' });
+    expect(tuned.message).toMatch(/^concurrency: 1 limits the service: .* Set concurrency: Auto, or/);
+    expect(tunedOf({ a: idle, b: sample() })).toEqual(tuned);
+    expect(tunedOf({ a: sample(), b: sample() })).toBeUndefined();
+    const third = { ...pods[0], metadata: { name: 'c', uid: 'c' } } as KubeObject;
+    const samples = { a: idle, b: sample(), c: sample() };
+    expect(observeFleet([...pods, third], sampler(samples), spec)?.tuned).toBeUndefined();
+  });
+
+  test('stays told for a day, of the same number, whether pods answer or not', () => {
+    const lastTransitionTime = '2026-01-01T00:00:00Z';
+    const hoursLater = (hours: number): Told => ({
+      condition: { ...tuned, lastTransitionTime },
+      nowMs: Date.parse(lastTransitionTime) + 3_600_000 * hours,
+    });
+    expect(tunedOf({ a: sample() }, hoursLater(23))).toEqual(tuned);
+    expect(tunedOf({}, hoursLater(23))).toEqual(tuned);
+    expect(tunedOf({ a: sample() }, hoursLater(24))).toBeUndefined();
+    expect(tunedOf({ a: idle }, hoursLater(24))).toEqual(tuned);
+    expect(tunedOf({ a: sample() }, hoursLater(1), 2)).toBeUndefined();
+  });
+
+  test('is an Event once', () => {
+    const event = { type: 'Warning', reason: 'RendersWait', action: 'Observe', note: tuned.message };
+    expect(concurrencyEvent(undefined, [tuned])).toEqual(event);
+    expect(concurrencyEvent([{ ...tuned, status: 'True' }], [tuned])).toEqual(event);
+    expect(concurrencyEvent([tuned], [tuned])).toBeUndefined();
+    expect(concurrencyEvent([tuned], [])).toBeUndefined();
+    const other = tunedOf({ a: idle }, undefined, 2) as ConditionDraft;
+    expect(concurrencyEvent([tuned], [other])?.note).toMatch(/^concurrency: 2 /);
   });
 });
 

@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../src/kube/types.ts';
 import { poisonEvent, stuckWorkerEvents } from '../../src/pods/events.ts';
+import { isFull, type WorkerSample } from '../../src/pods/sample.ts';
 import { PodSampler } from '../../src/pods/sampler.ts';
 
 function pod(index: number, status: object = { phase: 'Running', podIP: `10.0.0.${index}` }, metadata: object = {}) {
@@ -245,6 +246,63 @@ test('a pod tells of its own workers, and a page may be as long and as strange a
   expect(asked).toEqual(['/metrics', '/workers/0/metrics', '/workers/0/stalls']);
 });
 
+test.each<[what: string, worker: Partial<WorkerSample>, load: object, isFull: boolean]>([
+  ['requests wait', {}, { queue: 1 }, true],
+  ['one was refused since the last look', {}, { queueFullTotal: 6 }, true],
+  ['one waited in vain since the last look', {}, { queueTimeoutTotal: 6 }, true],
+  ['nobody waits', {}, {}, false],
+  ['a HAProxy that was started again', {}, { queueFullTotal: 0, queueTimeoutTotal: 0 }, false],
+  ['a worker has room', { places: 2 }, { queue: 1 }, false],
+  ['HAProxy does not say how many requests a worker may have', { places: undefined }, { queue: 1 }, false],
+  ['a worker has what was given up', { blocked: true }, { queue: 1 }, false],
+  ['a worker that is down has no request', { up: false, busy: 0 }, { queue: 1 }, true],
+])('a pod is full: %s', (_what, changes, load, expected) => {
+  const taken: WorkerSample = { name: 'worker-0', up: true, busy: 1, places: 1, downs: 0 };
+  const before = { workers: [taken], queue: 0, queueFullTotal: 5, queueTimeoutTotal: 5 };
+  const workers = [taken, { ...taken, name: 'worker-1', ...changes }];
+  expect(isFull({ ...before, workers, ...load }, before)).toBe(expected);
+});
+
+test('workers that are taken and idle for a minute are told; a pod at peace is asked for nothing more', async () => {
+  const { now: realNow } = performance;
+  let now = 1_000;
+  performance.now = () => now;
+  try {
+    let [queue, idleS] = [2, 100];
+    const asked: string[] = [];
+    const ofWorker = (name: string, value: number) => `${name}{proxy="workers",server="worker-0"} ${value}\n`;
+    const ofLoop = (what: string, value: number) =>
+      `corelane_worker_event_loop_${what}_seconds_total{worker="0"} ${value}\n`;
+    const sampler = new PodSampler({
+      pods: () => [pod(1)],
+      onChange: () => undefined,
+      onResult: () => undefined,
+      get: async (_address, path) => {
+        asked.push(path.split('?')[0] as string);
+        if (path === '/corelane/metrics') return ofLoop('active', 5) + ofLoop('idle', idleS);
+        if (!path.startsWith('/metrics')) return 'corelane_worker_up{worker="0"} 1\n';
+        const taken = ofWorker('haproxy_server_current_sessions', 1) + ofWorker('haproxy_server_limit_sessions', 1);
+        return page(queue) + taken;
+      },
+    });
+    const look = async () => {
+      await sampler.round();
+      now += 15_000;
+      idleS += 15;
+      return sampler.of(pod(1))?.areWorkersIdle;
+    };
+    const said: unknown[] = [];
+    for (let looks = 0; looks < 5; looks += 1) said.push(await look());
+    expect(said).toEqual([undefined, undefined, undefined, undefined, true]);
+    queue = 0;
+    asked.length = 0;
+    expect(await look()).toBeUndefined();
+    expect(asked).toEqual(['/metrics']);
+  } finally {
+    performance.now = realNow;
+  }
+});
+
 test('a pod has one time for all its pages, and half of them are none', async () => {
   const workerCores = Object.fromEntries(Array.from({ length: 64 }, (_unused, n) => [`worker-${n}`, 1]));
   const slow = { ...pod(1), workerCores } as KubeObject;
@@ -358,4 +416,25 @@ test.each([
   const { sampler } = world([pod(1)], async () => page(0) + limit);
   await sampler.round();
   expect(sampler.of(pod(1))?.workers[0]?.places).toBe(places);
+});
+
+test.each([
+  // HAProxy says one more than there are, and has them among its requests and places.
+  [4, { busy: 1, places: 2 }],
+  [1, { busy: 4, places: 5 }],
+  // Before a supervisor has said it; and what a container may say.
+  [0, { busy: 4, places: 5 }],
+  ['NaN', { busy: 4, places: 5 }],
+  [1_000_000, { busy: 0, places: 1 }],
+])('what goes on without a slot is not among the requests and places of a worker: %s', async (limit, expected) => {
+  const ofWorker = (metric: string, proxy: string, value: number | string) =>
+    `haproxy_server_${metric}{proxy="${proxy}",server="worker-0"} ${value}\n`;
+  const lines = [
+    ofWorker('current_sessions', 'workers', 4),
+    ofWorker('limit_sessions', 'workers', 5),
+    ofWorker('limit_sessions', 'workers-alive', limit),
+  ];
+  const { sampler } = world([pod(1)], async () => page(0) + lines.join(''));
+  await sampler.round();
+  expect(sampler.of(pod(1))?.workers[0]).toMatchObject(expected);
 });

@@ -3,6 +3,7 @@ local canary = require('canary.state')
 local counts = require('canary.counts')
 local figures = require('metrics.figures')
 local stickiness = require('stickiness.counts')
+local without_slot = require('without-slot')
 local workers = require('workers')
 
 local WAITING = { 'line', 'late', 'workers' }
@@ -13,14 +14,14 @@ return function(settings)
   -- HAProxy makes a new object for each server whenever one walks through them.
   core.register_init(function()
     for name, server in pairs(core.backends['workers'].servers) do
-      if name:match('^worker%-') then worker_servers[#worker_servers + 1] = server end
+      if name:match('^worker%-') then worker_servers[name] = server end
     end
   end)
 
   local function busy()
     local count = 0
-    for _, server in ipairs(worker_servers) do
-      if server:get_cur_sess() > 0 then count = count + 1 end
+    for name, server in pairs(worker_servers) do
+      if server:get_cur_sess() > without_slot.of(name) then count = count + 1 end
     end
     return count
   end

@@ -5,7 +5,8 @@
  *   block=N   block the event loop for N ms without burning CPU
  *   slices=N  the same for N ms, with a turn of the event loop every 20 ms
  *   keep=N    keep N MB of memory for as long as the process lives
- *   hold=1    render without blocking until the test releases this id; hold=block with the event loop blocked
+ *   hold=1    render without blocking until the test releases this id; hold=block with the event loop blocked,
+ *             hold=busy with an event loop that has no time, and turns
  *   until=X   render without blocking until the test releases X, which stands for something that the render needs
  *   loop=1    never return; a request with the header x-loop neither, without burning CPU
  *   die=1     end the process in the middle of the render; exit=N with that code; die=once only in the first try
@@ -110,16 +111,17 @@ function tries(id) {
 }
 
 async function heldBy(parameters, id) {
-  if (parameters.has('hold')) await hold(id, parameters.get('hold') === 'block');
-  if (parameters.has('until')) await hold(parameters.get('until'), false);
+  if (parameters.has('hold')) await hold(id, parameters.get('hold'));
+  if (parameters.has('until')) await hold(parameters.get('until'));
 }
 
 /** Until the file that Pod.release makes is there. */
-async function hold(id, blocks) {
+async function hold(id, how) {
   const end = performance.now() + HOLD_MS_MAX;
   while (!existsSync(`${EVENTS}.${id}`) && performance.now() < end) {
-    if (blocks) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
-    else await new Promise((resolve) => setTimeout(resolve, 10));
+    if (how === 'block' || how === 'busy') Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    if (how === 'busy') await new Promise((resolve) => setImmediate(resolve));
+    else if (how !== 'block') await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 

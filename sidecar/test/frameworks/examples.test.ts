@@ -122,6 +122,15 @@ function testNext(thePod: () => Pod): void {
     expect(await thePod().runtimeMetric(0, 'corelane_worker_own_requests_total')).toBeGreaterThan(before);
   });
 
+  test('a redirect by the URL of the request stays on the site, with 6 kB of cookies', async () => {
+    const go = await thePod().get('/go');
+    expect([go.status, go.headers.location]).toEqual([302, '/']);
+    const { status, headers } = await thePod().get('/auth/callback?code=1');
+    expect([status, headers.location, headers['set-cookie']?.map(({ length }) => length > 3_000)]).toEqual([
+      ...[303, '/member', [true, true]],
+    ]);
+  });
+
   test('revalidateTag purges the pages that have this tag', async () => {
     const get = async () => {
       const { headers, body } = await thePod().get('/prices');

@@ -95,6 +95,11 @@ const lua: Breakage[] = [
     edits: [[/ms >= class\.drain_ms/g, 'true']],
     caughtBy: 'classes: at a drain they go on',
   },
+  {
+    name: 'an open download counts as a render',
+    edits: [[/ - without_slot\.of\(worker\.name\)/g, REMOVED]],
+    caughtBy: 'classes: a worker that has open downloads',
+  },
 ];
 
 const runtime: Breakage[] = [
@@ -114,12 +119,12 @@ const limiter: Breakage[] = [
   {
     name: 'a page is of the class of the request that asks for it',
     breaks: 'I1',
-    edits: [[/!\(socket && this\.#own\.isOwn\(socket\)\)/g, 'true']],
+    edits: [[/if \(socket && this\.#own\.isOwn\(socket\)\) return .*;/g, REMOVED]],
     caughtBy: 'own-requests: a page that a request of a class',
   },
   {
     name: 'a request of a class is a render that is late',
-    edits: [[/return places \? .* : limiter/g, 'return limiter']],
+    edits: [[/if \(places\) return limiter\.#enterPlaces\(.*\);/g, REMOVED]],
     caughtBy: 'classes: it may take longer than a render',
   },
 ];

@@ -14,7 +14,7 @@ export const concurrency: Mutant[] = [
     breaks: 'concurrency',
     file: 'auto-concurrency.cjs',
     // biome-ignore lint/suspicious/noTemplateCurlyInString: text of the file
-    edits: [[/up maxconn:\$\{rule\.limit\}/g, 'up maxconn:${0 * rule.limit}']],
+    edits: [[/up maxconn:\$\{rule\.limit \+ withoutSlot\(\)\}/g, 'up maxconn:${0 * rule.limit}']],
     caughtBy: 'concurrency-auto: for renders that wait it opens',
   },
   {

@@ -17,6 +17,27 @@ export const front: Mutant[] = [
     caughtBy: 'heads: too many lines that cost more memory',
   },
   {
+    name: 'a redirect leads to the address on which the program listens',
+    breaks: 'heads',
+    file: 'redirects.cjs',
+    edits: [[/head\.replace\(own, '\$1\/'\)/g, 'head']],
+    caughtBy: 'heads: to the address on which the program listens',
+  },
+  {
+    name: 'a redirect to another port of this machine stays on the site',
+    breaks: 'heads',
+    file: 'redirects.cjs',
+    edits: [[/:\$\{port\}/g, ':[0-9]+']],
+    caughtBy: 'heads: to somewhere else stays as it is',
+  },
+  {
+    name: 'a path with two slashes becomes another site',
+    breaks: 'heads',
+    file: 'redirects.cjs',
+    edits: [[/\(\?!\/\[\/\\+t \]\)/g, REMOVED]],
+    caughtBy: 'heads: to somewhere else stays as it is',
+  },
+  {
     name: 'bytes beyond ASCII go on as they are',
     breaks: 'heads',
     file: 'target.c',

@@ -9,7 +9,7 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
     name: 'two requests per worker',
     breaks: 'I1',
     file: 'moving-limits.lua',
-    edits: [[/then return number end/g, 'then return number + 1 end']],
+    edits: [[/then return number \+ /g, 'then return number + 1 + ']],
     caughtBy: 'serving: no worker ever has two requests',
   },
   {
@@ -36,6 +36,12 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
     breaks: 'I2',
     edits: [[/(backend line\n(?: {2}.*\n)*? {2}timeout server) [0-9]+ms/g, '$1 500ms']],
     caughtBy: 'serving: a body of 1 MB arrives whole',
+  },
+  {
+    name: 'HAProxy gives up a client that nginx waits for',
+    breaks: 'streaming',
+    edits: [[/timeout client 86400000ms/g, 'timeout client 8000ms']],
+    caughtBy: 'budget: a download comes whole, at whatever speed',
   },
   {
     name: 'idle workers are not checked',
@@ -97,7 +103,7 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
   {
     name: 'no limit of the queue',
     breaks: 'I3',
-    edits: [[/ {2}http-request return .* if no_slot queue_full( !poison)?( !elsewhere)?\n/g, REMOVED]],
+    edits: [[/ {2}http-request return .* if no_slot queue_full( !poison)?( !elsewhere)?( !own_site)?\n/g, REMOVED]],
     caughtBy: 'limits: a full queue refuses at once',
   },
   {
@@ -114,6 +120,12 @@ const breakages: (Omit<Mutant, 'file'> & Partial<Mutant>)[] = [
       [/ {2}http-request set-timeout server .*\n/g, REMOVED],
     ],
     caughtBy: 'limits: a render beyond its limit',
+  },
+  {
+    name: 'a handler is given up as soon as a render',
+    breaks: 'I3',
+    edits: [[/ {2}http-request set-timeout server [0-9]+ms if !safe_method .*\n/g, REMOVED]],
+    caughtBy: 'hanging: a render that was given up and never ends',
   },
   {
     name: 'queue-full without Retry-After',

@@ -44,7 +44,7 @@ export const live: Mutant[] = [
     name: 'the number of places stays',
     breaks: 'live',
     file: 'moving-limits.lua',
-    edits: [[/if places ~= limit then server:set_maxconn\(places\) end/g, REMOVED]],
+    edits: [[/if places ~= limit then worker\.server:set_maxconn\(places\) end/g, REMOVED]],
     caughtBy: 'live: concurrency: more at a time',
   },
   {

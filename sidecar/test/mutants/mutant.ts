@@ -3,7 +3,7 @@
 export type MutantFile =
   | 'haproxy.cfg'
   | 'nginx.conf'
-  | `${'classes' | 'drain' | 'first-checks' | 'live-settings' | 'moving-limits' | 'pod-metrics' | 'pooling' | 'resting' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room'}.lua`
+  | `${'classes' | 'drain' | 'first-checks' | 'live-settings' | 'moving-limits' | 'pod-metrics' | 'pooling' | 'resting' | 'second-tries' | 'supervisors' | 'quarantine' | 'waiting-room' | 'without-slot'}.lua`
   | `peers/${'keys' | 'questions' | 'tokens'}.lua`
   | `pooling/${'answering' | 'askers' | 'borrowing' | 'ejection' | 'group' | 'handing-over' | 'heartbeats' | 'lending' | 'offering' | 'peers' | 'readiness' | 'reservations' | 'revision-index' | 'revisions' | 'some' | 'tickets'}.lua`
   | 'cache.lua'
@@ -13,6 +13,7 @@ export type MutantFile =
   | `cache/${'herds' | 'homes' | 'judge' | 'purge-list' | 'purge-log' | 'purge-peers' | 'purging' | 'rendezvous' | 'routes' | 'vary' | 'verdict'}.lua`
   | `quarantine/${'silence' | 'suspects'}.lua`
   | 'live/document.lua'
+  | 'own-site/marks.lua'
   | `metrics/${'exposition' | 'nginx' | 'workers'}.lua`
   | 'second-tries/requests.lua'
   | `stickiness/${'actions' | 'decision' | 'elsewhere' | 'ids' | 'navigation' | 'search'}.lua`
@@ -29,6 +30,7 @@ export const RUNTIME_MODULES = [
   'concurrency-rule',
   'child',
   'class-places',
+  'clients-gone',
   'etag',
   'given-up',
   'head',
@@ -38,9 +40,12 @@ export const RUNTIME_MODULES = [
   'lifecycle',
   'loop-levels',
   'own-requests',
+  'own-site',
+  'processes',
   'questions',
   'recycler',
   'recycling',
+  'redirects',
   'request-journal',
   'routes',
   'servers',
@@ -50,6 +55,7 @@ export const RUNTIME_MODULES = [
   'supervisor',
   'thread',
   'watchdog',
+  'without-slot',
   'worker',
 ] as const;
 type RuntimeModule = (typeof RUNTIME_MODULES)[number];
@@ -81,6 +87,7 @@ export interface Mutant {
     | 'assets'
     | 'cache'
     | 'classes'
+    | 'own site'
     | 'concurrency'
     | 'live'
     | 'canary'

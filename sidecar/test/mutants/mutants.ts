@@ -21,6 +21,7 @@ import { metrics } from './metrics.ts';
 import type { Mutant } from './mutant.ts';
 import { nginx } from './nginx.ts';
 import { overload } from './overload.ts';
+import { ownSite } from './own-site.ts';
 import { pooling } from './pooling.ts';
 import { purge } from './purge.ts';
 import { runtime } from './runtime.ts';
@@ -40,6 +41,7 @@ export const mutants: Mutant[] = [
   ...fallback,
   ...overload,
   ...classes,
+  ...ownSite,
   ...concurrency,
   ...live,
   ...canary,

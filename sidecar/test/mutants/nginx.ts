@@ -93,10 +93,28 @@ const breakages: Omit<Mutant, 'file'>[] = [
     caughtBy: 'budget: 1,000 clients that stall in a body of 256 KiB',
   },
   {
-    name: 'a slow client holds a worker for as long as it likes',
+    name: 'slow clients hold a worker for as long as they like',
     breaks: 'I4',
     edits: [[/corelane_worker_held_max .*;/g, 'corelane_worker_held_max 1h;']],
-    caughtBy: 'budget: a client that slowly reads a page',
+    caughtBy: 'budget: where too many clients hold a worker',
+  },
+  {
+    name: 'any number of slow clients holds a worker',
+    breaks: 'I4',
+    edits: [[/corelane_held_slots [0-9]+;/g, 'corelane_held_slots 1000;']],
+    caughtBy: 'budget: where too many clients hold a worker',
+  },
+  {
+    name: 'slow clients hold all places of a class',
+    breaks: 'classes',
+    edits: [[/corelane_held_classes [0-9]+;/g, 'corelane_held_classes 1000;']],
+    caughtBy: 'budget: clients that read slowly leave half',
+  },
+  {
+    name: 'a slow client is cut though nobody needs its worker',
+    breaks: 'streaming',
+    edits: [[/corelane_held_slots [0-9]+;/g, 'corelane_held_slots 0;']],
+    caughtBy: 'budget: a client that slowly reads a page beyond its share',
   },
   {
     name: 'any number of bodies in memory',

@@ -20,7 +20,7 @@ export const runtimePort: Mutant[] = [
     name: 'a request that has ended goes on being shown',
     breaks: 'runtime',
     file: 'concurrency-limiter.cjs',
-    edits: [[/if \(place >= 0\) metrics\.begunAtMs\[place\] = 0;/g, REMOVED]],
+    edits: [[/if \(isKept\) begunAtMs\[place\] = 0;/g, REMOVED]],
     caughtBy: 'explain: saturated: all workers busy, two wait, one is refused',
   },
   {

@@ -293,7 +293,8 @@ test('a worker that is replaced because nobody waits counts as busy until it is 
     atMs: 500,
     requests: ['id'],
   });
-  expect(effects).toContainEqual(['log', 'kill', { reason: 'abandoned', requests: ['id'] }]);
+  const because = expect.stringMatching(/timeouts\.render .*timeouts\.handler/);
+  expect(effects).toContainEqual(['log', 'kill', { reason: 'abandoned', because, requests: ['id'] }]);
   expect([isReplacing(life, 10_499), isReplacing(life, 10_500)]).toEqual([true, false]);
   const starting = { ...life, phase: 'starting' };
   expect(isReplacing(next(starting, { type: 'listening', atMs: 600 }).life, 700)).toBe(false);

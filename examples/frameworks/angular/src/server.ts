@@ -1,12 +1,13 @@
 import http from 'node:http';
 import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import {
   AngularNodeAppEngine,
   createNodeRequestHandler,
   isMainModule,
   writeResponseToNodeResponse,
 } from '@angular/ssr/node';
-import { pieces } from '../work.mjs';
+import { pieces, sessionCookies } from '../work.mjs';
 
 // No express.static for dist/shop/browser: nginx has those files (`framework: Angular`).
 const angular = new AngularNodeAppEngine({
@@ -14,12 +15,25 @@ const angular = new AngularNodeAppEngine({
   trustProxyHeaders: ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto'],
 });
 
+const PICTURE =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="320" height="200"><circle cx="160" cy="100" r="60" fill="#557"/></svg>';
+
 const handler = createNodeRequestHandler(async (request, response) => {
-  if (request.url === '/api/price') {
+  const [path] = (request.url ?? '/').split('?', 1);
+  if (path === '/api/price') {
     response.setHeader('Content-Type', 'application/json');
     response.end(JSON.stringify({ price: 42 }));
-  } else if (request.url === '/stream') {
+  } else if (path === '/stream') {
     Readable.from(pieces()).pipe(response);
+  } else if (path === '/picture.svg') {
+    response.setHeader('Content-Type', 'image/svg+xml');
+    response.end(PICTURE);
+  } else if (path === '/ordered' && request.method === 'POST') {
+    const name = new URLSearchParams(await text(request)).get('name') ?? '';
+    response.writeHead(303, { Location: `/order?name=${encodeURIComponent(name)}` }).end();
+  } else if (path === '/auth/callback') {
+    // Where the provider of a sign-in sends the browser.
+    response.writeHead(303, { Location: '/member', 'Set-Cookie': sessionCookies() }).end();
   } else {
     const page = await angular.handle(request);
     if (page) await writeResponseToNodeResponse(page, response);

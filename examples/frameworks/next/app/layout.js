@@ -1,6 +1,6 @@
 import './style.css';
 
-export const metadata = { title: 'Next behind Corelane' };
+export const metadata = { title: 'Next behind Corelane', icons: 'data:,' };
 
 export default function Layout({ children }) {
   return (

@@ -1,3 +1,4 @@
+import Link from 'next/link';
 import { Suspense } from 'react';
 import { reviews } from '../work.mjs';
 import { Likes } from './likes.js';
@@ -15,6 +16,7 @@ export default function Page() {
       <h1>A page by Next</h1>
       <p>rendered at {new Date().toISOString()}</p>
       <Likes />
+      <Link href="/about">about</Link>
       <Suspense fallback={<p>reviews are on their way</p>}>
         <Reviews />
       </Suspense>

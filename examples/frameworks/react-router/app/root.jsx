@@ -7,6 +7,7 @@ export function Layout({ children }) {
       <head>
         <meta charSet="utf-8" />
         <title>React Router behind Corelane</title>
+        <link rel="icon" href="data:," />
         <Meta />
         <Links />
       </head>

@@ -21,6 +21,9 @@ const FILE = '^(/[.]*[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$';
 const FILE_MESSAGE =
   'must be the path of a file such as /_nuxt/builds/latest.json: it begins with "/", has letters, digits and . _ ~ - / only, and no part that is empty or consists of dots';
 
+const BASE_PATH_MESSAGE =
+  'must be a path such as /shop: it begins with "/" and does not end with one, has letters, digits and . _ ~ - / only, and no part that is empty or consists of dots';
+
 /** Headers that nginx makes itself, or that end a response somewhere else than it does. */
 const OWN_HEADERS =
   'accept-ranges|cache-control|connection|content-(encoding|length|range|type)|date|etag|expires|keep-alive|last-modified|location|server|set-cookie|status|te|trailer|transfer-encoding|upgrade|vary';
@@ -116,7 +119,13 @@ export const framework = z
   .enum(['Next', 'Nuxt', 'SvelteKit', 'ReactRouter', 'Astro', 'Angular'])
   .optional()
   .describe(
-    'The framework that the application is built with. It says which `assets` there are: the folder with hashed names, where the framework builds it, and nothing else (docs/assets.md has the list).',
+    'The framework that the application is built with. It stands for `assets` (the folder with hashed names), for `classes` (image: pictures in another size; data: requests for the data of a page, with concurrency: Auto), for `concurrency: Auto`, for `priority` (pages before prefetches, with Next), for the cookies and headers that the cache must look at, and for variables of the workers that it needs. A field of yours takes the place of what it stands for (docs/frameworks/README.md has the table).',
+  );
+
+export const basePath = matching(FILE, BASE_PATH_MESSAGE, 96)
+  .optional()
+  .describe(
+    "The path below which the application of `framework` is served, such as /shop: Next's basePath, Nuxt's app.baseURL, SvelteKit's paths.base, Vite's base (React Router), Astro's base, Angular's base href. The paths that `framework` stands for begin with it. The root of the site unless given.",
   );
 
 /** How the files come to nginx: part of `sidecar`. */

@@ -8,7 +8,11 @@ const MATCHES_MAX = 6;
 
 /** What a client says about itself can only narrow a path: else it would choose whether its render is one. */
 const ONE_PATH =
-  'needs pathPrefix or path, and not both: by a header or a method alone a client could have a render without a render slot';
+  'needs one of pathPrefix, path and pathSuffix: by a header or a method alone a client could have a render without a render slot';
+const PATHS = ['pathPrefix', 'path', 'pathSuffix'] as const;
+
+const SUFFIX_MESSAGE =
+  'must be the end of a path, such as /__data.json or .data: it begins with "/" or ".", and has letters, digits and . _ ~ - only';
 
 const match = z
   .strictObject({
@@ -16,15 +20,20 @@ const match = z
       .optional()
       .describe('A path and all below it, as in an Ingress; not "/", for then nothing would be a render.'),
     path: urlPath().optional().describe('A path, and nothing below it.'),
+    pathSuffix: matching('^[/.][A-Za-z0-9_~-][A-Za-z0-9._~-]*$', 64, SUFFIX_MESSAGE)
+      .optional()
+      .describe('The end of a path, such as /__data.json: no page may have such a path.'),
     method: z
       .enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
       .optional()
       .describe('Only this method.'),
     header: header.optional().describe('Only with this header, such as Accept: text/event-stream.'),
   })
-  .refine(({ pathPrefix, path }) => (pathPrefix === undefined) !== (path === undefined), ONE_PATH)
+  .refine((match) => PATHS.filter((name) => match[name] !== undefined).length === 1, ONE_PATH)
   .meta({
-    'x-kubernetes-validations': [{ rule: 'has(self.pathPrefix) != has(self.path)', message: ONE_PATH }],
+    'x-kubernetes-validations': [
+      { rule: `[${PATHS.map((name) => `has(self.${name})`).join(', ')}].filter(p, p).size() == 1`, message: ONE_PATH },
+    ],
   });
 
 const requestClass = z.strictObject({
@@ -92,7 +101,7 @@ const requestClass = z.strictObject({
 export const classes = z
   .array(requestClass)
   .max(CLASSES_MAX)
-  .default([])
+  .optional()
   .describe(
-    'Requests that are no renders (APIs, Server-Sent Events, long polls, images): they take no render slot, but places of a class in the same workers, with a queue and time limits of its own. Of several that a request is in the first counts. A worker that is busy rendering on its CPU cannot answer anybody meanwhile: one without a render is chosen first (docs/classes.md).',
+    'Requests that are no renders (APIs, Server-Sent Events, long polls, images): they take no render slot, but places of a class in the same workers, with a queue and time limits of its own. Of several that a request is in the first counts. A worker that is busy rendering on its CPU cannot answer anybody meanwhile: one without a render is chosen first (docs/classes.md). Those of `framework` unless given; none with an empty list.',
   );

@@ -64,9 +64,20 @@ const priorityClass = z.strictObject({
     ),
 });
 
+/** HAProxy's key of the queue has 20 bits of milliseconds, half of them to either side. */
+export const ORDERED_MAX = '520s';
+
+/** Browsers that look ahead wait behind people. */
+export const PREFETCH: z.output<typeof priorityClass> = {
+  name: 'prefetch',
+  match: [{ visitor: 'Prefetch' }],
+  delay: '2s',
+  maxQueue: '25%',
+};
+
 /** People before those that look ahead, and these before crawlers. */
-const PRESET: z.input<typeof priorityClass>[] = [
-  { name: 'prefetch', match: [{ visitor: 'Prefetch' }], delay: '2s', maxQueue: '25%' },
+const PRESET: z.output<typeof priorityClass>[] = [
+  PREFETCH,
   { name: 'crawler', match: [{ visitor: 'Crawler' }], delay: '5s', maxQueue: '10%' },
 ];
 
@@ -74,14 +85,13 @@ export const priority = z
   .strictObject({
     classes: z
       .array(priorityClass)
-      .min(1)
       .max(CLASSES_MAX)
-      .default(PRESET as z.output<typeof priorityClass>[])
+      .default(PRESET)
       .describe(
-        'Classes of requests that others go before; who is in none waits for nobody. Of several that a request is in, the one with the longest delay counts, so that what a client says can only make it later. Unless given: prefetch (browsers that look ahead, 2s, 25%) and crawler (5s, 10%).',
+        'Classes of requests that others go before; who is in none waits for nobody. Of several that a request is in, the one with the longest delay counts, so that what a client says can only make it later. Unless given: prefetch (browsers that look ahead, 2s, 25%) and crawler (5s, 10%). With an empty list all are alike.',
       ),
   })
   .optional()
   .describe(
-    'Who is served and refused first when there is more to do than can be done. `priority: {}` puts people before browsers that look ahead and crawlers. Off unless given (docs/overload.md).',
+    'Who is served and refused first when there is more to do than can be done. `priority: {}` puts people before browsers that look ahead and crawlers. Unless given, framework: Next puts people before browsers that look ahead, and without it all are alike (docs/overload.md).',
   );

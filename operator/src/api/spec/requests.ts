@@ -7,7 +7,12 @@ export const timeouts = z
     render: duration({ min: '100ms', max: '1h' })
       .default('30s')
       .describe(
-        'Longest time that a worker may take for one response, waiting in the queue excluded. The client gets 504.',
+        'Longest time that a worker may take for one response, waiting in the queue excluded. The client gets 504. If the render has not ended 2 s later, its worker is started again. timeouts.handler is for methods other than GET, HEAD and OPTIONS.',
+      ),
+    handler: duration({ min: '100ms', max: '1h' })
+      .default('5m')
+      .describe(
+        'The same for requests that may change something: every method but GET, HEAD and OPTIONS (a form, a payment, a webhook). timeouts.render counts instead if it is longer, and for every method with replay: Always.',
       ),
     clientHeader: duration({ min: '1s', max: '10m' })
       .default('10s')
@@ -45,7 +50,7 @@ export const buffering = z
         maxFileSize: size({ min: '1Mi', max: '10Gi' })
           .default('256Mi')
           .describe(
-            'Largest temporary file of one response; less where sidecar.nginx.ephemeralStorageLimit does not hold one for each request (docs/edge.md). A response beyond it is sent at the speed of its client, and cut when that holds its worker for longer than timeouts.render.',
+            'Largest temporary file of one response; less where sidecar.nginx.ephemeralStorageLimit does not hold one for each request (docs/edge.md). A response beyond it is sent at the speed of its client, and its worker goes on with other requests meanwhile.',
           ),
       })
       .prefault({})

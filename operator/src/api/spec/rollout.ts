@@ -67,7 +67,7 @@ export const drain = z
     timeout: duration({ min: '1s', max: '2h' })
       .optional()
       .describe(
-        'Longest time after that a stopping pod may take to finish its queue and its renders. 60s unless given, or queue.timeout and timeouts.render together if that is longer.',
+        'Longest time after that a stopping pod may take to finish its queue and its renders; a pod that has nothing left to do stops at once. 60s unless given, or queue.timeout together with the longer one of timeouts.render and timeouts.handler, if that is longer (310s with their defaults). A shorter one cuts handlers that take longer.',
       ),
   })
   .prefault({})

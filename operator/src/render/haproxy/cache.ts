@@ -12,6 +12,7 @@ import { KEEPS_CLIENTS, KEEPS_SERVERS } from './connections.ts';
 import { isExcepted } from './excepted.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { asksHome, homes, USES_HOME } from './homes.ts';
+import { NOTES_OWN_SITE } from './marks.ts';
 import { errorReply, NO_REPLY } from './replies.ts';
 
 /** What nginx tells. Of other names in the family a client may have sent any. */
@@ -66,8 +67,13 @@ export function cacheSettings(cache: Cache, { compression }: DataPlaneModel): st
   ];
 }
 
-function strips({ isShared }: Cache, hasClasses: boolean): Lines {
-  const told = [...TOLD, ...(isShared ? TOLD_OF_PEERS : []), ...(hasClasses ? ['served-as'] : [])];
+function strips({ isShared }: Cache, { classes, ownSite }: DataPlaneModel): Lines {
+  const told = [
+    ...TOLD,
+    ...(isShared ? TOLD_OF_PEERS : []),
+    ...(classes ? ['served-as'] : []),
+    ...(ownSite ? ['own-site'] : []),
+  ];
   return `http-request del-header '^x-corelane-(?!(?:${told.join('|')})$)' -m reg`;
 }
 
@@ -93,7 +99,7 @@ const TELLS_OUTCOME: Lines = [
 
 /** All stages. */
 export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
-  const { classes, fallback, retryAfterSeconds, timeouts } = model;
+  const { fallback, ownSite, retryAfterSeconds, timeouts } = model;
   const shell = given(fallback, () => LEADS_TO_SHELL);
   // A waiter waits for a render, which itself may wait in the queue.
   const waitMs = ms(timeouts.fillMs, 'timeouts.render');
@@ -109,7 +115,8 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
       `http-error ${errorReply(504, 'render-timeout')}`,
       NO_REPLY,
       given(fallback, () => NOTES_BROWSER),
-      strips(cache, classes !== undefined),
+      given(ownSite, () => NOTES_OWN_SITE),
+      strips(cache, model),
       when(!model.priority, 'http-request del-header X-Corelane-Class'),
       'http-request set-var(txn.is_again) bool(true) if { so_name again }',
       '# No worker could render it: nginx has one that may still be given out.',
@@ -156,6 +163,7 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
       `http-error ${errorReply(502, 'worker-died')} hdr X-Corelane-No-Answer 1`,
       `http-error ${errorReply(504, 'render-timeout')}`,
       given(fallback, () => NOTES_BROWSER),
+      given(ownSite, () => NOTES_OWN_SITE),
       'http-request lua.herd_turn',
       TELLS_OUTCOME,
       '# Those before it have met workers that died.',

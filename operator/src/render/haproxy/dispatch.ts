@@ -2,15 +2,18 @@
  * Frontend `slots` and backend `workers`, the second stage: slots of a worker, which only the end of a render frees
  * (single flight).
  */
+import { SAFE_METHODS } from '../../api/handler-timeout.ts';
 import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel, WorkerModel } from '../model/index.ts';
-import { whole, word } from '../safe.ts';
+import type { Timeouts } from '../model/timeouts.ts';
+import { ms, whole, word } from '../safe.ts';
 import { HIDES_CLIENT_OF_SHARED } from './cache.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
 import { live } from './live.ts';
+import { GIVES_MARK } from './marks.ts';
 import { purgesAndStrips } from './purge.ts';
 import { COUNTS_URLS } from './quarantine.ts';
 import { boundsHead, tooLateReplies } from './replies.ts';
@@ -53,9 +56,8 @@ export function workers(model: DataPlaneModel): Lines {
     when(isSupervised, KEEPS_SERVERS, KNOWS_REQUEST, keepsIfGuarded(workers)),
     '# All workers may be dead before HAProxy knows it: each refuses one connection and is out, then comes the waiting room.',
     `retries ${whole(connectRetries, 'retries')}`,
-    `http-request set-timeout server ${live('worker-ms')}`,
     when(webSockets, `http-request set-timeout tunnel ${live('worker-ms')}`),
-    `http-request set-timeout server ${live('worker-after-waiting-ms')} if { nbsrv(workers-up) eq 0 }`,
+    limitsWorker(model),
     purgesAndStrips(cache),
     boundsHead(model),
     '# No worker is up: the request waits instead of failing. Stands before default-server, because its health check',
@@ -80,10 +82,38 @@ export function workers(model: DataPlaneModel): Lines {
   );
 }
 
+/** How long a worker may take for a request. */
+export function limitsWorker({ timeouts }: DataPlaneModel): Lines {
+  return [
+    `http-request set-timeout server ${live('worker-ms')}`,
+    `http-request set-timeout server ${live('worker-after-waiting-ms')} if { nbsrv(workers-up) eq 0 }`,
+    given(timeouts.handler, handlerTimeouts),
+  ];
+}
+
+/**
+ * Limits of requests that may change something replace those above, if they are longer: live settings may have made
+ * those of renders the longer ones.
+ */
+function handlerTimeouts({ workerMs, workerAfterWaitingMs }: NonNullable<Timeouts['handler']>): Lines {
+  const longer = (limitMs: number, setting: string, condition?: string) =>
+    words(
+      `http-request set-timeout server ${ms(limitMs, 'timeouts.handler')}`,
+      `if !safe_method { ${live(setting)} lt ${whole(limitMs, 'timeouts.handler')} }`,
+      condition,
+    );
+  return [
+    '# Requests that may change something have longer (timeouts.handler).',
+    `acl safe_method method ${SAFE_METHODS.join(' ')}`,
+    longer(workerMs, 'worker-ms'),
+    longer(workerAfterWaitingMs, 'worker-after-waiting-ms', '{ nbsrv(workers-up) eq 0 }'),
+  ];
+}
+
 /**
  * HAProxy keeps connections by backend, and not by server. A request cannot know which worker it will get, so none is
  * kept as long as one is up that may not have it. What became another protocol (101) is kept by nobody, whatever it
- * says.
+ * says. A mark (marks.ts) needs guarded workers as well, but no kept connection: the quarantine's "fresh" comes after it.
  */
 export function keepsIfGuarded(workers: WorkerModel[]): Lines {
   const upgrade = '{ req.hdr(Upgrade) -m found }';
@@ -96,6 +126,7 @@ export function keepsIfGuarded(workers: WorkerModel[]): Lines {
         `if !all_guarded { srv_is_up(workers-up/${server}) } !{ srv_is_up(workers-guarded/${server}) }`,
       );
     }),
+    GIVES_MARK,
     'http-request set-var(txn.unguarded) bool(true) if { var(txn.fresh) -m found }',
     `http-request set-header Connection close if { var(txn.unguarded) -m bool } !${upgrade}`,
     `http-request set-header Connection "upgrade, close" if { var(txn.unguarded) -m bool } ${upgrade}`,

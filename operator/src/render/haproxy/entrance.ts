@@ -5,11 +5,14 @@ import type { DataPlaneModel } from '../model/index.ts';
 import { KEEPS_NO_404 } from './assets.ts';
 import { choosesSide, STAYS_HERE, USES_OTHER_SIDE } from './canary.ts';
 import { usesClasses } from './classes.ts';
+import { COUNTS_CLIENT } from './clients.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS } from './connections.ts';
 import { notesDeadline, PASSES_DEADLINE } from './deadlines.ts';
 import { ASKS_WHY_IT_DIED, DIED, notesForDeath, STUCK } from './deaths.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { live } from './live.ts';
+import { NOTES_OWN_SITE } from './marks.ts';
+import { keepsOwnSite, USES_OWN_SITE, WAITS_FOR_SLOT } from './own-site.ts';
 import { NOTES_CLASS, ranks, usesRefused } from './priority.ts';
 import { purgesChangesOfPeers } from './purge.ts';
 import { holdsSuspects, USES_POISON } from './quarantine.ts';
@@ -29,7 +32,7 @@ export const FORWARDING = [
 
 /** The frontend: rules for requests in the order in which they are met, then those for responses. */
 export function entrance(model: DataPlaneModel): Lines {
-  const { assets, cache, classes, deadlines, fallback, priority, quarantine } = model;
+  const { assets, cache, classes, deadlines, fallback, ownSite, priority, quarantine } = model;
   return section(
     'frontend front',
     `# front.sock and replay.sock in ${RUN_MOUNT_PATH}, which the entry point holds open: requests wait in there while HAProxy is`,
@@ -51,6 +54,7 @@ export function entrance(model: DataPlaneModel): Lines {
     when(classes !== undefined && priority !== undefined, NOT_RANKED),
     given(deadlines, notesDeadline),
     when(assets !== undefined, 'http-request set-var(txn.missing_asset) req.hdr(X-Corelane-Missing)'),
+    given(ownSite, () => NOTES_OWN_SITE),
     '# Nobody outside speaks for the proxies, nor to those of other pods.',
     'http-request del-header X-Corelane- -m beg',
     'http-request set-header X-Corelane-Request %[var(txn.token)] unless { so_name replay }',
@@ -58,6 +62,7 @@ export function entrance(model: DataPlaneModel): Lines {
     given(deadlines, () => PASSES_DEADLINE),
     '# A worker that has promised not to begin the first try may have the second.',
     'http-request set-header X-Corelane-Request %[var(txn.token)]-again if { so_name replay }',
+    when(model.isSupervised, COUNTS_CLIENT),
     notesForDeath(model),
     given(quarantine, () => holdsSuspects(model)),
     secondTries(model),
@@ -87,6 +92,7 @@ export function entrance(model: DataPlaneModel): Lines {
     given(fallback, () => LEADS_TO_SHELL),
     given(quarantine, () => USES_POISON),
     when(model.pooling?.handsOver, USES_OTHER_SIDE),
+    given(ownSite, () => USES_OWN_SITE),
     given(classes, usesClasses),
     given(priority, usesRefused),
     'default_backend line',
@@ -124,12 +130,14 @@ function secondTries({ isSupervised }: DataPlaneModel): Lines {
 /**
  * Without a free slot: the queue has room, or a peer has a slot. A URL in quarantine is answered, and does not wait.
  */
-function fullQueue({ classes, pooling, priority, quarantine, retryAfterSeconds, webSockets }: DataPlaneModel): Lines {
+function fullQueue(model: DataPlaneModel): Lines {
+  const { classes, ownSite, pooling, priority, quarantine, retryAfterSeconds, webSockets } = model;
   const waiting = 'queue(line),add(txn.waiting),add(txn.in_waiting_room)';
   const render = classes && IS_RENDER;
   const notPoison = quarantine && '!poison';
   const notRefused = priority && '!{ var(txn.refused) -m bool }';
   const staysHere = pooling?.handsOver && STAYS_HERE;
+  const waits = ownSite && WAITS_FOR_SLOT;
   return [
     '# All that wait: in the queue, for a worker whose last client has gone, and for any worker to come up.',
     'http-request set-var(txn.waiting) queue(workers)',
@@ -140,6 +148,7 @@ function fullQueue({ classes, pooling, priority, quarantine, retryAfterSeconds, 
     'http-request set-header X-Corelane-Came-Ms %[date(0,ms)] if no_slot',
     given(priority, () => ranks(waiting)),
     `http-request set-var(txn.queue_max) ${live('queue-length-max')} if no_slot`,
+    given(ownSite, (ownSite) => keepsOwnSite(ownSite, model)),
     `acl queue_full ${waiting},sub(txn.queue_max) ge 0`,
     words(
       `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if no_slot queue_full`,
@@ -147,6 +156,7 @@ function fullQueue({ classes, pooling, priority, quarantine, retryAfterSeconds, 
       notPoison,
       notRefused,
       staysHere,
+      waits,
     ),
     when(
       pooling?.handsOver,
@@ -156,6 +166,7 @@ function fullQueue({ classes, pooling, priority, quarantine, retryAfterSeconds, 
         notPoison,
         notRefused,
         staysHere,
+        waits,
         // The limit of WebSockets is this pod's own.
         webSockets && '!{ req.hdr(Upgrade) -m found }',
       ),

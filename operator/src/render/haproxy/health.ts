@@ -1,6 +1,7 @@
 /** Frontend `health`: kubelet's probes, and the preStop hooks, which wait for the end of the drain. */
 import { type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
+import { SAYS_WHETHER_GONE } from './clients.ts';
 import { door } from './door.ts';
 
 /** The frontend, which answers by itself. */
@@ -19,6 +20,7 @@ export function health({ doors, isSupervised, pooling }: DataPlaneModel): Lines 
     `${reply(503, 'no-worker')} if { path /readyz } ${noWorker}`,
     when(pooling !== undefined, `${reply(503, 'queue-full')} if { path /readyz } { lua.corelane_shed -m bool }`),
     `${reply(200, 'ok')} if { path /readyz }`,
+    when(isSupervised, SAYS_WHETHER_GONE),
     '# A preStop hook waits here for as long as the drain takes.',
     'http-request set-var(txn.is_stranger) bool(true) if { path /wait-for-drain } !from_node',
     'http-request set-timeout client 24h if { path /wait-for-drain }',

@@ -6,12 +6,14 @@ import { cacheStages } from './cache.ts';
 import { otherSide } from './canary.ts';
 import { workersAlive, workersGuarded, workersUp } from './checks.ts';
 import { classBackends } from './classes.ts';
+import { clients } from './clients.ts';
 import { timedStage } from './deadlines.ts';
 import { defaults } from './defaults.ts';
 import { slots, workers } from './dispatch.ts';
 import { entrance } from './entrance.ts';
 import { global } from './global.ts';
 import { health } from './health.ts';
+import { ownSiteBackends } from './own-site.ts';
 import { elsewhere, late, peersEntrance, peersList, RESOLVERS } from './peers.ts';
 import { refusedBackends } from './priority.ts';
 import { PURGES } from './purge.ts';
@@ -25,7 +27,7 @@ import { waitingRoom } from './waiting-room.ts';
  * @throws RangeError when a value of the model cannot stand in the file.
  */
 export function renderHaproxy(model: DataPlaneModel): string {
-  const { cache, classes, deadlines, isSupervised, pooling, priority, quarantine } = model;
+  const { cache, classes, deadlines, isSupervised, ownSite, pooling, priority, quarantine } = model;
   return text(
     paragraphs(
       [MADE_BY_CORELANE, global(model)],
@@ -39,9 +41,11 @@ export function renderHaproxy(model: DataPlaneModel): string {
       workers(model),
       waitingRoom(model),
       given(classes, (classes) => classBackends(classes, model)),
+      given(ownSite, (ownSite) => ownSiteBackends(ownSite, model)),
       workersUp(model),
       when(isSupervised, workersAlive(model)),
       when(isSupervised, workersGuarded(model)),
+      when(isSupervised, clients(model)),
       given(quarantine, quarantineBackends),
       given(priority, refusedBackends),
       given(pooling, () => RESOLVERS),

@@ -6,6 +6,7 @@ import type { Pooling } from '../model/pooling.ts';
 import { ms, whole } from '../safe.ts';
 import { ADMITS_FOR_ASSET, ALLOWS_FILE_QUESTION, USES_HAS_FILE } from './assets.ts';
 import { takesSide, USES_LINE_FOR_SIDE } from './canary.ts';
+import { COUNTS_CLIENT } from './clients.ts';
 import { REQUEST } from './connections.ts';
 import { ASKS_WHY_IT_DIED, notesForDeath } from './deaths.ts';
 import { MOVING_MAXCONN } from './dispatch.ts';
@@ -79,6 +80,11 @@ export function peersEntrance(pooling: Pooling, model: DataPlaneModel): Lines {
       'timeout client-hs 2s',
       'timeout http-request 2s',
       'timeout http-keep-alive 10s',
+      '# A peer whose node has gone says nothing more, and a client may be silent for a day here: the kernel asks for it.',
+      'option clitcpka',
+      'clitcpka-idle 30s',
+      'clitcpka-intvl 10s',
+      'clitcpka-cnt 3',
       SILENT_STATUSES.map((status) => `errorfile ${status} /dev/null`),
       'http-request set-var(txn.question) req.hdr(X-Corelane-Ask)',
       'acl question var(txn.question) -m found',
@@ -145,7 +151,7 @@ function handedOver(model: DataPlaneModel): Lines {
     'http-request del-header X-Corelane- -m beg',
     'http-request set-header X-Corelane-Handed-Over 1',
     given(quarantine, () => KNOWS_POISON),
-    when(isSupervised, notesForDeath(model), VERDICT_FOR_PEER),
+    when(isSupervised, COUNTS_CLIENT, notesForDeath(model), VERDICT_FOR_PEER),
     `http-after-response set-header X-Corelane-Pod "\${HOSTNAME}"`,
     tooLateReplies(model),
     NO_REPLY,

@@ -68,6 +68,16 @@ export const COUNTS_URLS: Lines = [
   'http-after-response lua.note_death if { var(txn.died) -m found } { var(txn.url) -m found }',
 ];
 
+/**
+ * In a backend that requests reach without the stage above: a URL that is answered there has an answer. Without it
+ * `holdsSuspects` would hold the third request at once, each time. `front` has the other two counters of the request
+ * (COUNTS_CLIENT, `holdsSuspects`), and HAProxy takes no notice of a second use.
+ */
+export const COUNTS_ANSWERS: Lines = [
+  'http-request track-sc0 var(txn.url) table urls if { var(txn.url) -m found }',
+  'http-response sc-inc-gpc0(0) unless { res.hdr(X-Corelane-Error) -m found }',
+];
+
 /** Tables of URLs, and the backend that refuses. */
 export function quarantineBackends({ durationMs, retryAfterSeconds, stallMs, urlsMax }: Quarantine): Lines {
   const expire = ms(durationMs, 'watchdog.quarantine.duration');

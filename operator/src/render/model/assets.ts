@@ -1,6 +1,6 @@
 /** What nginx serves from the application's image, and who answers for what it has not. */
-import { assetsOf } from '../../api/assets.ts';
 import { ASSETS_MOUNT_PATH } from '../../api/names.ts';
+import { assetsOf } from '../../api/presets.ts';
 import { durationMs } from '../../api/scalars.ts';
 import type { Asset } from '../../api/spec/assets.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';

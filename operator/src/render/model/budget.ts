@@ -3,11 +3,14 @@
  * limits and into nginx' disk. docs/edge.md has the figures.
  */
 
+import { classRequests, WORKER_REQUESTS_MAX } from '../../api/class-rules.ts';
 import { BODIES_SHARE } from '../../api/disk.ts';
+import { classesOf } from '../../api/presets.ts';
 import { quantityOf, sizeBytes } from '../../api/scalars.ts';
 import { concurrencyBounds } from '../../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import { fetchedMax, hasCache, ROUNDS_MAX } from './cache.ts';
+import { classConcurrency } from './classes.ts';
 import { compressionBytes } from './compression.ts';
 import { type Heads, heads } from './heads.ts';
 
@@ -72,6 +75,15 @@ const CONNECTIONS_SHARE = 0.75;
 const REQUEST_BYTES = 8 * KIB;
 /** So many of all requests may have a body: clients that stall in theirs leave the rest to others. */
 const WITH_BODY_SHARE = 2 / 3;
+/**
+ * Streams and downloads of one worker that go on without a render slot. Each has the memory of a request in the worker;
+ * six bits of a heartbeat tell how many there are.
+ */
+const WITHOUT_SLOT_MAX = 32;
+/** Part of all requests that these and classes may be: whoever opens all that he may leaves the rest to pages. */
+const WITHOUT_SLOT_SHARE = 2 / 3;
+/** Part of the slots and places of a pod that slow readers may keep. The rest is for event streams, and for others. */
+const HELD_SHARE = 1 / 2;
 
 /**
  * The cache: its table of pages (model/cache.ts), and two more processes, which look after its files and have their
@@ -144,6 +156,11 @@ export interface Budget {
   webSockets: number;
   /** Requests of one client, if they are limited. */
   perClient?: number;
+  /** Requests of one worker that may go on without a render slot; 0 without the worker runtime. */
+  withoutSlot: number;
+  /** Clients that may hold workers for as long as they read slowly: of those requests, and of requests of classes. */
+  heldSlots: number;
+  heldClasses: number;
   /** Of a connection, in the kernel. */
   sendBufferBytes: number;
   /** Largest temporary file of one response, in bytes; 0 where the disk is too small for so many. */
@@ -187,6 +204,8 @@ export function budget(spec: RenderServiceSpec): Budget {
   const disk = quantityOf(sidecar.nginx.ephemeralStorageLimit);
   const onDisk = Math.floor((BODIES_SHARE * disk) / sizeBytes(buffering.request.maxSize));
   const fileBytes = Math.floor(((1 - BODIES_SHARE) * disk) / requests);
+  const inWorker = withoutSlot(spec, requests);
+  const held = (ofWorker: number) => Math.floor(HELD_SHARE * spec.workersPerPod * ofWorker);
   return {
     nginxConnections: within(forConnections / CONNECTION_BYTES, CONNECTIONS),
     busyConnections: halfHeads - eventsAtOnce + 2 * requests,
@@ -201,6 +220,9 @@ export function budget(spec: RenderServiceSpec): Budget {
     largeHeads,
     webSockets: webSockets(spec),
     perClient: limits.perClient.requests,
+    withoutSlot: inWorker,
+    heldSlots: held(inWorker),
+    heldClasses: held(classConcurrency(spec)),
     sendBufferBytes: SEND_BUFFER_BYTES,
     // nginx refuses to start with less: a file is written by whole buffers. 0 stands for no file.
     responseFileBytes:
@@ -238,6 +260,15 @@ function webSockets(spec: RenderServiceSpec): number {
   const { workersPerPod } = spec;
   const places = workersPerPod * concurrencyBounds(spec).min;
   return maxPerWorker === undefined ? Math.max(1, Math.floor(places / 2)) : maxPerWorker * workersPerPod;
+}
+
+function withoutSlot(spec: RenderServiceSpec, requests: number): number {
+  if (!spec.runtime.instrument) return 0;
+  const noted = WORKER_REQUESTS_MAX - concurrencyBounds(spec).max - classConcurrency(spec);
+  const { workersPerPod } = spec;
+  const ofClasses = classRequests({ workersPerPod, classes: classesOf(spec) });
+  const left = (WITHOUT_SLOT_SHARE * requests - ofClasses) / workersPerPod;
+  return Math.max(0, Math.min(WITHOUT_SLOT_MAX, noted, Math.floor(left)));
 }
 
 function usable(memoryLimit: string, fixedBytes: number): number {

@@ -1,6 +1,6 @@
 /** What is kept of responses, and who gets it. */
 import { createHash } from 'node:crypto';
-import { bypassCookiesOf, keyHeadersOf } from '../../api/framework-cache.ts';
+import { bypassCookiesOf, keyHeadersOf } from '../../api/presets.ts';
 import { durationMs, sizeBytes } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 

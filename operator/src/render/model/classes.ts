@@ -1,8 +1,9 @@
 /** Requests that are no renders: they have places of their own in the workers. */
+import { classesOf } from '../../api/presets.ts';
 import { durationMs } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
-type ClassSpec = RenderServiceSpec['classes'][number];
+type ClassSpec = NonNullable<RenderServiceSpec['classes']>[number];
 
 export interface RequestClass {
   name: string;
@@ -23,7 +24,9 @@ export interface RequestClass {
 }
 
 /** The classes of a defaulted spec, in the order in which they count; undefined if all requests are renders. */
-export function requestClasses({ cache, classes, workersPerPod }: RenderServiceSpec): RequestClass[] | undefined {
+export function requestClasses(spec: RenderServiceSpec): RequestClass[] | undefined {
+  const { cache, workersPerPod } = spec;
+  const classes = classesOf(spec);
   if (classes.length === 0) return undefined;
   return classes.map(({ name, cache: isKept, concurrency, match, queue, replay: isReplayed, timeouts }) => {
     const [timeoutMs, idleMs] = [durationMs(queue.timeout), durationMs(timeouts.idle)];
@@ -44,6 +47,6 @@ export function requestClasses({ cache, classes, workersPerPod }: RenderServiceS
 }
 
 /** Requests of all classes that one worker gets at a time. */
-export function classConcurrency({ classes }: RenderServiceSpec): number {
-  return classes.reduce((sum, { concurrency }) => sum + concurrency, 0);
+export function classConcurrency(spec: RenderServiceSpec): number {
+  return classesOf(spec).reduce((sum, { concurrency }) => sum + concurrency, 0);
 }

@@ -20,6 +20,7 @@ import { type Doors, doors } from './doors.ts';
 import { type Fallback, fallback } from './fallback.ts';
 import { type Heads, heads } from './heads.ts';
 import { networks } from './networks.ts';
+import { type OwnSite, ownSite } from './own-site.ts';
 import { type Pooling, pooling } from './pooling.ts';
 import { looksAtVisitors, type PriorityClass, priority } from './priority.ts';
 import { type Quarantine, quarantine } from './quarantine.ts';
@@ -67,6 +68,8 @@ export interface DataPlaneModel {
   priority?: PriorityClass[];
   /** Requests that are no renders; undefined if all are. */
   classes?: RequestClass[];
+  /** Places for what renders send to their own site; undefined without the worker runtime. */
+  ownSite?: OwnSite;
   /** Undefined if no request says how long it is waited for. */
   deadlines?: Deadlines;
   body: { sizeBytesMax: number; memoryBytes: number };
@@ -132,7 +135,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     connectRetries: spec.workersPerPod + RETRIES_MORE,
     isSupervised,
     firstRuntimePort: isSupervised ? PORTS.firstWorkerRuntime : 0,
-    rememberedMax: Math.max(REMEMBERED_MIN, 2 * (concurrency.max + classConcurrency(spec))),
+    rememberedMax: Math.max(REMEMBERED_MIN, 2 * (concurrency.max + classConcurrency(spec) + limits.withoutSlot)),
     queue: { timeoutMs: durationMs(spec.queue.timeout) },
     timeouts: limitsOfTime,
     replay: replay(spec),
@@ -141,6 +144,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     fallback: fallback(spec),
     priority: priority(spec),
     classes,
+    ownSite: ownSite(spec, limitsOfTime),
     deadlines: deadlines(spec, limitsOfTime),
     body: {
       sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),

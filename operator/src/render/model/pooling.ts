@@ -1,5 +1,5 @@
 /** What pods have to do with each other. */
-import { assetsOf } from '../../api/assets.ts';
+import { assetsOf } from '../../api/presets.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 import type { Budget } from './budget.ts';
 import { fetchedMax } from './cache.ts';

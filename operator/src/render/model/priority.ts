@@ -1,5 +1,6 @@
 /** Classes of requests that others go before. */
 import { byDelay } from '../../api/live.ts';
+import { priorityOf } from '../../api/presets.ts';
 import { durationMs } from '../../api/scalars.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
@@ -20,21 +21,20 @@ export interface PriorityClass {
  * The classes of a defaulted spec, those that wait the longest first; undefined if all are alike. Whoever is in several
  * is in the first of them.
  */
-export function priority({ priority, queue }: RenderServiceSpec): PriorityClass[] | undefined {
-  return (
-    priority &&
-    byDelay(priority.classes).map(({ name, delay, match, maxQueue }) => ({
-      name,
-      delayMs: durationMs(delay),
-      queueLengthMax: Math.floor((Number.parseInt(maxQueue, 10) * queue.maxLength) / 100),
-      retryAfterSeconds: Math.max(1, Math.ceil(durationMs(delay) / 1000)),
-      matches: match,
-    }))
-  );
+export function priority(spec: RenderServiceSpec): PriorityClass[] | undefined {
+  const classes = priorityOf(spec)?.classes ?? [];
+  if (classes.length === 0) return undefined;
+  return byDelay(classes).map(({ name, delay, match, maxQueue }) => ({
+    name,
+    delayMs: durationMs(delay),
+    queueLengthMax: Math.floor((Number.parseInt(maxQueue, 10) * spec.queue.maxLength) / 100),
+    retryAfterSeconds: Math.max(1, Math.ceil(durationMs(delay) / 1000)),
+    matches: match,
+  }));
 }
 
 /** Whether it matters who asks: a crawler, a browser that looks ahead. */
-export function looksAtVisitors({ fallback, priority }: RenderServiceSpec): boolean {
-  const matches = priority?.classes.flatMap(({ match }) => match) ?? [];
-  return fallback !== undefined || matches.some(({ visitor }) => visitor !== undefined);
+export function looksAtVisitors(spec: RenderServiceSpec): boolean {
+  const matches = priorityOf(spec)?.classes.flatMap(({ match }) => match) ?? [];
+  return spec.fallback !== undefined || matches.some(({ visitor }) => visitor !== undefined);
 }

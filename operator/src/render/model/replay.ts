@@ -1,4 +1,5 @@
 /** Which requests a second worker gets when the first one has died with them. */
+import { SAFE_METHODS } from '../../api/handler-timeout.ts';
 import { SIGN_IN_ENDING, SIGN_IN_PATHS, SIGN_IN_SEGMENTS } from '../../api/spec/replay.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
@@ -12,9 +13,8 @@ export interface Replay {
   except: { prefixes: string[]; parts: string[] };
 }
 
-/** A safe method (RFC 9110) asks for nothing to be changed. TRACE is one too, but nginx refuses it. */
 const METHODS: Record<RenderServiceSpec['replay'], Replay['methods']> = {
-  Safe: ['GET', 'HEAD', 'OPTIONS'],
+  Safe: SAFE_METHODS,
   Always: undefined,
   Never: [],
 };

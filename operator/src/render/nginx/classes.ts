@@ -45,15 +45,16 @@ function inClass(matches: Match[], index: number): Lines {
   ];
 }
 
-function fieldsOf({ pathPrefix, path, method, header }: Match): Field[] {
+function fieldsOf({ pathPrefix, path, pathSuffix, method, header }: Match): Field[] {
   const fields: Field[] = [];
   if (pathPrefix) fields.push(['path', '$request_uri', plainPath(pathPrefix.replace(/\/$/, ''), '(?:[/?]|$)')]);
   if (path) fields.push(['path', '$request_uri', plainPath(path, '(?:[?]|$)')]);
+  if (pathSuffix) fields.push(['path', '$request_uri', plainPath(pathSuffix, '(?:[?]|$)', '[^?]*')]);
   if (method) fields.push(['method', '$request_method', word(method, 'method')]);
   if (header) fields.push(['header', headerVariable(header.name), headerPattern(header.value)]);
   return fields;
 }
 
-function plainPath(path: string, end: string): string {
-  return `"~^${ODD_PATH}${literal(path, 'path')}${end}"`;
+function plainPath(path: string, end: string, begin = ''): string {
+  return `"~^${ODD_PATH}${begin}${literal(path, 'path')}${end}"`;
 }

@@ -21,6 +21,28 @@ test.each([
     { concurrency: 'Auto', concurrencyRange: { min: 64, max: 64 } },
     { min: 64, max: 64 },
   ],
+  [{ framework: 'Next' }, { min: 1, max: 16 }],
+  [
+    { framework: 'SvelteKit', concurrencyRange: { max: 4 } },
+    { min: 1, max: 4 },
+  ],
+  [
+    { framework: 'Nuxt', concurrency: 2 },
+    { min: 2, max: 2 },
+  ],
+  // Where Auto would be refused.
+  [
+    { framework: 'Next', balance: 'first' },
+    { min: 1, max: 1 },
+  ],
+  [
+    { framework: 'Next', webSockets: { enabled: true } },
+    { min: 1, max: 1 },
+  ],
+  [
+    { framework: 'Next', runtime: { instrument: false } },
+    { min: 1, max: 1 },
+  ],
 ])('%j: from %j', (spec, bounds) => {
   const { data, error } = parse(spec);
   expect(error).toBeUndefined();
@@ -33,6 +55,8 @@ test.each([
   [{ concurrency: 1.5 }, 'concurrency', /a number from 1 to 1000, or Auto/],
   [{ concurrency: '2' }, 'concurrency', /a number from 1 to 1000, or Auto/],
   [{ concurrency: 2, concurrencyRange: { max: 4 } }, 'concurrencyRange', /is for concurrency: Auto/],
+  [{ concurrencyRange: { max: 4 } }, 'concurrencyRange', /is for concurrency: Auto/],
+  [{ framework: 'Next', balance: 'first', concurrencyRange: {} }, 'concurrencyRange', /is for concurrency: Auto/],
   [{ concurrency: 'Auto', concurrencyRange: { min: 5, max: 4 } }, 'concurrencyRange', /min must not be larger/],
   [{ concurrency: 'Auto', concurrencyRange: { max: 65 } }, 'concurrencyRange.max', /64/],
   [{ concurrency: 'Auto', concurrencyRange: { min: 0 } }, 'concurrencyRange.min', /1/],

@@ -27,7 +27,7 @@ const target = (kind: string) => ({ scaleTargetRef: { kind, name: 'shop' }, maxR
 const ingress = (annotations: Record<string, string>) => ({ ingresses: [{ metadata: { name: 'web', annotations } }] });
 
 const condition = (
-  type: 'WorkersHealthy' | 'Stalled' | 'Ready' | 'CapacityAvailable',
+  type: 'WorkersHealthy' | 'Stalled' | 'Ready' | 'CapacityAvailable' | 'ConcurrencyTuned',
   status: 'True' | 'False',
   reason: string,
 ) => ({
@@ -49,6 +49,11 @@ export const CASES: CheckCase[] = [
       conditions: [condition('CapacityAvailable', 'False', 'FleetFull'), condition('Ready', 'True', 'AllPodsReady')],
     },
     found: ['C020 warning status.conditions[CapacityAvailable]'],
+  },
+  {
+    what: 'a number of requests at a time that is too small',
+    surroundings: { conditions: [condition('ConcurrencyTuned', 'False', 'RendersWait')] },
+    found: ['C020 warning status.conditions[ConcurrencyTuned]'],
   },
   {
     what: 'a container without an image',
@@ -482,6 +487,7 @@ export const CASES: CheckCase[] = [
     },
     found: [],
   },
+  { what: 'a framework', spec: { framework: 'Next' }, found: ['C022 info spec.framework'] },
   { what: 'a probe', worker: { livenessProbe: {} }, found: ['C001 error spec.template.spec.containers'] },
   { what: 'the network of the node', pod: { hostNetwork: true }, found: ['C012 error spec.template.spec.hostNetwork'] },
   { what: 'a queue of text', spec: { queue: { maxLength: 'x' } }, found: ['C019 error spec.queue.maxLength'] },

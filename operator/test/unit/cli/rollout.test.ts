@@ -77,6 +77,12 @@ describe('undo', () => {
     expect(undoOf(now, all, undefined).spec).toMatchObject({ concurrency: 'Auto' });
   });
 
+  test('takes a live setting away that the pods of before had from another field', () => {
+    const [fixed, before] = [{ framework: 'Next', concurrency: 1 }, { framework: 'Next' }];
+    const all = [listed(3, { template: template('shop:2'), ...fixed }), listed(2, before)];
+    expect(undoOf(resource({ replicas: 5, ...fixed }), all, undefined).spec).toEqual({ concurrency: null });
+  });
+
   test('never brings back how large the service was, and who could reach it', () => {
     const before = {
       ...{ concurrency: 'Auto', replicas: 40, scaling: { minReplicas: 20, maxReplicas: 90 }, objectives: {} },

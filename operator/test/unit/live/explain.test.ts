@@ -43,6 +43,19 @@ const SITUATIONS: [name: string, now: Snapshot, names: RegExp][] = [
     /^Now: 12 of 12 workers are busy, 198 were refused$/m,
   ],
   [
+    'saturated, and renders wait',
+    fleet({ pods: all({ workers: [0, 1].map((index) => worker(index, { busy: 1, ...WAITED })) }) }),
+    /^Now: 12 of 12 workers are busy, .*\nNext: set concurrency: Auto, .* it is 1, and busy workers compute for 6 %/m,
+  ],
+  [
+    'saturated by renders that wait, with Auto',
+    fleet({
+      bounds: { ...fleet().bounds, concurrency: undefined },
+      pods: all({ workers: [0, 1].map((index) => worker(index, { busy: 4, places: 4, ...WAITED })) }),
+    }),
+    /^Now: 12 of 12 workers are busy, .*\nNext: more pods/m,
+  ],
+  [
     'saturated, because pods cannot be scheduled',
     fleet({ pods: [...all(), lost(6), lost(7)] }),
     /^Now: 12 of 12 workers are busy, .*, and 2 pods cannot be scheduled: .* 3 Insufficient cpu$/m,
@@ -277,6 +290,23 @@ const SITUATIONS: [name: string, now: Snapshot, names: RegExp][] = [
       }),
     }),
     /^Now: renders end by time-out, which wait for something that does not answer: 72 renders .* 6 of 12 workers are taken/m,
+  ],
+  [
+    'renders that wait for their own site',
+    fleet({
+      pods: all({
+        answers: answers(['5xx queue-timeout', 4]),
+        workers: [worker(0, { busy: 1, refusedOwn: 2 }), worker(1, { busy: 1 })],
+      }),
+    }),
+    /^Now: renders wait for each other: 12 requests that renders sent, .*\nNext: let the program ask the host/m,
+  ],
+  [
+    'a full queue of another service',
+    fleet({
+      pods: fleet().pods.map((one) => ({ ...one, figures: figures({ workers: [worker(0, { refusedOwn: 2 })] }) })),
+    }),
+    /^Now: nothing limits it/m,
   ],
   [
     'renders that compute past their time-out',

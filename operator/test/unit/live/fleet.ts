@@ -52,10 +52,10 @@ export function fleet(changes: Partial<Snapshot> = {}): Snapshot {
   };
 }
 
-/** All workers busy, a long queue; `changes` of the figures of each pod. */
+/** All workers busy, computing most of the time, a long queue; `changes` of the figures of each pod. */
 export function full(changes: Partial<PodFigures> = {}): PodFigures {
   return figures({
-    workers: [worker(0, { busy: 1 }), worker(1, { busy: 1 })],
+    workers: [worker(0, { busy: 1, idleS: 30 }), worker(1, { busy: 1, idleS: 30 })],
     queue: 6,
     queueTimes: times([1, 100], [240, 100]),
     totalTimes: times([95, 100], [400, 100]),
@@ -72,7 +72,14 @@ export function fiveSecondsBefore(now: Snapshot): Snapshot {
       figures: {
         ...one.figures,
         ...none,
-        workers: one.figures.workers.map((own) => ({ ...own, activeS: 0, idleS: 0, cpuS: 0, renderedS: 0 })),
+        workers: one.figures.workers.map((own) => ({
+          ...own,
+          activeS: 0,
+          idleS: 0,
+          cpuS: 0,
+          renderedS: 0,
+          refusedOwn: 0,
+        })),
       },
     }),
   }));

@@ -69,7 +69,8 @@ describe('tables', () => {
       p50Ms: 5,
       p99Ms: undefined,
     };
-    const view = { head: ['http://localhost:8080', 'shop', ''], rows: [], queue: 3, refused: 1, load, faults: [] };
+    const head = ['http://localhost:8080', 'shop', ''];
+    const view = { head, rows: [], queue: 3, refused: 1, load, faults: [], areWorkersIdle: false };
     const fault = { fault: 'kill -9 worker-0 of shop-1', own: 'its page', othersLost: 0, backMs: 312 };
     expect(viewLines({ ...view, faults: Array(9).fill(fault) }, false)).toEqual([
       '',
@@ -79,6 +80,7 @@ describe('tables', () => {
       '',
       ...faultsTable(Array(7).fill(fault)),
     ]);
+    expect(viewLines({ ...view, areWorkersIdle: true }, false).at(-1)).toMatch(/^.{1,90} Set concurrency: Auto$/);
     expect(viewLines({ ...view, load: undefined }, true).slice(3)).toEqual([
       'queue 3 · refused 1',
       expect.stringContaining('[b] browser [d] dashboard [k] kill a worker'),

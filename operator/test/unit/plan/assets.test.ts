@@ -25,14 +25,32 @@ test('nothing is there without assets, nor with an empty list', () => {
 });
 
 test.each([
-  ['Next', ['/corelane-assets/0/_next/static', '.next/static']],
-  ['Nuxt', ['/corelane-assets/0/_nuxt', '.output/public/_nuxt']],
-  ['SvelteKit', ['/corelane-assets/0/_app/immutable', 'build/client/_app/immutable']],
-  ['ReactRouter', ['/corelane-assets/0/assets', 'build/client/assets']],
-  ['Astro', ['/corelane-assets/0/_astro', 'dist/client/_astro']],
-  ['Angular', ['/corelane-assets/0', 'dist/*/browser']],
-] as const)('%s: the folder with hashed names, and nothing else', (framework, folders) => {
+  ['Next', ['/corelane-assets/0/_next/static', '**/.next/static']],
+  ['Nuxt', ['/corelane-assets/0/_nuxt', '**/.output/public/_nuxt']],
+  ['SvelteKit', ['/corelane-assets/0/_app/immutable', '**/build/client/_app/immutable']],
+  ['ReactRouter', ['/corelane-assets/0/assets', '**/build/client/assets']],
+  ['Astro', ['/corelane-assets/0/_astro', '**/dist/client/_astro']],
+  ['Angular', ['/corelane-assets/0', '**/dist/*/browser']],
+] as const)('%s: the folder with hashed names, wherever it is, and nothing else', (framework, folders) => {
   expect(copier({ framework }).command).toEqual(['/corelane/copy-assets', '536870912', ...folders]);
+});
+
+test.each([
+  ['Next', ['/corelane-assets/0/a/b/_next/static', '**/.next/static']],
+  ['SvelteKit', ['/corelane-assets/0/a/b/_app/immutable', '**/build/client/a/b/_app/immutable']],
+  ['Angular', ['/corelane-assets/0/a/b', '**/dist/*/browser']],
+] as const)('%s below a path', (framework, folders) => {
+  expect(copier({ framework, basePath: '/a/b' }).command?.slice(2)).toEqual(folders);
+});
+
+test('folders of the resource are where it says', () => {
+  expect(copier({ framework: 'Next', assets: [IMMUTABLE] }).command?.at(-1)).toBe('.next/static');
+});
+
+test('a mounted image has the folder of a preset below its WORKDIR', () => {
+  const sidecar = { assets: { source: 'ImageVolume' as const } };
+  const mounts = init(podSpec({ framework: 'Next', sidecar }, { workingDir: '/srv' }), 'nginx')?.volumeMounts;
+  expect(mounts?.find(({ name }) => name === 'corelane-assets')?.subPath).toBe('srv/.next/static');
 });
 
 test('it comes after the runtime, which brings its program, and before the proxies', () => {

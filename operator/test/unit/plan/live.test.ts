@@ -43,6 +43,13 @@ const LIVE: [field: string, one: object, other: object][] = [
   ['queue.maxLength', { queue: { maxLength: 0 } }, { queue: { maxLength: 10_000 } }],
   ['timeouts.render', { timeouts: { render: '10s' } }, { timeouts: { render: '1m' } }],
   ['timeouts.render', { timeouts: { render: '61s' } }, { timeouts: { render: '10m' } }],
+  // Classes of a preset follow from other fields.
+  ['concurrency', { framework: 'Next', concurrency: 1 }, { framework: 'Next', concurrency: 64 }],
+  [
+    'timeouts.render',
+    { framework: 'SvelteKit', timeouts: { render: '10s' } },
+    { framework: 'SvelteKit', timeouts: { render: '1m' } },
+  ],
   [
     'limits.perClient.requests',
     { limits: { perClient: { requests: 1 } } },
@@ -80,6 +87,7 @@ test.each<[string, object, object]>([
   ['WebSockets', { webSockets: { enabled: true } }, { webSockets: { enabled: true }, concurrency: 4 }],
   ['past a step of the time', { timeouts: { render: '1m' } }, { timeouts: { render: '61s' } }],
   ['below 10 s', { timeouts: { render: '9s' } }, { timeouts: { render: '8s' } }],
+  ['the time of a handler', { timeouts: { handler: '5m' } }, { timeouts: { handler: '6m' } }],
   ['another order of the classes', classes({}, {}), classes({ delay: '2s' }, {})],
   ['no page is kept there', { cache: CACHE }, { cache: { ...CACHE, ttl: [{ pathPrefix: '/a', value: '0s' }] } }],
   ['a limit at all', {}, { limits: { perClient: { requests: 5 } } }],

@@ -174,17 +174,19 @@ test('most workers have ports of their own that collide with nothing', () => {
 });
 
 test.each([
-  ['4s', '60s', '10s', '30s', 104],
-  ['500ms', '1s', '100ms', '900ms', 17],
-  ['0s', '2h', '10s', '30s', 7210],
+  ['4s', '60s', '10s', '30s', '5m', 104],
+  ['500ms', '1s', '100ms', '900ms', '5m', 17],
+  ['0s', '2h', '10s', '30s', '5m', 7210],
+  ['0s', undefined, '10s', '30s', '5m', 320],
+  ['0s', undefined, '60s', '30s', '5m', 370],
   // Renders may take up to a minute without other pods.
-  ['0s', undefined, '10s', '30s', 80],
-  ['0s', undefined, '60s', '30s', 130],
-  ['0s', undefined, '10s', '5s', 70],
+  ['0s', undefined, '10s', '30s', '1s', 80],
+  ['0s', undefined, '60s', '30s', '1s', 130],
+  ['0s', undefined, '10s', '5s', '1s', 70],
 ])(
-  'a pod has time for a drain of %s and %s, waits of %s and renders of %s',
-  (delay, timeout, wait, render, expected) => {
-    const spec = { drain: { delay, timeout }, queue: { timeout: wait }, timeouts: { render } };
+  'a pod has time for a drain of %s and %s, waits of %s, renders of %s and handlers of %s',
+  (delay, timeout, wait, render, handler, expected) => {
+    const spec = { drain: { delay, timeout }, queue: { timeout: wait }, timeouts: { render, handler } };
     expect(one(plan(spec), 'Deployment').spec.template.spec.terminationGracePeriodSeconds).toBe(expected);
   },
 );

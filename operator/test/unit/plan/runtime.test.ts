@@ -56,6 +56,30 @@ test('an age of WebSockets is told where there are any', () => {
   expect(age({ enabled: true, maxAge: '90s' })).toEqual(['90000']);
 });
 
+test('a handler may take longer than a render, unless every request is one', () => {
+  const handler = (input: Partial<RenderServiceSpecInput>) => value(env(input, []), 'CORELANE_HANDLER_TIMEOUT_MS');
+  expect(handler({})).toEqual(['300000']);
+  expect(handler({ timeouts: { handler: '90s' }, replay: 'Never' })).toEqual(['90000']);
+  expect(handler({ replay: 'Always' })).toEqual([]);
+});
+
+test('it is told the port at which HAProxy says whose client has gone', () => {
+  expect(value(env({}, [{ name: 'CORELANE_CLIENTS_PORT', value: '1' }]), 'CORELANE_CLIENTS_PORT')).toEqual(['8998']);
+});
+
+test('it is told how many requests may go on without a render slot, by the numbers that are no live settings', () => {
+  const most = (input: Partial<RenderServiceSpecInput>) => value(env(input, []), 'CORELANE_WITHOUT_SLOT_MAX');
+  expect([most({}), most({ concurrency: 3 }), most({ concurrency: 300 })]).toEqual([['32'], ['32'], ['0']]);
+});
+
+test('a worker knows the name of its Service, so that requests to that are known as those to its own site', () => {
+  const found = env({}, []).filter(({ name }) => name === 'CORELANE_SERVICE' || name === 'CORELANE_NAMESPACE');
+  expect(found.map(({ valueFrom }) => valueFrom?.fieldRef?.fieldPath)).toEqual([
+    "metadata.labels['corelane.dev/renderservice']",
+    'metadata.namespace',
+  ]);
+});
+
 test('ETags are made unless they are not wanted', () => {
   expect(value(env({}, []), 'CORELANE_ETAG')).toEqual(['Auto']);
   expect(value(env({ cache: { etag: 'Never' } }, []), 'CORELANE_ETAG')).toEqual([]);

@@ -101,6 +101,39 @@ test.each(['64Mi', '96Mi', '1Gi', '16Gi'])('nginx takes what a disk of %s comes 
     }
 });
 
+describe('requests that go on without a render slot', () => {
+  const api = { name: 'api', match: [{ pathPrefix: '/api/' }], concurrency: 10, queue: { maxLength: 20 } };
+  const nginx = (memoryLimit: string) => ({ sidecar: { nginx: { memoryLimit } } });
+
+  test.each<[string, Partial<RenderServiceSpecInput>, number]>([
+    ['by default', {}, 32],
+    ['of many workers', { workersPerPod: 16 }, 12],
+    ['with little memory', { workersPerPod: 8, ...nginx('128Mi') }, 6],
+    ['beside a class', { workersPerPod: 8, classes: [api] }, 13],
+    ['of a worker that has many anyway', { concurrency: 990 }, 10],
+    ['of one that has as many as are noted', { concurrency: 1_000 }, 0],
+    ['without the worker runtime', { runtime: { instrument: false } }, 0],
+  ])('%s', (_what, input, expected) => {
+    expect(budget(specOf(input)).withoutSlot).toBe(expected);
+  });
+
+  test('half of them, and of the places of classes, may wait for slow readers', () => {
+    const { heldSlots, heldClasses } = budget(specOf({ workersPerPod: 3, classes: [api] }));
+    expect([heldSlots, heldClasses]).toEqual([48, 15]);
+    const off = budget(specOf({ runtime: { instrument: false } }));
+    expect([off.heldSlots, off.heldClasses]).toEqual([0, 0]);
+  });
+
+  test('these and classes leave a third of all requests to pages', () => {
+    for (const workersPerPod of [1, 4, 16, 64])
+      for (const memoryLimit of ['64Mi', '512Mi', '4Gi']) {
+        const spec = specOf({ workersPerPod, ...nginx(memoryLimit) });
+        const { requests, withoutSlot } = budget(spec);
+        expect(withoutSlot * workersPerPod).toBeLessThanOrEqual((2 / 3) * requests);
+      }
+  });
+});
+
 test.each(['80Mi', '128Mi', '256Mi', '1Gi'])(
   'strangers at 9001 leave nginx its part of a HAProxy of %s',
   (memoryLimit) => {

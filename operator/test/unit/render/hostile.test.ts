@@ -11,6 +11,11 @@ import { ODD_PATH } from '../../../src/render/nginx/classes.ts';
 import { haproxyDirectives, nginxDirectives, structuralDifference } from '../../support/directives.ts';
 import { HOSTILE_COUNT, HOSTILE_SEED, harmless, hostileResource, strings } from '../../support/hostile.ts';
 
+/** What stands behind `basePath`, by the presets of frameworks: URLs of files, and of requests of a class. */
+const FILES_BELOW = ['_next/static/', '_nuxt/', '_nuxt/builds/latest.json', '_app/immutable/', 'assets/', '_astro/'];
+const CLASSES_BELOW = ['_next/data', '_ipx'];
+const CLASSES_AT = ['_next/image', '_next/image/', '_image', '_image/'];
+
 /** A value as it stands in one quoted word of a map, of which it is a part, or in an argument of HAProxy's. */
 function derived(value: string): string[] {
   const literal = value.replaceAll('.', '[.]');
@@ -26,6 +31,10 @@ function derived(value: string): string[] {
     `"corelane-class ${value}\\n"`,
     `"~^${ODD_PATH}${literal.replace(/\/$/, '')}(?:[/?]|$)"`,
     `"~^${ODD_PATH}${literal}(?:[?]|$)"`,
+    `"~^${ODD_PATH}[^?]*${literal}(?:[?]|$)"`,
+    ...FILES_BELOW.map((path) => `${value}/${path}`),
+    ...CLASSES_BELOW.map((path) => `"~^${ODD_PATH}${literal}/${path}(?:[/?]|$)"`),
+    ...CLASSES_AT.map((path) => `"~^${ODD_PATH}${literal}/${path}(?:[?]|$)"`),
     ...['class-', 'full-', 'queue(class-', 'be_conn_free(class-'].map(
       (name) => `${name}${value}${name.includes('(') ? ')' : ''}`,
     ),

@@ -20,13 +20,65 @@ describe('time limits: whoever is nearer to the worker gives up first, so that t
     {},
     { timeouts: { render: '100ms' }, queue: { timeout: '10m' } },
     { timeouts: { render: '1h' }, drain: { timeout: '2h' } },
+    { timeouts: { handler: '100ms' } },
+    { timeouts: { handler: '1h' }, replay: 'Never' },
+    { timeouts: { handler: '1h' }, replay: 'Always' },
   ])('%j', (input) => {
     const { timeouts, queue } = dataPlaneModel(specOf(input));
-    expect(timeouts.workerMs).toBeLessThan(timeouts.workerAfterWaitingMs);
-    expect(timeouts.workerAfterWaitingMs).toBeLessThan(timeouts.lineMs);
+    for (const { workerMs, workerAfterWaitingMs } of [timeouts, ...(timeouts.handler ? [timeouts.handler] : [])]) {
+      expect(workerMs).toBeLessThan(workerAfterWaitingMs);
+      expect(workerAfterWaitingMs).toBeLessThan(timeouts.lineMs);
+    }
     expect(timeouts.proxyMs).toBeGreaterThan(queue.timeoutMs + timeouts.lineMs);
     expect(timeouts.haproxyClientMs).toBeGreaterThan(timeouts.clientSendMs);
   });
+});
+
+test('what may change something has a limit of its own, unless every request is a render', () => {
+  const config = (input: Partial<RenderServiceSpecInput>) => renderConfig(specOf(input));
+  const usual = config({});
+  expect(usual['haproxy.cfg']).toMatch(
+    /\n {2}acl safe_method method GET HEAD OPTIONS\n {2}http-request set-timeout server 301000ms if !safe_method \{ str\(worker-ms\),map_str_int\(\S+\) lt 301000 \}\n {2}http-request set-timeout server 321000ms if !safe_method \{ str\(worker-after-waiting-ms\),map_str_int\(\S+\) lt 321000 \} \{ nbsrv\(workers-up\) eq 0 \}\n/,
+  );
+  // nginx waits for whichever is the longest.
+  expect(usual['nginx.conf']).toContain('\n  proxy_read_timeout 351000ms;\n');
+  const pure = config({ replay: 'Always' });
+  expect(pure['haproxy.cfg']).not.toContain('safe_method');
+  expect(pure['nginx.conf']).toContain('\n  proxy_read_timeout 111000ms;\n');
+});
+
+test('a mark for the own site needs guarded workers only, and answers of its places count as answers of the URL', () => {
+  const config = renderConfig(specOf())['haproxy.cfg'];
+  const section = (name: string) => config.split(`\n${name}\n`)[1]?.split('\n\n')[0] ?? '';
+  // A URL without an answer gets a new connection, and its first visitors wait for their own site as all others do.
+  expect(section('backend workers')).toMatch(/set-header X-Corelane-Own-Site [\s\S]*var\(txn\.fresh\)/);
+  // A request has each counter once: what `front` has taken does nothing in the backend behind it.
+  const counters = (name: string) => section(name).match(/(?<= track-)sc\d/g);
+  expect([counters('frontend front'), counters('backend own-site-1')]).toEqual([['sc1', 'sc2'], ['sc0']]);
+  expect(section('backend own-site-1')).toMatch(/ track-sc0 var\(txn\.url\) table urls [\s\S]* sc-inc-gpc0\(0\) /);
+});
+
+test('each backend of workers bounds the head of a response', () => {
+  const classes = [{ name: 'api', match: [{ pathPrefix: '/api/' }] }];
+  const backends = renderConfig(specOf({ classes }))['haproxy.cfg'].split('\nbackend ').slice(1);
+  const ofWorkers = backends
+    .map((text) => text.split('\n\n')[0] ?? '')
+    .filter((text) => /\n {2}server worker-0 127\.0\.0\.1:9002 (?!track )/.test(text));
+  expect(ofWorkers.map((text) => text.split('\n')[0])).toEqual(['workers', 'class-api', 'own-site-1', 'own-site-2']);
+  for (const text of ofWorkers)
+    expect(text).toContain(' X-Corelane-Error bad-response if { res.hdrs,length gt 65536 }');
+});
+
+test('what is kept for a request lasts as long as a handler may take: a mark, and that its client has gone', () => {
+  const config = (input: Partial<RenderServiceSpecInput>) => renderConfig(specOf(input))['haproxy.cfg'];
+  const said = (input: Partial<RenderServiceSpecInput>) => [
+    / life-s=(\d+)\n/.exec(config(input))?.[1],
+    /\nbackend clients\n {2}stick-table .* expire (\w+) /.exec(config(input))?.[1],
+  ];
+  expect(said({})).toEqual(['301', '301000ms']);
+  expect(said({ timeouts: { render: '10m' } })).toEqual(['601', '601000ms']);
+  // Each request is a render.
+  expect(said({ timeouts: { render: '1m' }, replay: 'Always' })).toEqual(['61', '61000ms']);
 });
 
 test('response buffers satisfy nginx however small the setting is', () => {

@@ -4,6 +4,7 @@ import { InjectionToken } from '@angular/core';
 export interface Work {
   slow(ms: number): Promise<string>;
   renderPrice(): number;
+  sessionBytes(cookie: string | null | undefined): number;
 }
 
 export const WORK = new InjectionToken<Work | null>('work', { factory: () => null });

@@ -1,5 +1,5 @@
 import { Suspense, useState } from 'react';
-import { Await } from 'react-router';
+import { Await, Link } from 'react-router';
 import { reviews } from '../../work.mjs';
 
 /** A promise that is not awaited is streamed: the page is there before. */
@@ -16,6 +16,7 @@ export default function Page({ loaderData }) {
       <button type="button" onClick={() => setLikes(likes + 1)}>
         likes: {likes}
       </button>
+      <Link to="/about">about</Link>
       <Suspense fallback={<p>reviews are on their way</p>}>
         <Await resolve={loaderData.reviews}>{(text) => <p>{text}</p>}</Await>
       </Suspense>

@@ -1,0 +1,3 @@
+export const actions = {
+  default: async ({ request }) => ({ name: String((await request.formData()).get('name')) }),
+};
