@@ -1,7 +1,7 @@
 /**
  * Redirects to the address on which the program listens. Next makes the URL of a request from its own host and port:
- * `Response.redirect(new URL('/', request.url))` then leads to `http://localhost:9003/`, which no client reaches. Such a
- * Location becomes its path: a client looks for that on the site that it has asked.
+ * `Response.redirect(new URL('/', request.url))` then leads to `http://localhost:9003/`, which no client reaches. Such
+ * a Location becomes its path: a client looks for that on the site that it has asked.
  */
 'use strict';
 

@@ -30,7 +30,6 @@ const WAITS = 2;
 /** How many a worker may have, and how often the log says at most that it has them. */
 const WITHOUT_SLOT_MAX = Number(process.env.CORELANE_WITHOUT_SLOT_MAX) || 0;
 const TELL_MS = 60_000;
-let toldAtMs = Number.NEGATIVE_INFINITY;
 
 /** Connections of the processes below: a server, its watchdog thread, something large from there. */
 function take(verb, [given, number, ppid, overridden], socket) {
@@ -86,8 +85,8 @@ function noteWithoutSlot(server, byte = server.withoutSlot) {
   if (count === server.withoutSlot) return;
   server.withoutSlot = count;
   news.emit('without-slot');
-  if (count < WITHOUT_SLOT_MAX || nowMs() - toldAtMs < TELL_MS) return;
-  toldAtMs = nowMs();
+  if (count < WITHOUT_SLOT_MAX || nowMs() - state.toldWithoutSlotMs < TELL_MS) return;
+  state.toldWithoutSlotMs = nowMs();
   const message = 'further responses that stay open keep their render slots: give streams a class (docs/classes.md)';
   log('slots', { withoutSlot: count, message });
 }

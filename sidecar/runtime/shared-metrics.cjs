@@ -35,7 +35,7 @@ const FIELDS = {
   dropped: 1,
   /** Requests of the program to itself, as parts of the renders that sent them. */
   own: 1,
-  /** Requests that were marked as sent to the own site; of all that the program sent, those that a full queue refused. */
+  /** Requests marked as sent to the own site. Of all that the program sent, those that a full queue refused. */
   ownSiteSent: 1,
   ownSiteRefused: 1,
   idleMs: 1,

@@ -20,6 +20,8 @@ const state = {
   servers: new Map(),
   /** When heartbeats were looked at last. */
   watchedAtMs: 0,
+  /** When the log last said that a server has as many requests without a slot as it may have (servers.cjs). */
+  toldWithoutSlotMs: Number.NEGATIVE_INFINITY,
   /** Since when a server that tells none accepts connections. */
   acceptsSinceMs: undefined,
   /**

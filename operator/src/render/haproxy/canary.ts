@@ -19,6 +19,15 @@ import { ONLY_PROVEN, withTicket } from './tickets.ts';
 /** For rules about the slots of this pod and their queue. */
 export const STAYS_HERE = '!elsewhere';
 
+/** HAProxy takes 64 words in a line. */
+const WORDS_MAX = 32;
+
+function inLines(values: string[]): string[] {
+  return Array.from({ length: Math.ceil(values.length / WORDS_MAX) }, (_unused, line) =>
+    values.slice(line * WORDS_MAX, (line + 1) * WORDS_MAX).join(' '),
+  );
+}
+
 /** In frontend `front`, when it is known that the request may be rendered: by whom. */
 export function choosesSide(model: DataPlaneModel): Lines {
   const { cache, classes, quarantine, trusted } = model;
@@ -28,7 +37,9 @@ export function choosesSide(model: DataPlaneModel): Lines {
     when(keeps, keepsRevision(model)),
     '# While there is a canary: the side that the request is on, and a pod of that side if this one is not.',
     '# The address of a proxy is nobody in particular.',
-    trusted.map((range) => `acl by_proxy req.hdr_ip(X-Real-IP) ${word(range, 'forwarded.trust')}`),
+    inLines(trusted.map((range) => word(range, 'forwarded.trust'))).map(
+      (ranges) => `acl by_proxy req.hdr_ip(X-Real-IP) ${ranges}`,
+    ),
     words(
       `http-request set-var(txn.canary_client) ${CLIENT_SITE} if { ${live('canary-revision')} -m found }`,
       trusted.length > 0 && '!by_proxy',

@@ -113,7 +113,8 @@ function handlerTimeouts({ workerMs, workerAfterWaitingMs }: NonNullable<Timeout
 /**
  * HAProxy keeps connections by backend, and not by server. A request cannot know which worker it will get, so none is
  * kept as long as one is up that may not have it. What became another protocol (101) is kept by nobody, whatever it
- * says. A mark (marks.ts) needs guarded workers as well, but no kept connection: the quarantine's "fresh" comes after it.
+ * says. A mark (marks.ts) needs guarded workers as well, but no kept connection: the quarantine's "fresh" comes after
+ * it.
  */
 export function keepsIfGuarded(workers: WorkerModel[]): Lines {
   const upgrade = '{ req.hdr(Upgrade) -m found }';

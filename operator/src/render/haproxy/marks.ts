@@ -1,6 +1,6 @@
 /**
- * Marks for requests that a render sends to its own site. HAProxy gives one to the worker runtime with each request, and
- * knows it again when such a request comes. Lua keeps both in maps (sidecar/haproxy/own-site.lua).
+ * Marks for requests that a render sends to its own site. HAProxy gives one to the worker runtime with each request,
+ * and knows it again when such a request comes. Lua keeps both in maps (sidecar/haproxy/own-site.lua).
  */
 import { type Lines, when, words } from '../directives.ts';
 import type { OwnSite } from '../model/own-site.ts';

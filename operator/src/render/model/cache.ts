@@ -81,6 +81,11 @@ export function fetchedMax({ cache, pooling }: RenderServiceSpec): number {
   return cache.enabled && cache.shared === 'Peers' && pooling.enabled ? HERDS_MAX : 0;
 }
 
+/** The name of `cache.ttl` for a path, in the configuration and in the live settings. */
+export function ruleOf(pathPrefix: string): string {
+  return `r${createHash('sha256').update(prefix(pathPrefix)).digest('hex').slice(0, 12)}`;
+}
+
 /** The cache of a defaulted spec; undefined if nothing is kept. */
 export function cache(spec: RenderServiceSpec): Cache | undefined {
   if (!hasCache(spec)) return undefined;
@@ -90,7 +95,7 @@ export function cache(spec: RenderServiceSpec): Cache | undefined {
     ttl: ttl
       .map(({ pathPrefix, value }) => ({
         path: prefix(pathPrefix),
-        rule: `r${createHash('sha256').update(prefix(pathPrefix)).digest('hex').slice(0, 12)}`,
+        rule: ruleOf(pathPrefix),
         seconds: Math.ceil(durationMs(value) / 1_000),
       }))
       .toSorted((one, other) => other.path.length - one.path.length),

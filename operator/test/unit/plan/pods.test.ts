@@ -92,7 +92,7 @@ test('nobody asks for a turn where there is nothing to renew', () => {
 
 test('a change that makes the same pods is remembered: the next version must not take it for a new one', () => {
   // Another way to write what is so unless given.
-  const before = choose({ drain: { timeout: '70s' } }, OLD).after;
+  const before = choose({ drain: { timeout: '310s' } }, OLD).after;
   const same = choose({}, OLD, before);
   const renamed = { ...before, made: { ...(before as PodsBefore).made, spec: input({ balance: 'first' }).written } };
   const remembered = choose({}, OLD, renamed as PodsBefore);

@@ -6,6 +6,7 @@
 import { parseRenderService } from '../../../src/api/resource.ts';
 import type { RenderServiceSpec } from '../../../src/api/spec.ts';
 import { type DataPlaneConfig, renderConfig } from '../../../src/render/index.ts';
+import { ruleOf } from '../../../src/render/model/cache.ts';
 import { networks } from '../../../src/render/model/networks.ts';
 import { ODD_PATH } from '../../../src/render/nginx/classes.ts';
 import { haproxyDirectives, nginxDirectives, structuralDifference } from '../../support/directives.ts';
@@ -28,6 +29,7 @@ function derived(value: string): string[] {
     `$http_${value.toLowerCase().replaceAll('-', '_')}`,
     `refused-${value}`,
     value.replace(/\/?$/, '/'),
+    ruleOf(value),
     `"corelane-class ${value}\\n"`,
     `"~^${ODD_PATH}${literal.replace(/\/$/, '')}(?:[/?]|$)"`,
     `"~^${ODD_PATH}${literal}(?:[?]|$)"`,
