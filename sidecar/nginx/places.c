@@ -321,7 +321,7 @@ static void cut_holders(ngx_uint_t what, ngx_int_t too_many) {
     }
   }
   for (i = 0; i < found; i++) {
-    if (i == 0 || is_there(first[i].place)) cut(first[i].place->request);
+    cut(first[i].place->request);
   }
 }
 
