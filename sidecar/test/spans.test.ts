@@ -7,7 +7,7 @@ import { withModules } from '../../e2e/harness/engine/haproxy-modules.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { parseRecord, type Record } from '../spans/record.ts';
-import { page, seconds } from './cache.ts';
+import { page, seconds, statusOf } from './cache.ts';
 import { CLIENT, figure, NOBODY, SAMPLED, TRACE } from './spans.ts';
 
 const FAILED = 'corelane_worker_spans_total{worker="0",result="failed"}';
@@ -34,9 +34,13 @@ async function told(container: string): Promise<{ text: string; record: Record |
 
 /** The record of a request, by its path. */
 function recordOf(container: string, path: string, kind = 'request'): Promise<Record> {
-  return until(`${path} is told`, async () =>
-    (await told(container)).map(({ record }) => record).find((one) => one?.path === path && one.kind === kind),
-  );
+  let texts: string[] = [];
+  const what = () => `${path} is told; the last ones are ${JSON.stringify(texts.slice(-5))}`;
+  return until(what, async () => {
+    const all = await told(container);
+    texts = all.map(({ text }) => text);
+    return all.find(({ record }) => record?.path === path && record.kind === kind)?.record;
+  });
 }
 
 describe('nginx tells', () => {
@@ -112,10 +116,12 @@ describe('nginx tells', () => {
 
   test('of a page that is rendered for others beside the request that is given the old one', async () => {
     const path = page('swr', 'max-age=1, stale-while-revalidate=60').replace('/?', '/swr/a?');
-    await pod.get(path);
+    const first = await pod.get(path);
+    expect([first.status, statusOf(first)]).toEqual([200, 'Corelane; fwd=uri-miss']);
     await seconds(2.1);
     const headers = { traceparent: `00-${'1'.repeat(32)}-${CLIENT}-01` };
-    expect((await pod.get(path, { headers })).status).toBe(200);
+    const second = await pod.get(path, { headers });
+    expect([second.status, statusOf(second)]).toEqual([200, 'Corelane; hit']);
     const render = await recordOf(heard, '/swr/a', 'render');
     expect(render).toMatchObject({ traceId: '1'.repeat(32), worker: 'worker-0' });
     const request = await until('the request is told', async () =>

@@ -56,7 +56,7 @@ test('a spec that slipped through an older schema is InvalidSpec, and its pods g
   expect(after.metadata.resourceVersion).toBe(before.metadata.resourceVersion);
   await eventually('the schema is whole again, and the spec can be mended', () =>
     // What it is unless given, for the pods (docs/live-settings.md).
-    world.patchSpec(NAME, { drain: { timeout: '70s' } }),
+    world.patchSpec(NAME, { drain: { timeout: '310s' } }),
   );
   await eventually('it is ready again', async () =>
     expect(await conditions()).toEqual(['True AllPodsReady', 'False UpToDate', 'False UpToDate']),
