@@ -37,7 +37,8 @@ beforeAll(async () => {
     Pod.start({
       ...SMALL,
       timeouts: { render: '2s', clientSend: '3s' },
-      classes: [{ name: 'files', match: [{ pathPrefix: '/files' }], concurrency: 4 }],
+      // As many as so small a nginx has memory for.
+      classes: [{ name: 'files', match: [{ pathPrefix: '/files' }], concurrency: 4, queue: { maxLength: 4 } }],
     }),
   ]);
   await Promise.all([pod, small, brief].map(remember));
