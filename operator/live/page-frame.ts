@@ -56,7 +56,10 @@ export interface PageFrame {
   notes: string[];
 }
 
-/** Of a method and a path. There may be thousands of workers, and a program may say anything of itself. */
+/**
+ * Characters of a text that a program or a client has chosen (a path, an id, a complaint). The page may list thousands
+ * of workers, each with such texts.
+ */
 const WHAT_LENGTH_MAX = 300;
 /** Requests of a worker that are named; the page shows the oldest, and how many others there are. */
 const REQUESTS_MAX = 4;

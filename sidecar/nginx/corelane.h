@@ -120,7 +120,7 @@ void corelane_expect_proxy_header(ngx_connection_t *c);
 /* corelane_balancer RANGE; */
 char *corelane_set_balancer(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
-/* A larger head needs a place for large heads. Of others budget.ts counts two copies (ORDINARY_HEAD_BYTES). */
+/* A request with a larger head takes a place for large heads. budget.ts counts two copies of a head of this size. */
 #define CORELANE_ORDINARY_HEAD_MAX (14 * 1024)
 /* error_page leads them to "bad-request" and "head-too-large". */
 #define CORELANE_BAD_REQUEST 419

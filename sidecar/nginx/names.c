@@ -17,8 +17,8 @@
 enum { NAME_PLAIN, NAME_ODD, NAME_NONE };
 
 /*
- * What only proxies may say (docs/edge.md): what names begin with, or with "$" a whole name, as HAProxy's entrance has
- * them (FORWARDING of operator/src/render/haproxy/entrance.ts).
+ * Headers that only proxies may send (docs/edge.md). Each text is the beginning of a name; a text that ends with "$" is
+ * a whole name. FORWARDING of operator/src/render/haproxy/entrance.ts must have the same.
  */
 static const char *families[] = {
     "x-corelane",      "x-accel-",          "x-forwarded",          "forwarded",        "x-real-ip",

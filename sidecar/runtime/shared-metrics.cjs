@@ -35,8 +35,9 @@ const FIELDS = {
   dropped: 1,
   /** Requests of the program to itself, as parts of the renders that sent them. */
   own: 1,
-  /** Requests marked as sent to the own site. Of all that the program sent, those that a full queue refused. */
+  /** Requests that renders have sent to their own site with a mark (own-site.cjs). */
   ownSiteSent: 1,
+  /** Requests that this program has sent, and that Corelane refused because a queue was full. */
   ownSiteRefused: 1,
   idleMs: 1,
   activeMs: 1,

@@ -37,7 +37,7 @@ beforeAll(async () => {
     Pod.start({
       ...SMALL,
       timeouts: { render: '2s', clientSend: '3s' },
-      // As many as so small a nginx has memory for.
+      // Small enough for the memory of this nginx.
       classes: [{ name: 'files', match: [{ pathPrefix: '/files' }], concurrency: 4, queue: { maxLength: 4 } }],
     }),
   ]);
@@ -152,7 +152,7 @@ test('clients that have their answer and do not go make room at once', async () 
 });
 
 test('250 clients that do not read a page of 1 MiB', async () => {
-  // No more at a time than there are places in the queue.
+  // The queue has fewer than 50 places.
   for (let served = 25; served <= 250; served += 25) {
     await stall(pod, 25, `GET /?id=unread&size=${1024 * KIB} HTTP/1.1\r\nHost: a\r\n\r\n`, 0, { reads: false });
     await until('they are rendered', () => pod.events({ event: 'end', id: 'unread' }).length === served);

@@ -106,7 +106,10 @@ function withWorker(resourceSpec: { template?: unknown }, { random, hostility }:
   return { ...resourceSpec, template: { metadata, spec: pod } };
 }
 
-/** Makes one value of the spec hostile, seldom one of the template: most of those are accepted, and not rendered. */
+/**
+ * Makes one value of the spec hostile. A value of the template is chosen only in one resource of five: Corelane accepts
+ * most of those, and renders none.
+ */
 function poisonOne(spec: Record<string, unknown>, random: Random): void {
   const leaves: [parent: Record<string, unknown>, key: string][] = [];
   const hasTemplate = random.chance(0.2);

@@ -188,7 +188,7 @@ export class HostileFleet {
     return JSON.parse(await docker('exec', container, ...command));
   }
 
-  /** The same beside the pods: to an nginx that does nothing but answer. */
+  /** Runs `flood.mjs` against an nginx of its own, without Corelane, in the network of the pods. */
   async floodBareNginx(connections: number, seconds: number, kinds: string[]) {
     const command = `echo '${BARE_NGINX}' > /tmp/nginx.conf && exec nginx -e stderr -c /tmp/nginx.conf`;
     const bare = await start('--network', this.fleet.network, '--entrypoint', 'sh', SIDECAR_IMAGE, '-c', command);

@@ -28,7 +28,7 @@ const HONEST_MIN = 1_000;
 const ATTACK_SECONDS = Number(process.env.HOSTILE_SECONDS ?? Math.ceil((1.1 * HONEST_MIN) / HONEST_PER_SECOND));
 const CONNECTIONS = 5_000;
 const SLOW = ['idle', 'half', 'slow'];
-/** The group of what is no attack. */
+/** The group of the loads that are no attacks. */
 const BOUND = 'bound';
 /** The worker of the attack may still be busy with what it has got. */
 const SETTLE_MS = 500;
@@ -45,7 +45,7 @@ interface Interval {
 interface Attack {
   group: string;
   name: string;
-  /** Cases that it has, for the count; none where nobody attacks. */
+  /** How many cases it has. A load to compare with has none. */
   count: number;
   run: (hostile: HostileFleet) => Promise<{ outcomes?: Outcome[]; received?: string }>;
 }
@@ -118,7 +118,7 @@ function floods(): Attack[] {
   ];
 }
 
-/** Each page that the cases about connections ask for. */
+/** One ordinary request for each page that the cases about connections ask for. */
 function ordinary(): HostileCase[] {
   const asked = cases
     .filter(({ group }) => group === 'connections')
@@ -135,8 +135,9 @@ function ordinary(): HostileCase[] {
 }
 
 /**
- * What the worst attacks cost at the least: as many pages as they ask for, asked for by an honest client, and the same
- * connections to an nginx that is nobody's proxy. Whoever shares the processor with it waits for it, too.
+ * Loads to compare the worst attacks with. An honest client asks for as many pages as the attack does. An nginx without
+ * Corelane gets the same connections. Both take time of the processor that honest clients need, so no proxy could make
+ * an attack cost them less.
  */
 function bound(): Attack[] {
   const flood = (name: string, kinds: string[]): Attack => ({
@@ -182,7 +183,7 @@ function slow(): Attack[] {
       const container = ['run', '--rm', '--network', 'host', '--cpu-shares', '2', '--ulimit', 'nofile=20000:20000'];
       const command = ['--volume', '/:/machine:ro', '--entrypoint', 'chroot', NODE_IMAGE, '/machine', 'slowhttptest'];
       let received = '';
-      // It ends early when all its connections are closed.
+      // slowhttptest ends when the server has closed all its connections. The attack goes on until its time is over.
       while (left() > 0) {
         const limit = ['-l', `${left()}`];
         const { stdout } = await run(
@@ -348,7 +349,7 @@ function markdown(rows: Row[], result: Report): string {
 5 ms), ${PAUSE_SECONDS} s without an attack before and after each attack. All run on one machine; attackers are in a CPU cgroup with the least share there is, so that what they compute
 themselves is not what is measured (what the kernel does for their packets is). The ratio of a row is the honest p99 beside the attack over the p99 of its two pauses.
 \`honest_p99_ratio\` in the last line is the p99 of all ${result.honest_requests} honest requests beside attacks over the p99 of all honest requests in the pauses. Its goal is at most ${RATIO_GOAL}. The largest ratio of a row is ${result.honest_p99_ratio_max.toFixed(1)}.
-Rows below "${BOUND}" are no attacks, and not in these figures: what the same load costs if it is asked for honestly, or by way of an nginx that is nobody's proxy.
+Rows below "${BOUND}" are no attacks, and these figures leave them out. They are loads to compare with: as many pages as the attack "connections" asks for, asked for by an honest client, and floods of an nginx without Corelane.
 
 ${parts.join('\n\n')}
 

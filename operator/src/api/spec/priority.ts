@@ -88,10 +88,10 @@ export const priority = z
       .max(CLASSES_MAX)
       .default(PRESET)
       .describe(
-        'Classes of requests that others go before; who is in none waits for nobody. Of several that a request is in, the one with the longest delay counts, so that what a client says can only make it later. Unless given: prefetch (browsers that look ahead, 2s, 25%) and crawler (5s, 10%). With an empty list all are alike.',
+        'Classes of requests that the pod serves later than others. A request in no class waits behind none of them. If a request is in several classes, the class with the longest delay counts, so a client can only make its own request later. Unless given: prefetch (2s, 25%) and crawler (5s, 10%). With an empty list the pod serves all requests alike.',
       ),
   })
   .optional()
   .describe(
-    'Who is served and refused first when there is more to do than can be done. `priority: {}` puts people before browsers that look ahead and crawlers. Unless given, framework: Next puts people before browsers that look ahead, and without it all are alike (docs/overload.md).',
+    'Which requests a pod serves first, and which it refuses first, when it has more than it can serve. `priority: {}` serves people before prefetches (pages that a browser fetches before anybody has clicked) and before crawlers. Without this field, `framework: Next` serves people before prefetches, and any other pod serves all requests alike (docs/overload.md).',
   );

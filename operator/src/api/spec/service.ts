@@ -22,7 +22,7 @@ export const service = z
     appProtocol: qualifiedName('must be a protocol such as http, or example.com/http')
       .optional()
       .describe(
-        'What the port says it speaks: http for gateways and meshes that ask, kubernetes.io/ws for WebSockets. It speaks HTTP/1.1 without TLS: kubernetes.io/h2c and http2 are refused (docs/gateways.md).',
+        'The protocol of the port, for gateways and meshes that read this field: http, or kubernetes.io/ws for WebSockets. Pods speak HTTP/1.1 without TLS, so the API server refuses kubernetes.io/h2c and http2 (docs/gateways.md).',
       ),
     labels: z
       .record(z.string().max(317), z.string().max(63))

@@ -9,7 +9,7 @@ export const TIMED_SOCKET = `${RUN_MOUNT_PATH}/timed.sock`;
 
 /** Nobody means more than eleven days. */
 const WHOLE_MS = '[0-9]{1,9}';
-/** Less than 10,000 bytes: one buffer of HAProxy holds it, with its head if that is not among the largest. */
+/** A body of less than 10,000 bytes: one buffer of HAProxy holds it and its head, unless that is one of the largest. */
 const SMALL_BODY = '[0-9]{1,4}';
 const WHOLE_SECONDS = '[0-9]{1,6}';
 

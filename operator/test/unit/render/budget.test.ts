@@ -154,8 +154,8 @@ describe('with the cache', () => {
       const spec = specOf({ cache, sidecar: { nginx: { memoryLimit: limit }, haproxy: { memoryLimit: '4Gi' } } });
       const { nginxConnections, requests } = budget(spec);
       const buffers = sizeBytes(spec.buffering.request.memory) + sizeBytes(spec.buffering.response.memory);
-      // A name, a head that is kept and one that is sent, 48 KiB together, in four looks. Larger heads are counted
-      // apart.
+      // nginx looks up to four times for a page. Each look has a name, a head that is kept and a head that is sent: 48
+      // KiB together. The budget counts larger heads apart.
       const each = buffers + 128 * KIB + 4 * 48 * KIB;
       const most = 20 * MIB + 4 * MIB + nginxConnections * 20 * KIB + requests * each;
       expect(most).toBeLessThan(quantityOf(limit));
