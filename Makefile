@@ -89,7 +89,7 @@ test-mutants: build ## break the data plane in more than 400 ways: does a test n
 	@$(ENGINE); images=$$(e2e/images.sh); export $$images; \
 	 CORELANE_SIDECAR_IMAGE=$$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$$NODE_IMAGE $(NODE) sidecar/test/mutants/run.ts $(MUTANTS)
 
-test-hostile: build ## hostile bytes, floods, slow clients and neighbours against every port, with honest clients beside (10 min); HOSTILE=floods for a part
+test-hostile: build ## hostile bytes, floods, slow clients and neighbours against every port, with honest clients beside (20 min); HOSTILE=floods for a part
 	@.ci/hostile.sh
 
 test-frameworks: build ## the examples of docs/frameworks (Next, Nuxt, SvelteKit, React Router, Astro, Angular, Hypernova), built, run, and opened in Debian's Chromium (8 min; the first time some more)

@@ -10,7 +10,7 @@ const OTHERS =
 const WATCHERS =
   /(^|[\s/])(nodemon|ts-node-dev|next dev|nuxt dev|nuxi dev|vite|astro dev|npm run dev|yarn dev|pnpm dev)(\s|$)/;
 const LAUNCHERS = /(^|[\s/])(npm|yarn|pnpm|npx)(\s|$)/;
-/** Older versions do not know the option. */
+/** From this major version on the permission model covers the network. Older versions refuse `--allow-net`. */
 const ALLOW_NET_SINCE = 25;
 const PERMISSION = /--(experimental-)?permission(\s|$)/;
 /** Folders that the supervisor must be allowed to read: its own files, the live settings, /proc. */

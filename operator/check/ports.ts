@@ -1,15 +1,7 @@
 /** C004: what a worker listens on beside $PORT. */
 import type { V1Container } from '@kubernetes/client-node';
 import type { Finding } from './finding.ts';
-import {
-  commandField,
-  commandLine,
-  type ImageConfig,
-  nodeOptionsOf,
-  type Rule,
-  type Workload,
-  workerOf,
-} from './workload.ts';
+import { commandField, commandLine, type ImageConfig, nodeOptionsByField, type Rule, workerOf } from './workload.ts';
 
 /** A port that the command line fixes: `next start -p 3000`, `--port=3000`. `$(PORT)` is what it should be. */
 const FIXED_PORT = /(?:^|\s)(-p|--port)[= ]?([0-9]{2,5})(?=\s|$)/;
@@ -57,17 +49,6 @@ function exposed(worker: V1Container, image: ImageConfig | undefined): V1Contain
   return image?.exposedPorts.map((port) => ({ containerPort: Number.parseInt(port, 10) }));
 }
 
-/** Where `--inspect` is written. */
-function inspectorPath(workload: Workload): string {
-  const { worker, path } = workerOf(workload);
-  const { env } = worker;
-  if (env?.some(({ name, value }) => name === 'NODE_OPTIONS' && INSPECTOR.test(value ?? '')))
-    return `${path}.env[NODE_OPTIONS]`;
-  if (INSPECTOR.test(commandLine(worker, workload.surroundings.images[worker.image ?? ''])))
-    return `${path}.${worker.args ? 'args' : commandField(worker)}`;
-  return INSPECTOR.test(workload.spec.runtime.nodeFlags.join(' ')) ? 'spec.runtime.nodeFlags' : `${path}.envFrom`;
-}
-
 export const portsRule: Rule = {
   codes: ['C004'],
   find(workload) {
@@ -89,12 +70,13 @@ export const portsRule: Rule = {
         wayOut: `Write "$(PORT)" for ${port}, or leave ${option} out where the server reads PORT.`,
       });
     }
-    if (INSPECTOR.test(nodeOptionsOf(workload))) {
+    const inspector = nodeOptionsByField(workload).find(({ text }) => INSPECTOR.test(text));
+    if (inspector) {
       findings.push({
         code: 'C004',
         level: 'decide',
         object,
-        path: inspectorPath(workload),
+        path: inspector.path,
         what: 'the inspector of Node.js is open (--inspect)',
         why: 'All workers of a pod want its one port, who reaches it can run any code, and no stuck worker is killed',
         wayOut: 'Leave it out; npx corelane profile needs no inspector.',

@@ -113,14 +113,26 @@ export function commandField({ command, args }: V1Container): 'command' | 'args'
   return args ? 'args' : 'image';
 }
 
-/** Options of Node.js for a worker, wherever they are written, without quotes. Node.js takes `_` for `-`. */
-export function nodeOptionsOf(workload: Workload): string {
-  const { worker } = workerOf(workload);
+/** Options of Node.js for a worker, by the field in which they are written, without quotes. Node.js takes `_` for `-`. */
+export function nodeOptionsByField(workload: Workload): { path: string; text: string }[] {
+  const { worker, path } = workerOf(workload);
   const { images, configMaps } = workload.surroundings;
   const own = worker.env?.find(({ name }) => name === 'NODE_OPTIONS');
-  const options = own ? [own.value ?? ''] : optionsFrom(configMaps, worker);
-  const line = commandLine(worker, images[worker.image ?? '']);
-  return [...workload.spec.runtime.nodeFlags, ...options, line].join(' ').replaceAll(/["']/g, '').replaceAll('_', '-');
+  const fields: [path: string, text: string][] = [
+    ['spec.runtime.nodeFlags', workload.spec.runtime.nodeFlags.join(' ')],
+    own
+      ? [`${path}.env[NODE_OPTIONS]`, own.value ?? '']
+      : [`${path}.envFrom`, optionsFrom(configMaps, worker).join(' ')],
+    [`${path}.${worker.args ? 'args' : commandField(worker)}`, commandLine(worker, images[worker.image ?? ''])],
+  ];
+  return fields.map(([field, text]) => ({ path: field, text: text.replaceAll(/["']/g, '').replaceAll('_', '-') }));
+}
+
+/** The same, wherever they are written. */
+export function nodeOptionsOf(workload: Workload): string {
+  return nodeOptionsByField(workload)
+    .map(({ text }) => text)
+    .join(' ');
 }
 
 /** NODE_OPTIONS by `envFrom`, as far as the ConfigMaps are known. */

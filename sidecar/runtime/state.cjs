@@ -20,7 +20,7 @@ const state = {
   servers: new Map(),
   /** When heartbeats were looked at last. */
   watchedAtMs: 0,
-  /** When the log last said that a server has as many requests without a slot as it may have (servers.cjs). */
+  /** When servers.cjs last logged that a server has as many requests without a slot as it may have. */
   toldWithoutSlotMs: Number.NEGATIVE_INFINITY,
   /** Since when a server that tells none accepts connections. */
   acceptsSinceMs: undefined,

@@ -92,12 +92,21 @@ test('a page with a large head is kept, whatever the head of who asks', async ()
   expect(renders(pod, 'large-head')).toBe(1);
 });
 
-test('a page whose head no cached file has room for is whole each time', async () => {
+test('a page with a head that is too large for a cached file is never kept', async () => {
   const path = page('no-room', 'max-age=60', '&head=70000');
   for (const count of [1, 2]) {
     const { status, headers, body } = await largeHeads.get(path);
     expect([status, headers['x-long'], JSON.parse(body).id]).toEqual([200, 'x'.repeat(70_000), 'no-room']);
     expect(renders(largeHeads, 'no-room')).toBe(count);
+  }
+});
+
+test('nor is one whose name and head together are too large for a cached file', async () => {
+  const path = page('no-room-name', 'max-age=60', `&head=60000&q=${'a'.repeat(6_000)}`);
+  for (const count of [1, 2]) {
+    const { status, headers, body } = await pod.get(path);
+    expect([status, headers['x-long'], JSON.parse(body).id]).toEqual([200, 'x'.repeat(60_000), 'no-room-name']);
+    expect(renders(pod, 'no-room-name')).toBe(count);
   }
 });
 

@@ -74,3 +74,12 @@ test('a queue of requests with large heads, whose answers have large heads, too'
   expect(large.filter(({ status }) => status !== 200)).toEqual([]);
   await expectUnharmed();
 });
+
+/** The table of clients (render/haproxy/clients.ts) has room for no more. */
+test('10,000 requests with the longest ids that there are', async () => {
+  for (let first = 0; first < 10_000; first += 100) {
+    const ids = Array.from({ length: 100 }, (_unused, n) => `${first + n}`.padEnd(128, 'x'));
+    await Promise.all(ids.map((id) => pod.get('/?id=ids', { headers: { 'x-request-id': id } })));
+  }
+  await expectUnharmed();
+});

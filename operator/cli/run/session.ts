@@ -104,7 +104,8 @@ export class Session {
     );
     this.#engine = engine;
     await engine.removeStale();
-    // Before images are built: a user should not wait for an error in the file. Only once: the file may be a pipe.
+    // The file is read before images are built, so that the user sees an error in it at once. It may be a pipe, and a
+    // pipe can be read only once.
     const loaded = loadService(options, '');
     const sidecar = await this.#step('image of the proxies', () => sidecarImage(engine), String);
     const node = options.isFolder ? (options.image ?? (await nodeImage(engine))) : '';

@@ -11,9 +11,9 @@ export const WORKER_REQUESTS_MAX = 1000;
 const KIB = 1024;
 const MIB = 1024 ** 2;
 /**
- * What nginx has for requests, and what each takes beside its buffers, as render/model/budget.ts counts them (a test
- * compares; of small proxies, which take smaller heads, it counts more). Of that classes may have two thirds: who keeps
- * open what they are allowed to leaves the rest to pages.
+ * Memory that nginx has for requests, and what each request takes beside its buffers. render/model/budget.ts counts the
+ * same, and a test compares. For proxies with a small memoryLimit this rule counts more: it does not know that they
+ * take smaller heads. Classes may have two thirds, so requests that stay open leave the rest to pages.
  */
 const REQUESTS_SHARE = 0.25 * (2 / 3);
 const USABLE = 0.9;

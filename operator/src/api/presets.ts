@@ -82,7 +82,7 @@ function immutable(path: string, from: string, more: Partial<Asset> = {}): Asset
   };
 }
 
-/** A path as each setting of `trailingSlash` has it. A page, such as that of the error 404, answers what is below. */
+/** A path with and without a slash at its end, for each setting of `trailingSlash`. A page answers paths below it. */
 function endpoint(path: string): RequestClass['match'] {
   return [{ path }, { path: `${path}/` }];
 }

@@ -112,10 +112,10 @@ function withWorker(resourceSpec: { template?: unknown }, { random, hostility }:
  */
 function poisonOne(spec: Record<string, unknown>, random: Random): void {
   const leaves: [parent: Record<string, unknown>, key: string][] = [];
-  const hasTemplate = random.chance(0.2);
+  const mayPoisonTemplate = random.chance(0.2);
   const collect = (parent: Record<string, unknown>) => {
     for (const [key, value] of Object.entries(parent)) {
-      if (parent === spec && key === 'template' && !hasTemplate) continue;
+      if (parent === spec && key === 'template' && !mayPoisonTemplate) continue;
       if (value && typeof value === 'object') collect(value as Record<string, unknown>);
       else leaves.push([parent, key]);
     }

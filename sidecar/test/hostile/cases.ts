@@ -1,7 +1,7 @@
 /**
  * Hostile bytes, and what must come of them. Each case says to whom it goes, from where, and how it may be answered;
  * what must hold after all of them (nobody's request is mistaken for another one's, no worker has two, nothing ends) is
- * `holds.ts`.
+ * `HostileFleet.broken` (fleet.ts).
  *
  * In a target the id says what it is: `outer-...` may be rendered, `smuggled-...` never.
  */
@@ -42,13 +42,13 @@ const CRLF = '\r\n';
 const lines = (...all: string[]) => all.join(CRLF);
 /** A head: request line, Host, and what else. */
 const head = (line: string, ...more: string[]) => `${lines(line, 'Host: shop.example', ...more)}${CRLF}${CRLF}`;
-const get = (id: string, ...more: string[]) => head(`GET /?id=${id} HTTP/1.1`, ...more);
+export const get = (id: string, ...more: string[]) => head(`GET /?id=${id} HTTP/1.1`, ...more);
 const post = (id: string, ...more: string[]) => head(`POST /?id=${id} HTTP/1.1`, ...more);
 const smuggled = (id: string) => get(`smuggled-${id}`);
 
 type Row = [name: string, answers: RegExp, ...parts: (string | number)[]];
 
-function group(name: string, port: number, rows: Row[], from: HostileCase['from'] = 'neighbour'): HostileCase[] {
+export function group(name: string, port: number, rows: Row[], from: HostileCase['from'] = 'neighbour'): HostileCase[] {
   return rows.map(([what, answers, ...parts]) => ({ name: what, group: name, port, from, parts, answers }));
 }
 
@@ -416,6 +416,11 @@ const forged = group('forged headers', PORTS.http, [
   ],
   ['method-override', ONCE, get('outer-f-28', 'X-HTTP-Method-Override: DELETE', CLOSE)],
   ['traceparent-odd', ONCE, get('outer-f-29', `traceparent: ${'0'.repeat(2_000)}`, 'tracestate: a=b,c', CLOSE)],
+  [
+    'own-site-twice',
+    ONCE,
+    get('outer-f-31', 'X-Corelane-Own-Site: own-site-1', `X-Corelane-Own-Site: ${'a'.repeat(32)}`, CLOSE),
+  ],
   ['te-trailers', ONCE, get('outer-f-30', 'TE: trailers', 'Connection: close, TE')],
 ]);
 
@@ -607,6 +612,9 @@ const TOLD_NO = /^([45]\d\d ?)*$/;
 const health = group('port 8998', PORTS.health, [
   ['health-livez', /^200$/, head('GET /livez HTTP/1.1')],
   ['health-pipelined', /^200$/, head('GET /livez HTTP/1.1').repeat(20)],
+  ['health-client', /^404$/, head('GET /client/nobody HTTP/1.1')],
+  ['health-client-without-id', /^404$/, head('GET /client/ HTTP/1.1')],
+  ['health-client-long', /^404$/, head(`GET /client/${'a'.repeat(4_000)} HTTP/1.1`)],
   ['health-unknown', /^404$/, head('GET /admin HTTP/1.1')],
   ['health-post', /^4\d\d$/, `${head('POST /livez HTTP/1.1', 'Content-Length: 5')}hello`],
   ['health-post-half-body', /^4\d\d$/, head('POST /livez HTTP/1.1', 'Content-Length: 500')],

@@ -184,8 +184,7 @@ export class HostileFleet {
     from: HostileCase['from'] = 'neighbour',
   ) {
     const [container, host] = from === 'inside' ? [this.#inside, '127.0.0.1'] : [this.#neighbour, this.address];
-    const command = ['node', '/app/flood.mjs', host, `${port}`, `${connections}`, `${seconds}`, ...kinds];
-    return JSON.parse(await docker('exec', container, ...command));
+    return flood(container, host, port, connections, seconds, kinds);
   }
 
   /** Runs `flood.mjs` against an nginx of its own, without Corelane, in the network of the pods. */
@@ -193,8 +192,7 @@ export class HostileFleet {
     const command = `echo '${BARE_NGINX}' > /tmp/nginx.conf && exec nginx -e stderr -c /tmp/nginx.conf`;
     const bare = await start('--network', this.fleet.network, '--entrypoint', 'sh', SIDECAR_IMAGE, '-c', command);
     try {
-      const flood = ['node', '/app/flood.mjs', await addressOf(bare), `${PORTS.http}`, `${connections}`, `${seconds}`];
-      return JSON.parse(await docker('exec', this.#neighbour, ...flood, ...kinds));
+      return await flood(this.#neighbour, await addressOf(bare), PORTS.http, connections, seconds, kinds);
     } finally {
       await docker('rm', '--force', bare);
     }
@@ -277,6 +275,18 @@ export class HostileFleet {
       ),
     ];
   }
+}
+
+async function flood(
+  container: string,
+  host: string,
+  port: number,
+  connections: number,
+  seconds: number,
+  kinds: string[],
+) {
+  const command = ['node', '/app/flood.mjs', host, `${port}`, `${connections}`, `${seconds}`, ...kinds];
+  return JSON.parse(await docker('exec', container, ...command));
 }
 
 function message({ name, port, parts, answers }: HostileCase, host: string) {

@@ -15,7 +15,7 @@ import { table } from '../../../bench/lib/table.ts';
 import { NODE_IMAGE } from '../../../e2e/harness/engine/docker.ts';
 import { plot } from '../../../operator/plots/index.ts';
 import { PORTS } from '../../../operator/src/api/names.ts';
-import { cases, type HostileCase } from './cases.ts';
+import { cases, get, group, type HostileCase } from './cases.ts';
 import { type Broken, type Honest, HostileFleet, type Outcome, wrongAnswers } from './fleet.ts';
 
 const run = promisify(execFile);
@@ -29,7 +29,9 @@ const ATTACK_SECONDS = Number(process.env.HOSTILE_SECONDS ?? Math.ceil((1.1 * HO
 const CONNECTIONS = 5_000;
 const SLOW = ['idle', 'half', 'slow'];
 /** The group of the loads that are no attacks. */
-const BOUND = 'bound';
+const BASELINE = 'baseline';
+
+const isAttack = ({ group }: { group: string }) => group !== BASELINE;
 /** The worker of the attack may still be busy with what it has got. */
 const SETTLE_MS = 500;
 /** No honest client waits for an answer for longer (apps/honest.mjs). */
@@ -90,7 +92,12 @@ function floods(): Attack[] {
   });
   return [
     attack(PORTS.health, 'idle, half and slow heads', SLOW),
-    attack(PORTS.health, 'requests', ['requests:/livez', 'requests:/readyz', 'requests:/nothing']),
+    attack(PORTS.health, 'requests', [
+      'requests:/livez',
+      'requests:/readyz',
+      'requests:/client/x',
+      'requests:/nothing',
+    ]),
     attack(PORTS.health, 'hooks that wait', ['requests:/wait-for-drain']),
     attack(PORTS.health, 'HTTP/2 preface', ['h2']),
     attack(PORTS.stats, 'idle, half and slow heads', SLOW),
@@ -122,16 +129,12 @@ function floods(): Attack[] {
 function ordinary(): HostileCase[] {
   const asked = cases
     .filter(({ group }) => group === 'connections')
-    .flatMap(({ parts }) => parts.filter((part) => typeof part === 'string'))
-    .flatMap((part) => part.match(/[?]id=outer/g) ?? []);
-  return asked.map((_unused, index) => ({
-    group: BOUND,
-    name: `ordinary-${index}`,
-    port: PORTS.http,
-    from: 'neighbour',
-    answers: /^200$/,
-    parts: [`GET /?id=outer-o-${index} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`],
-  }));
+    .flatMap(({ parts }) => parts.flatMap((part) => String(part).match(/[?]id=outer/g) ?? []));
+  return group(
+    BASELINE,
+    PORTS.http,
+    asked.map((_unused, index) => [`ordinary-${index}`, /^200$/, get(`outer-o-${index}`, 'Connection: close')]),
+  );
 }
 
 /**
@@ -139,9 +142,9 @@ function ordinary(): HostileCase[] {
  * Corelane gets the same connections. Both take time of the processor that honest clients need, so no proxy could make
  * an attack cost them less.
  */
-function bound(): Attack[] {
+function baseline(): Attack[] {
   const flood = (name: string, kinds: string[]): Attack => ({
-    group: BOUND,
+    group: BASELINE,
     name: `a bare nginx: ${name}`,
     count: 0,
     run: async (hostile) => {
@@ -152,7 +155,7 @@ function bound(): Attack[] {
   const pages = ordinary();
   return [
     {
-      group: BOUND,
+      group: BASELINE,
       name: `${pages.length} ordinary requests at once`,
       count: 0,
       run: async (hostile) => ({ outcomes: await hostile.send(pages, ATTACK_SECONDS) }),
@@ -163,7 +166,7 @@ function bound(): Attack[] {
 }
 
 /** Debian's slowhttptest; its name for what it does, and its options. */
-function slow(): Attack[] {
+function slowhttptest(): Attack[] {
   const kinds: [string, string[]][] = [
     ['slow heads (slowloris)', ['-H']],
     ['slow bodies', ['-B', '-s', '8192']],
@@ -178,7 +181,7 @@ function slow(): Attack[] {
       const url = `http://${hostile.address}:${PORTS.http}/?id=outer-slow`;
       const until = Date.now() + ATTACK_SECONDS * 1_000;
       const left = () => Math.ceil((until - Date.now()) / 1_000);
-      const seconds = ['-p', '5', '-i', '5', '-r', '500', '-c', '2000', '-x', '24'];
+      const pace = ['-p', '5', '-i', '5', '-r', '500', '-c', '2000', '-x', '24'];
       // The machine's program, with as little CPU time as the other attackers.
       const container = ['run', '--rm', '--network', 'host', '--cpu-shares', '2', '--ulimit', 'nofile=20000:20000'];
       const command = ['--volume', '/:/machine:ro', '--entrypoint', 'chroot', NODE_IMAGE, '/machine', 'slowhttptest'];
@@ -186,14 +189,11 @@ function slow(): Attack[] {
       // slowhttptest ends when the server has closed all its connections. The attack goes on until its time is over.
       while (left() > 0) {
         const limit = ['-l', `${left()}`];
-        const { stdout } = await run(
-          'docker',
-          [...container, ...command, ...options, ...limit, ...seconds, '-u', url],
-          {
-            maxBuffer: 64 * 1024 * 1024,
-          },
-        ).catch((error) => error);
-        const [, ended = 'ended'] = /exit status:\s*(.*)/i.exec(stripVTControlCharacters(String(stdout))) ?? [];
+        const { stdout } = await run('docker', [...container, ...command, ...options, ...limit, ...pace, '-u', url], {
+          maxBuffer: 64 * 1024 * 1024,
+        }).catch((error) => error);
+        const [, ended] = /exit status:\s*(.*)/i.exec(stripVTControlCharacters(String(stdout))) ?? [];
+        if (ended === undefined) throw new Error(`slowhttptest did not run: ${String(stdout).slice(0, 500)}`);
         received ||= ended.trim();
       }
       return { received };
@@ -274,7 +274,7 @@ async function attackAll(attacks: Attack[]): Promise<{ rows: Row[]; beside: Hone
       // Pauses on both sides: what else the machine does changes from minute to minute.
       without: latency(calm.slice(index, index + 2).flatMap(within)),
     })),
-    beside: attacked.filter((_interval, index) => attacks[index]?.group !== BOUND).flatMap(within),
+    beside: attacked.filter((_interval, index) => isAttack(attacks[index] as Attack)).flatMap(within),
     calm: calm.flatMap(within),
   };
 }
@@ -297,8 +297,9 @@ const ratioOf = ({ honest, without }: Row) => honest.p99 / without.p99;
  * Answers of honest clients that were errors: a hostile neighbour must cost them none. The ratio is the p99 of all
  * honest requests beside attacks over the p99 of all honest requests in the pauses.
  */
-function report({ rows: all, beside, calm }: Awaited<ReturnType<typeof attackAll>>) {
-  const rows = all.filter(({ group }) => group !== BOUND);
+function report({ rows, beside, calm }: Awaited<ReturnType<typeof attackAll>>) {
+  const attacks = rows.filter(isAttack);
+  // Faults count in all rows: damage of the last attack may show beside a load to compare with.
   const sum = (what: (row: Row) => number) => rows.reduce((total, row) => total + what(row), 0);
   return {
     cases: sum(({ count }) => count),
@@ -307,11 +308,11 @@ function report({ rows: all, beside, calm }: Awaited<ReturnType<typeof attackAll
     overlaps: sum(({ overlaps }) => overlaps.length),
     ended: sum(({ ended }) => ended.length),
     wrong_answers: sum(({ wrong }) => wrong.length),
-    honest_requests: sum(({ honest }) => honest.count),
-    honest_requests_min: Math.min(...rows.map(({ honest }) => honest.count)),
+    honest_requests: beside.length,
+    honest_requests_min: Math.min(...attacks.map(({ honest }) => honest.count)),
     honest_failed: sum(({ honest }) => honest.failed),
     honest_p99_ratio: latency(beside).p99 / latency(calm).p99,
-    honest_p99_ratio_max: Math.max(...rows.map(ratioOf)),
+    honest_p99_ratio_max: Math.max(...attacks.map(ratioOf)),
   };
 }
 
@@ -349,7 +350,7 @@ function markdown(rows: Row[], result: Report): string {
 5 ms), ${PAUSE_SECONDS} s without an attack before and after each attack. All run on one machine; attackers are in a CPU cgroup with the least share there is, so that what they compute
 themselves is not what is measured (what the kernel does for their packets is). The ratio of a row is the honest p99 beside the attack over the p99 of its two pauses.
 \`honest_p99_ratio\` in the last line is the p99 of all ${result.honest_requests} honest requests beside attacks over the p99 of all honest requests in the pauses. Its goal is at most ${RATIO_GOAL}. The largest ratio of a row is ${result.honest_p99_ratio_max.toFixed(1)}.
-Rows below "${BOUND}" are no attacks, and these figures leave them out. They are loads to compare with: as many pages as the attack "connections" asks for, asked for by an honest client, and floods of an nginx without Corelane.
+Rows below "${BASELINE}" are no attacks, and these figures leave them out. They are loads to compare with: as many pages as the attack "connections" asks for, asked for by an honest client, and floods of an nginx without Corelane.
 
 ${parts.join('\n\n')}
 
@@ -365,7 +366,7 @@ function write(rows: Row[], result: Report): void {
   mkdirSync(RESULTS, { recursive: true });
   writeFileSync(`${RESULTS}hostile.json`, `${JSON.stringify({ ...result, rows }, undefined, 2)}\n`);
   writeFileSync(`${RESULTS}hostile.md`, markdown(rows, result));
-  const groups = rows.map(({ name, honest, without }) => ({
+  const groups = rows.filter(isAttack).map(({ name, honest, without }) => ({
     label: name,
     bars: [
       { series: 'in the pauses', value: without.p99, text: without.p99.toFixed(1) },
@@ -378,7 +379,7 @@ function write(rows: Row[], result: Report): void {
 
 await runBench(async () => {
   const wanted = process.env.HOSTILE?.split(',');
-  const all = [...corpus(), ...floods(), ...slow(), ...bound()];
+  const all = [...corpus(), ...floods(), ...slowhttptest(), ...baseline()];
   const attacks = all.filter(
     ({ group, name }) => !wanted || wanted.some((part) => part === group || name.includes(part)),
   );

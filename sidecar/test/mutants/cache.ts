@@ -406,7 +406,7 @@ const kept: Breakage[] = [
   {
     name: 'a page is kept whose body begins where no cached file can say',
     edits: [[/u->buffer\.pos - u->buffer\.start > BODY_BEGINS_MAX/g, '0 && $&']],
-    caughtBy: 'cache: a page whose head no cached file has room for',
+    caughtBy: 'cache: a page with a head that is too large for a cached file',
   },
 ];
 

@@ -171,7 +171,7 @@ export const front: Mutant[] = [
         '|| (0 && is_looked_at(&core->variables, read_as, name->len))',
       ],
     ],
-    caughtBy: 'priority: which class it is a header that reads like it',
+    caughtBy: 'priority: which class it is X-Job, spelled with _',
   },
   {
     name: 'HAProxy is asked about names that are none',

@@ -17,14 +17,19 @@ const ENTRIES = '10k';
 /** In front: counts a request for as long as its client is there. */
 export const COUNTS_CLIENT = `http-request track-sc1 req.hdr(X-Request-ID) table ${TABLE}`;
 
-/** For the port of probes. The client of an id that HAProxy has never seen, or has forgotten, counts as waiting. */
+const ASKS = '{ path_beg /client/ } { src 127.0.0.0/8 }';
+
+/**
+ * For the port of probes, and for processes of the pod only. The client of an id that HAProxy has never seen, or has
+ * forgotten, counts as waiting.
+ */
 export const SAYS_WHETHER_GONE: Lines = [
   '# For supervisors: whether the client of the request with this id has gone.',
   words(
-    'http-request return status 200 content-type text/plain string gone if { path_beg /client/ }',
+    `http-request return status 200 content-type text/plain string gone if ${ASKS}`,
     `{ path,field(3,/),in_table(${TABLE}) -m bool } { path,field(3,/),table_conn_cur(${TABLE}) eq 0 }`,
   ),
-  'http-request return status 200 content-type text/plain string waits if { path_beg /client/ }',
+  `http-request return status 200 content-type text/plain string waits if ${ASKS}`,
 ];
 
 /** The table. */

@@ -25,11 +25,8 @@ export function notesForDeath(model: DataPlaneModel): Lines {
         methods.length > 0 && `unless { method ${methods.map((method) => word(method, 'replay')).join(' ')} }`,
       ),
     ),
-    when(
-      replay.methods?.length !== 0, // else all are rendered once
-      isExcepted(model),
-      'http-request set-var(txn.only_once) bool(true) if excepted',
-    ),
+    // With `replay: Never` the rule above holds for every request.
+    when(replay.methods?.length !== 0, isExcepted(model), 'http-request set-var(txn.only_once) bool(true) if excepted'),
     when(
       isSupervised,
       // A WebSocket is not noted.

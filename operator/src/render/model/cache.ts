@@ -81,7 +81,7 @@ export function fetchedMax({ cache, pooling }: RenderServiceSpec): number {
   return cache.enabled && cache.shared === 'Peers' && pooling.enabled ? HERDS_MAX : 0;
 }
 
-/** The name of `cache.ttl` for a path, in the configuration and in the live settings. */
+/** Name of the entry of `cache.ttl` for a path, in the configuration and in the live settings. */
 export function ruleOf(pathPrefix: string): string {
   return `r${createHash('sha256').update(prefix(pathPrefix)).digest('hex').slice(0, 12)}`;
 }

@@ -155,6 +155,16 @@ export const CASES: CheckCase[] = [
     found: [`C004 decide ${worker}.envFrom`],
   },
   {
+    what: 'an inspector in the flags of the runtime',
+    spec: { runtime: { nodeFlags: ['--inspect-brk'] } },
+    found: ['C004 decide spec.runtime.nodeFlags'],
+  },
+  {
+    what: 'an inspector that a shell sets',
+    worker: { command: ['sh', '-c', 'NODE_OPTIONS="--inspect" node server.js'] },
+    found: [`C004 decide ${worker}.command`],
+  },
+  {
     what: 'PM2 by the image',
     surroundings: image({ cmd: ['pm2-runtime', 'start', 'ecosystem.config.js'] }),
     found: [`C005 error ${worker}.image`],

@@ -240,7 +240,7 @@ describe('config is data (I7)', () => {
   test('ordinary words pass', () => expect(word('/a/b.c~d_e-1', 'path')).toBe('/a/b.c~d_e-1'));
 });
 
-test('nginx looks for spellings of each header that HAProxy takes from strangers', () => {
+test('names.c has every header that HAProxy removes from untrusted clients', () => {
   const source = readFileSync(fileURLToPath(new URL('../../../../sidecar/nginx/names.c', import.meta.url)), 'utf8');
   const [, list = ''] = /families\[\] = \{([^}]+)\}/.exec(source) ?? [];
   const families = [...list.matchAll(/"([^"]+)"/g)].map(([, name]) => name);
