@@ -113,7 +113,7 @@ export function commandField({ command, args }: V1Container): 'command' | 'args'
   return args ? 'args' : 'image';
 }
 
-/** Options of Node.js for a worker, by the field in which they are written, without quotes. Node.js takes `_` for `-`. */
+/** Options of Node.js for a worker, by the field they stand in, without quotes. Node.js takes `_` for `-`. */
 export function nodeOptionsByField(workload: Workload): { path: string; text: string }[] {
   const { worker, path } = workerOf(workload);
   const { images, configMaps } = workload.surroundings;

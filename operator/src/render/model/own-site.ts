@@ -14,7 +14,7 @@ export interface OwnSite {
   lifeSeconds: number;
 }
 
-/** A page that asks an API route, which asks for the session: deeper chains are rare. SAID of own-site.cjs has the same. */
+/** A page that asks an API route, which asks for the session: deeper chains are rare. Also SAID of own-site.cjs. */
 const DEPTH = 2;
 /**
  * A page sends some requests at once, and other pages do so at the same time. More would let whoever has a mark give

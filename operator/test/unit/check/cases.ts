@@ -162,7 +162,7 @@ export const CASES: CheckCase[] = [
   {
     what: 'an inspector that a shell sets',
     worker: { command: ['sh', '-c', 'NODE_OPTIONS="--inspect" node server.js'] },
-    found: [`C004 decide ${worker}.command`],
+    found: [`C004 decide ${worker}.command`, `C006 warning ${worker}.command`],
   },
   {
     what: 'PM2 by the image',
