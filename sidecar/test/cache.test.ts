@@ -324,6 +324,21 @@ test('a member who is the first takes no page from the guests', async () => {
   expect(statusOf(await member())).toBe('Corelane; fwd=miss; detail=cookie');
 });
 
+test('a member has one render for each page of a route that depends on cookies, and guests share theirs', async () => {
+  const pages = Array.from({ length: 10 }, (_unused, n) => `basket-${n}`);
+  const target = (id: string) => `/baskets/${id}${page(id, 'max-age=60', '&header=Vary:Cookie').slice(1)}`;
+  const member = (id: string) => pod.get(target(id), { headers: { cookie: 'sid=1' } });
+  for (const id of pages) expect(seen(await member(id)).cookie).toBe('sid=1');
+  // Three renders in vain show it.
+  expect(pages.map((id) => renders(pod, id))).toEqual([2, 2, 2, 1, 1, 1, 1, 1, 1, 1]);
+  expect([statusOf(await pod.get(target('basket-9'))), statusOf(await pod.get(target('basket-9')))]).toEqual([
+    MISS,
+    HIT,
+  ]);
+  expect(statusOf(await member('basket-9'))).toBe('Corelane; fwd=miss; detail=route');
+  expect(renders(pod, 'basket-9')).toBe(3);
+});
+
 test('the worker gets headers in the form that nginx compares', async () => {
   // nginx has one cache key for an empty header and a missing one.
   const empty = await pod.get(ownPage('empty', 'max-age=60'), { headers: { 'x-market': '', cookie: 'lang=' } });
@@ -409,6 +424,16 @@ test.each([
   expect(renders(pod, id)).toBe(3);
 });
 
+test('a render that fails is done again with all that its client sent, and not for each page of a route', async () => {
+  const pages = Array.from({ length: 5 }, (_unused, n) => `failed-${n}`);
+  for (const id of pages) {
+    const target = `/failing/${id}${page(id, 'max-age=60', '&status=500').slice(1)}`;
+    const answer = await pod.get(target, { headers: { 'user-agent': 'Browser' } });
+    expect([answer.status, seen(answer)['user-agent']]).toEqual([500, 'Browser']);
+  }
+  expect(pages.map((id) => renders(pod, id))).toEqual([2, 2, 2, 1, 1]);
+});
+
 test('an error that the application says to caches is kept', async () => {
   const path = page('gone', 's-maxage=60', '&status=410');
   expect(statusOf(await pod.get(path))).toBe(MISS);
@@ -426,6 +451,7 @@ test.each([
   '/shop/named?back=https://other.example/',
   '//shop.example/shop/named',
   'https://shop.example/shop/named#/x://y/',
+  'http://shop.example:/shop/named?port=none',
 ])('what Location names was changed, too: %s', async (location) => {
   const call = { headers: { host: 'shop.example' } };
   const path = `/shop/named${page(`named-${location.length}`).slice(1)}`;
@@ -442,6 +468,9 @@ test.each([
   ['leads to a path that begins alike', 303, '/kept/1', '/kep'],
   ['was refused', 403, '/kept/1', '/kept/1'],
   ['leads this method elsewhere', 308, '/kept/1', '/kept/1'],
+  ['climbs to its path', 200, '/z', '/z/../kept/1'],
+  ['climbs by a slash that it encodes', 200, '/z', '/z/..%2Fkept%2F1'],
+  ['has a slash too many', 200, '/z', '//kept/1'],
 ])('a stranger takes no page away with a POST that %s', async (what, status, location, path) => {
   const kept = `/kept/1${page(`kept-${what.replaceAll(/[^a-z]/g, '')}`).slice(1)}`;
   await pod.get(kept);

@@ -279,6 +279,17 @@ const shared: [Mutant['file'], Breakage[]][] = [
         caughtBy: 'cache: a page is good for as long as it says',
       },
       {
+        name: 'each page of a member is rendered twice if it depends on cookies',
+        edits: [[exactly('known_routes:passed(personal(asked.route), personal(asked.section), false, now)'), REMOVED]],
+        caughtBy:
+          'cache: a member has one render for each page of a route that depends on cookies, and guests share theirs',
+      },
+      {
+        name: 'a client gets the error of a render that lacked what it had sent',
+        edits: [[exactly("leave_alone(txn, 'error')"), REMOVED]],
+        caughtBy: 'cache: a render that fails is done again with all that its client sent',
+      },
+      {
         name: 'a home that has no page is asked again and again',
         edits: [[exactly(' or herd.has_no_home then'), ' then']],
         caughtBy: 'cache-shared: a render that fails there',
