@@ -11,6 +11,9 @@ import { inSteps, openStream, STREAMS } from './stream.ts';
 const MISS = 'Corelane; fwd=uri-miss';
 const HIT = 'Corelane; hit';
 
+/** What the preset says of the cache, and nothing else of it. */
+const NEXT = { framework: 'Next' as const, concurrency: 1, assets: [], classes: [], priority: { classes: [] } };
+
 let pod: Pod;
 let streams: Pod;
 let largeHeads: Pod;
@@ -24,7 +27,7 @@ beforeAll(async () => {
   [pod, streams, largeHeads] = await Promise.all([
     Pod.start({ workersPerPod: 2, cache: { enabled: true, key, bypass, ttl } }, PATIENT_PEERS),
     Pod.start({ workersPerPod: 2, cache: { enabled: true, maxSize: '8Mi' } }, STREAMS),
-    Pod.start({ cache: { enabled: true }, buffering: { maxHeaderSize: '128Ki' } }),
+    Pod.start({ ...NEXT, cache: { enabled: true }, buffering: { maxHeaderSize: '128Ki' } }),
   ]);
 });
 afterAll(() => Promise.all([pod?.stop(), streams?.stop(), largeHeads?.stop()]));
@@ -274,6 +277,13 @@ test('a page that depends on cookies is for those who have none, or none but tho
   expect(statusOf(guest)).not.toBe(HIT);
   const visitor = await with_('_ga=1.2; _gid=3; _ga_ABC=x; _gcl_au=1');
   expect([statusOf(visitor), visitor.headers.vary]).toEqual([HIT, 'Cookie']);
+  const names = ['_ga_x-y', '_gac_UA-1', '_gali', '_gat', '_gat_UA-1', '_gcl_new', '__utmz', '_fbp', '_hjid', '_pk_id.1'];
+  expect(statusOf(await with_(names.map((name) => `${name}=1`).join('; ')))).toBe(HIT);
+  // Google Optimize changes the page, and applications have names of their own.
+  for (const name of ['_gaexp', '_gallery']) {
+    const own = await with_(`_ga=1.2; ${name}=1`);
+    expect([statusOf(own), seen(own).cookie]).toEqual([expect.not.stringMatching(/hit/), `_ga=1.2; ${name}=1`]);
+  }
   for (const _ of [1, 2]) {
     const member = await with_('_ga=1.2; sid=1');
     expect([member.status, seen(member).cookie]).toEqual([200, '_ga=1.2; sid=1']);
@@ -378,6 +388,20 @@ test.each([
   expect(seen(answer)).toMatchObject(headers);
   expect(renders(pod, id)).toBe(2);
   expect(statusOf(await pod.get(page(id)))).toBe(HIT);
+});
+
+test('the preset of a framework has headers of its router in the key, and its drafts bypass the cache', async () => {
+  const asked = (headers: Record<string, string>) => largeHeads.get(page('preset'), { headers });
+  expect([statusOf(await asked({})), statusOf(await asked({}))]).toEqual([MISS, HIT]);
+  for (const name of ['rsc', 'next-router-state-tree', 'next-router-prefetch', 'next-router-segment-prefetch']) {
+    const first = await asked({ [name]: '1' });
+    expect([statusOf(first), seen(first)[name]]).toEqual([MISS, '1']);
+    expect(statusOf(await asked({ [name]: '1' }))).toBe(HIT);
+  }
+  for (const name of ['__prerender_bypass', '__next_preview_data']) {
+    const draft = await asked({ cookie: `a=b; ${name}=1` });
+    expect([statusOf(draft), seen(draft).cookie]).toEqual(['Corelane; fwd=bypass; detail=cookie', `a=b; ${name}=1`]);
+  }
 });
 
 test('a page that turns out to be personal is rendered with what makes it so', async () => {

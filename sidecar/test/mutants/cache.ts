@@ -50,6 +50,16 @@ const nginx: Breakage[] = [
     caughtBy: 'cache: after its end a page is given out',
   },
   {
+    name: 'every cookie that begins like one of analytics counts as one',
+    edits: [[exactly('_ga(?:[ct]?_[^=;]*|li|t)?'), '_ga[^=;]*']],
+    caughtBy: 'cache: a page that depends on cookies is for those who have none, or none but those of scripts',
+  },
+  {
+    name: 'who looks at drafts gets pages of others',
+    edits: [[exactly('__prerender_bypass='), 'no-draft=']],
+    caughtBy: 'cache: the preset of a framework has headers of its router in the key, and its drafts bypass the cache',
+  },
+  {
     name: 'pages for who is logged in',
     edits: [[/(\$http_upgrade)\$http_authorization/g, '$1']],
     caughtBy: 'cache: Authorization',

@@ -144,7 +144,7 @@ export const cache = z
     maxTtl: duration({ min: '1s', max: '8760h' })
       .default('60s')
       .describe(
-        'The longest that a page is kept, whatever longer time the application says (Next says a year of its static pages): a page that has changed is out of every pod after that. A time in `ttl` is not bounded by it.',
+        'The longest that a page is fresh, whatever longer time the application says (Next says a year of its static pages). A time in `ttl` is not bounded by it. A page may be shown after that: while it is rendered again, for the time of stale-while-revalidate, and if its render fails, for the time of stale-if-error. Each is an hour at most, and 5m for failed renders unless somebody says otherwise (`staleIfError`).',
       ),
     staleWhileRevalidate: duration({ min: '0s', max: '1h' })
       .default('0s')
