@@ -277,7 +277,7 @@ test('a page that depends on cookies is for those who have none, or none but tho
   expect(statusOf(guest)).not.toBe(HIT);
   const visitor = await with_('_ga=1.2; _gid=3; _ga_ABC=x; _gcl_au=1');
   expect([statusOf(visitor), visitor.headers.vary]).toEqual([HIT, 'Cookie']);
-  const names = ['_ga_x-y', '_gac_UA-1', '_gali', '_gat', '_gat_UA-1', '_gcl_new', '__utmz', '_fbp', '_hjid', '_pk_id.1'];
+  const names = ['_ga_x-y', '_gac_UA-1', '_gali', '_gat', '_gat_UA-1', '_gcl_new', '__utmz', '_fbp', '_hjid'];
   expect(statusOf(await with_(names.map((name) => `${name}=1`).join('; ')))).toBe(HIT);
   // Google Optimize changes the page, and applications have names of their own.
   for (const name of ['_gaexp', '_gallery']) {

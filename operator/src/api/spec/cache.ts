@@ -144,7 +144,7 @@ export const cache = z
     maxTtl: duration({ min: '1s', max: '8760h' })
       .default('60s')
       .describe(
-        'The longest that a page is fresh, whatever longer time the application says (Next says a year of its static pages). A time in `ttl` is not bounded by it. A page may be shown after that: while it is rendered again, for the time of stale-while-revalidate, and if its render fails, for the time of stale-if-error. Each is an hour at most, and 5m for failed renders unless somebody says otherwise (`staleIfError`).',
+        'The longest that a page is fresh, whatever longer time the application says (Next says a year of its static pages). A time in `ttl` is not bounded by it. An expired page may still be served: while it is rendered again (stale-while-revalidate of the application, or `staleWhileRevalidate`), and if its render fails (stale-if-error, or `staleIfError`). Each of the two lasts an hour at most.',
       ),
     staleWhileRevalidate: duration({ min: '0s', max: '1h' })
       .default('0s')
