@@ -366,8 +366,10 @@ core.register_action('judge_page', { 'http-res' }, function(txn)
   if status >= 500 then
     tell_vary(txn, headers('vary'))
     local reason, asked = txn.f:res_hdr('X-Corelane-Error') or '', txn:get_priv()
-    -- The application may have failed because this render lacked a header or a cookie of its client.
-    if reason == '' and not asked.passes_error and (not herd or herd.failures == 0) then
+    local is_first = not herd or herd.failures == 0
+    -- The application may have failed because this render lacked a header or a cookie of its client. Bounded for the
+    -- pod, because crowds and pages that nginx had before are tried again and again.
+    if reason == '' and not asked.passes_error and is_first and known_routes:may_waste(now) then
       known_routes:passed(asked.route, asked.section, false, now)
       leave_alone(txn, 'error')
     end
