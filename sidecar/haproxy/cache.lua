@@ -13,6 +13,8 @@ local verdict_of = require('cache.verdict')
 local wall_ms = require('wall-clock')
 
 local SWEEP_MS = 5000
+-- How often a herd looks whether a render alone has ended.
+local POLL_MS = 20
 -- nginx keeps a page for no longer.
 local WINDOW_S_MAX = 3600
 
@@ -165,7 +167,12 @@ core.register_action('herd_turn', { 'http-req' }, function(txn)
   local herd, goes_on = herds:turn(id, token, now)
   if not herd then return end
   txn:set_var('txn.herd', tostring(herd.id))
-  if not goes_on then return tell(txn, herd) end
+  while herds:awaits_lone(herd, now) do
+    core.msleep(POLL_MS)
+    now = now_ms()
+  end
+  if goes_on and herd.outcome then herds:answered(herd, token) end
+  if herd.outcome then return tell(txn, herd) end
   local why = why_known(txn, herd.key, now)
   if why then
     herds:again(herd, token, now)
@@ -367,12 +374,6 @@ core.register_action('judge_page', { 'http-res' }, function(txn)
     tell_vary(txn, headers('vary'))
     local reason, asked = txn.f:res_hdr('X-Corelane-Error') or '', txn:get_priv()
     local is_first = not herd or herd.failures == 0
-    -- The application may have failed because this render lacked a header or a cookie of its client. Bounded for the
-    -- pod, because crowds and pages that nginx had before are tried again and again.
-    if reason == '' and not asked.passes_error and is_first and known_routes:may_waste(now) then
-      known_routes:passed(asked.route, asked.section, false, now)
-      leave_alone(txn, 'error')
-    end
     -- The quarantine may have refused this client alone, and nothing was rendered: another one of the herd goes on.
     if herd and reason == 'poison' then
       herds:refused(herd, txn:get_var('txn.token'), now)
@@ -380,11 +381,23 @@ core.register_action('judge_page', { 'http-res' }, function(txn)
       local is_gateways = status >= 502 and status <= 504
       herds:failed(herd, is_gateways and status or 503, reason ~= '' and reason or 'render-failed', false, now)
     end
-    return
+    if reason ~= '' or asked.passes_error then return end
+    if herd and herd.outcome == 'pass' then return leave_alone(txn, herd.why) end
+    -- The application may have failed because this render lacked a header or a cookie of its client. Bounded for the
+    -- pod, because crowds and pages that nginx had before are tried again and again.
+    if not is_first or not known_routes:may_waste(now) then return end
+    known_routes:passed(asked.route, asked.section, false, now)
+    if herd then herds:goes_alone(herd, txn:get_var('txn.token'), now) end
+    return leave_alone(txn, 'error')
   end
   local page, why = judge(status, headers, tonumber(txn:get_var('txn.ttl')), settings, wall_ms(txn) // 1000)
   if page then why = keep_by_vary(txn, page, headers, herd, now) end
   if why == 'cookie' then pass_alone(txn, herd, why, now) elseif why then pass(txn, herd, why, now) end
+end)
+
+-- In the frontend before the workers: the response to a request that is rendered alone.
+core.register_action('lone_answered', { 'http-res' }, function(txn)
+  herds:lone_answered(txn:get_var('txn.token'), txn.f:status() >= 500, now_ms())
 end)
 
 -- Nobody has answered: its worker has died. It comes back, or is told by nginx.

@@ -121,13 +121,23 @@ const told: Breakage[] = [
     edits: [[/ +http-request del-header X-Corelane-Class\n/g, REMOVED]],
     caughtBy: 'cache-herds: a client does not leave',
   },
+  {
+    name: 'a herd does not get to know what a render alone has come to',
+    edits: [[/ +http-response lua\.lone_answered .*\n/g, REMOVED]],
+    caughtBy: 'cache-herds: a herd whose render fails',
+  },
 ];
 
 const herds: Breakage[] = [
   {
+    name: 'a page that fails for all and not alone is an error for all',
+    edits: [[exactly("if herd.is_fine_alone then return self:pass(herd, 'error', now) end"), REMOVED]],
+    caughtBy: 'cache-herds: a herd whose page fails without what a client sends',
+  },
+  {
     name: 'failures one after the other',
     edits: [[exactly("if herd.failures < self.settings['tries'] then return end"), 'if herd then return end']],
-    caughtBy: 'cache-herds: a herd whose renders fail',
+    caughtBy: 'cache-herds: a herd whose render fails',
   },
   {
     name: 'what became of a herd is soon forgotten',
