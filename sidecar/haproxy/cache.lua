@@ -13,6 +13,8 @@ local verdict_of = require('cache.verdict')
 local wall_ms = require('wall-clock')
 
 local SWEEP_MS = 5000
+-- How often a herd looks whether a render alone has ended.
+local POLL_MS = 20
 -- nginx keeps a page for no longer.
 local WINDOW_S_MAX = 3600
 
@@ -104,21 +106,27 @@ local function tell(txn, herd)
   txn:set_var('txn.reason', herd.reason)
 end
 
--- Whether to try to cache a page, which wastes a render if it cannot be cached. Always if nginx had the page before, if
--- others wait for it, or if the request has been here before.
-local function may_look(txn, key, rounds, told, now)
-  if rounds ~= '' or header(txn, 'X-Corelane-Found') ~= 'MISS' or herds:has(key, told, now) then return true end
-  local route, section = route_of(txn)
-  return known_routes:may_look(key, route, section, now)
-end
+-- The name under which a page, a route or a section is remembered that cannot be cached for requests with cookies.
+local function personal(name) return name .. ' personal' end
 
--- The key under which a page is remembered that cannot be cached for requests with cookies.
-local function personal(key) return key .. ' personal' end
+-- Whether a request has cookies that the cache key lacks and that are no tracking cookies.
+local function has_cookies(txn) return header(txn, 'X-Corelane-Personal') ~= nil end
+
+-- Whether to try to cache a page, which wastes a render if it cannot be cached. Always if nginx had the page before, or
+-- if the request has been here before. If others wait for it: unless pages of the route vary by Cookie, because the
+-- page of a guest is of no use to a request with cookies.
+local function may_look(txn, key, rounds, told, now)
+  if rounds ~= '' or header(txn, 'X-Corelane-Found') ~= 'MISS' then return true end
+  local route, section = route_of(txn)
+  if has_cookies(txn) and not known_routes:may_look(personal(key), personal(route), personal(section), now) then
+    return false
+  end
+  return herds:has(key, told, now) or known_routes:may_look(key, route, section, now)
+end
 
 -- Why the page of a request cannot be cached, if that is known.
 local function why_known(txn, key, now)
-  local has_cookies = header(txn, 'X-Corelane-Personal') ~= nil
-  return herds:why_pass(key, now) or has_cookies and herds:why_pass(personal(key), now) or nil
+  return herds:why_pass(key, now) or has_cookies(txn) and herds:why_pass(personal(key), now) or nil
 end
 
 -- Sets txn.outcome if it is known, else txn.herd and txn.place; neither if there is no place.
@@ -144,7 +152,11 @@ core.register_action('herd_turn', { 'http-req' }, function(txn)
   local token = header(txn, 'X-Corelane-Request') or ''
   txn:set_var('txn.token', token)
   local route, section = route_of(txn)
-  txn:set_priv({ route = route, section = section })
+  txn:set_priv({
+    route = route, section = section, is_personal = has_cookies(txn),
+    -- nginx serves an expired page in place of an error, and a peer renders the page itself.
+    passes_error = header(txn, 'X-Corelane-Has-Stale') ~= nil or header(txn, 'X-Corelane-For-Peer') ~= nil,
+  })
   local page = key_of(txn)
   note(txn, 'txn.key', page and herd_key(txn, page))
   -- nginx tells which rule of cache.ttl the path is in.
@@ -155,7 +167,12 @@ core.register_action('herd_turn', { 'http-req' }, function(txn)
   local herd, goes_on = herds:turn(id, token, now)
   if not herd then return end
   txn:set_var('txn.herd', tostring(herd.id))
-  if not goes_on then return tell(txn, herd) end
+  while herds:awaits_lone(herd, now) do
+    core.msleep(POLL_MS)
+    now = now_ms()
+  end
+  if goes_on and herd.outcome then herds:answered(herd, token) end
+  if herd.outcome then return tell(txn, herd) end
   local why = why_known(txn, herd.key, now)
   if why then
     herds:again(herd, token, now)
@@ -197,7 +214,6 @@ end
 core.register_action('show_all_alike', { 'http-req' }, function(txn)
   local asked, is_shown = txn:get_priv(), {}
   asked.shown, asked.withheld = {}, {}
-  asked.is_personal = header(txn, 'X-Corelane-Personal') ~= nil
   for _, name in ipairs(known_routes:names(asked.route)) do
     asked.shown[#asked.shown + 1], is_shown[name] = name, true
   end
@@ -291,10 +307,19 @@ end
 
 -- The page cannot be cached for this request. The others of its herd go on.
 local function pass_alone(txn, herd, why, now)
-  local key = herd and herd.key or txn:get_var('txn.key')
-  if key and why == 'cookie' then herds:note_pass(personal(key), why, now) end
+  local key, asked = herd and herd.key or txn:get_var('txn.key'), txn:get_priv()
+  if why == 'cookie' then
+    if key then herds:note_pass(personal(key), why, now) end
+    known_routes:passed(personal(asked.route), personal(asked.section), false, now)
+  end
   if herd then herds:again(herd, txn:get_var('txn.token'), now) end
   leave_alone(txn, why)
+end
+
+-- The page was cached.
+local function note_kept(asked)
+  known_routes:kept(asked.route, asked.section)
+  if asked.is_personal then known_routes:kept(personal(asked.route), personal(asked.section)) end
 end
 
 -- Reasons of a home that are about one request, or that the home remembers, and not about the page.
@@ -316,7 +341,7 @@ core.register_action('judge_home', { 'http-res' }, function(txn)
   keep(txn, page, headers)
   if page.vary then txn.http:res_set_header('X-Corelane-Vary', page.vary) end
   txn.http:res_set_header('X-Corelane-Shared', '1')
-  known_routes:kept(asked.route, asked.section)
+  note_kept(asked)
   if herd then herds:filled(herd, now) end
 end)
 
@@ -335,7 +360,7 @@ local function keep_by_vary(txn, page, headers, herd, now)
   if depends.has_cookies then depends.names[#depends.names + 1] = 'X-Corelane-Personal' end
   keep(txn, page, headers)
   tell_vary(txn, said, depends.names)
-  known_routes:kept(asked.route, asked.section)
+  note_kept(asked)
   if herd then herds:filled(herd, now) end
 end
 
@@ -347,7 +372,8 @@ core.register_action('judge_page', { 'http-res' }, function(txn)
   txn.http:res_set_header('X-Accel-Expires', '0')
   if status >= 500 then
     tell_vary(txn, headers('vary'))
-    local reason = txn.f:res_hdr('X-Corelane-Error')
+    local reason, asked = txn.f:res_hdr('X-Corelane-Error') or '', txn:get_priv()
+    local is_first = not herd or herd.failures == 0
     -- The quarantine may have refused this client alone, and nothing was rendered: another one of the herd goes on.
     if herd and reason == 'poison' then
       herds:refused(herd, txn:get_var('txn.token'), now)
@@ -355,11 +381,23 @@ core.register_action('judge_page', { 'http-res' }, function(txn)
       local is_gateways = status >= 502 and status <= 504
       herds:failed(herd, is_gateways and status or 503, reason ~= '' and reason or 'render-failed', false, now)
     end
-    return
+    if reason ~= '' or asked.passes_error then return end
+    if herd and herd.outcome == 'pass' then return leave_alone(txn, herd.why) end
+    -- The application may have failed because this render lacked a header or a cookie of its client. Bounded for the
+    -- pod, because crowds and pages that nginx had before are tried again and again.
+    if not is_first or not known_routes:may_waste(now) then return end
+    known_routes:passed(asked.route, asked.section, false, now)
+    if herd then herds:goes_alone(herd, txn:get_var('txn.token'), now) end
+    return leave_alone(txn, 'error')
   end
   local page, why = judge(status, headers, tonumber(txn:get_var('txn.ttl')), settings, wall_ms(txn) // 1000)
   if page then why = keep_by_vary(txn, page, headers, herd, now) end
   if why == 'cookie' then pass_alone(txn, herd, why, now) elseif why then pass(txn, herd, why, now) end
+end)
+
+-- In the frontend before the workers: the response to a request that is rendered alone.
+core.register_action('lone_answered', { 'http-res' }, function(txn)
+  herds:lone_answered(txn:get_var('txn.token'), txn.f:status() >= 500, now_ms())
 end)
 
 -- Nobody has answered: its worker has died. It comes back, or is told by nginx.

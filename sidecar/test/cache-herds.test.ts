@@ -48,16 +48,25 @@ test('herds of several pages do not wait for each other', async () => {
   expect(renders(pod, 'slow')).toBe(1);
 });
 
-test('a herd whose renders fail is over after two', async () => {
-  const path = page('fails', 'max-age=600', '&hold=1&status=500');
+test('a herd whose render fails is over after one more of its first client alone', async () => {
+  const path = ownPage('fails', 'max-age=600', '&hold=1&status=500');
   const answers = await herd(pod, path, 40);
   pod.release('fails');
   const all = await Promise.all(answers);
   expect(renders(pod, 'fails')).toBe(2);
-  expect(all.filter(({ status }) => status === 500)).toHaveLength(2);
+  expect(all.filter(({ status }) => status === 500)).toHaveLength(1);
   const told = all.filter(({ status }) => status !== 500);
-  expect(told.map(({ headers }) => headers['x-corelane-error'])).toEqual(Array(38).fill('render-failed'));
+  expect(told.map(({ headers }) => headers['x-corelane-error'])).toEqual(Array(39).fill('render-failed'));
   expect([statuses(told), told[0]?.headers['retry-after']]).toEqual([[503], '1']);
+});
+
+test('a herd whose page fails without what a client sends: two renders for all, then one for each', async () => {
+  const path = ownPage('needs', 'max-age=600', '&hold=1&needs=accept-language');
+  const answers = await herd(pod, path, 6, { headers: { 'accept-language': 'de' } });
+  pod.release('needs');
+  const all = await Promise.all(answers);
+  expect([statuses(all), renders(pod, 'needs')]).toEqual([[200], 8]);
+  expect(new Set(all.map(statusOf))).toEqual(new Set(['Corelane; fwd=bypass; detail=error']));
 });
 
 test('a herd whose page kills workers costs two of them', async () => {
@@ -81,7 +90,7 @@ test('a worker that dies with the page of a herd loses nobody his page', async (
 test('pages that fail one after the other leave their places to others', async () => {
   // More than there are places for herds, in less than a second.
   for (const n of Array.from({ length: 10 }, (_unused, index) => index)) {
-    const four = ['a', 'b', 'c', 'd'].map((one) => pod.get(page(`fails-${n}-${one}`, 'max-age=60', '&status=500')));
+    const four = ['a', 'b', 'c', 'd'].map((one) => pod.get(ownPage(`fails-${n}-${one}`, 'max-age=60', '&status=500')));
     expect(statuses(await Promise.all(four))).toEqual([500]);
   }
   const answers = await herd(pod, page('after-them', 'max-age=600', '&hold=1'), 20);

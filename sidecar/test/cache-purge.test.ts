@@ -1,4 +1,6 @@
 /** Purges of cached pages: by a change, by what an application says, by a tag; in every pod. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
@@ -55,6 +57,13 @@ const inside = (pod: Pod, items: string, where = 'purge'): Promise<string> =>
       .then(async (answer) => console.log(answer.status, (await answer.text()).trim()))`,
   );
 
+const HANDLER = fileURLToPath(new URL('../../examples/frameworks/next/cache-handler.js', import.meta.url));
+
+/** What the cache handler of the example for Next does when a program calls revalidatePath. */
+async function revalidatePath(pod: Pod, path: string): Promise<void> {
+  await pod.inWorker(0, `${readFileSync(HANDLER, 'utf8')}\nnew module.exports().revalidateTag(['_N_T_${path}'])`);
+}
+
 test('a successful change purges its page in every pod, and first where it was made', async () => {
   const path = await kept('/products/1', 'change');
   const beside = [await kept('/products/2', 'beside-2'), await kept('/products/3', 'beside-3')];
@@ -104,6 +113,9 @@ test('a program in a pod purges pages of all pods, or of its own alone', async (
   const [a, b] = [await kept('/program/a', 'program-a', '&header=Cache-Tag:p'), await kept('/program/b', 'program-b')];
   expect(await inside(one, '/program/b', 'purge-pod')).toBe('200 done');
   expect([statusOf(await one.get(b)), statusOf(await other.get(b))]).toEqual([MISS, HIT]);
+  await revalidatePath(other, '/program/b');
+  expect(statusOf(await other.get(b))).toBe(MISS);
+  await gone(one, b);
   expect(await inside(other, 'tag:p')).toBe('200 done');
   expect(statusOf(await other.get(a))).toBe(MISS);
   await gone(one, a);

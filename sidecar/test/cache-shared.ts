@@ -36,18 +36,19 @@ export async function holdAgain(fleet: Fleet, id: string): Promise<void> {
 }
 
 let pages = 0;
-/** A page whose home is that pod, as another one sees it; nobody has it any more. */
+/** A page whose home is that pod, as another one sees it; nobody has it any more. `at` makes its URL. */
 export async function pageOf(
   fleet: Fleet,
   home: Pod,
   asker: Pod,
   control = 'max-age=600',
   more = '',
+  at: (id: string, control: string, more: string) => string = page,
 ): Promise<{ id: string; path: string }> {
   for (const _ of NAMES) {
     pages += 1;
     const id = `home-${pages}`;
-    const path = page(id, control, more);
+    const path = at(id, control, more);
     home.release(id);
     asker.release(id);
     await get(asker, path);

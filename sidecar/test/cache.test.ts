@@ -11,6 +11,9 @@ import { inSteps, openStream, STREAMS } from './stream.ts';
 const MISS = 'Corelane; fwd=uri-miss';
 const HIT = 'Corelane; hit';
 
+/** What the preset says of the cache, and nothing else of it. */
+const NEXT = { framework: 'Next' as const, concurrency: 1, assets: [], classes: [], priority: { classes: [] } };
+
 let pod: Pod;
 let streams: Pod;
 let largeHeads: Pod;
@@ -24,7 +27,7 @@ beforeAll(async () => {
   [pod, streams, largeHeads] = await Promise.all([
     Pod.start({ workersPerPod: 2, cache: { enabled: true, key, bypass, ttl } }, PATIENT_PEERS),
     Pod.start({ workersPerPod: 2, cache: { enabled: true, maxSize: '8Mi' } }, STREAMS),
-    Pod.start({ cache: { enabled: true }, buffering: { maxHeaderSize: '128Ki' } }),
+    Pod.start({ ...NEXT, cache: { enabled: true }, buffering: { maxHeaderSize: '128Ki' } }),
   ]);
 });
 afterAll(() => Promise.all([pod?.stop(), streams?.stop(), largeHeads?.stop()]));
@@ -274,6 +277,13 @@ test('a page that depends on cookies is for those who have none, or none but tho
   expect(statusOf(guest)).not.toBe(HIT);
   const visitor = await with_('_ga=1.2; _gid=3; _ga_ABC=x; _gcl_au=1');
   expect([statusOf(visitor), visitor.headers.vary]).toEqual([HIT, 'Cookie']);
+  const names = ['_ga_x-y', '_gac_UA-1', '_gali', '_gat', '_gat_UA-1', '_gcl_new', '__utmz', '_fbp', '_hjid'];
+  expect(statusOf(await with_(names.map((name) => `${name}=1`).join('; ')))).toBe(HIT);
+  // Google Optimize changes the page, and applications have names of their own.
+  for (const name of ['_gaexp', '_gallery']) {
+    const own = await with_(`_ga=1.2; ${name}=1`);
+    expect([statusOf(own), seen(own).cookie]).toEqual([expect.not.stringMatching(/hit/), `_ga=1.2; ${name}=1`]);
+  }
   for (const _ of [1, 2]) {
     const member = await with_('_ga=1.2; sid=1');
     expect([member.status, seen(member).cookie]).toEqual([200, '_ga=1.2; sid=1']);
@@ -324,6 +334,21 @@ test('a member who is the first takes no page from the guests', async () => {
   expect(statusOf(await member())).toBe('Corelane; fwd=miss; detail=cookie');
 });
 
+test('a member has one render for each page of a route that depends on cookies, and guests share theirs', async () => {
+  const pages = Array.from({ length: 10 }, (_unused, n) => `basket-${n}`);
+  const target = (id: string) => `/baskets/${id}${page(id, 'max-age=60', '&header=Vary:Cookie').slice(1)}`;
+  const member = (id: string) => pod.get(target(id), { headers: { cookie: 'sid=1' } });
+  for (const id of pages) expect(seen(await member(id)).cookie).toBe('sid=1');
+  // Three renders in vain show it.
+  expect(pages.map((id) => renders(pod, id))).toEqual([2, 2, 2, 1, 1, 1, 1, 1, 1, 1]);
+  expect([statusOf(await pod.get(target('basket-9'))), statusOf(await pod.get(target('basket-9')))]).toEqual([
+    MISS,
+    HIT,
+  ]);
+  expect(statusOf(await member('basket-9'))).toBe('Corelane; fwd=miss; detail=route');
+  expect(renders(pod, 'basket-9')).toBe(3);
+});
+
 test('the worker gets headers in the form that nginx compares', async () => {
   // nginx has one cache key for an empty header and a missing one.
   const empty = await pod.get(ownPage('empty', 'max-age=60'), { headers: { 'x-market': '', cookie: 'lang=' } });
@@ -363,6 +388,20 @@ test.each([
   expect(seen(answer)).toMatchObject(headers);
   expect(renders(pod, id)).toBe(2);
   expect(statusOf(await pod.get(page(id)))).toBe(HIT);
+});
+
+test('the preset of a framework has headers of its router in the key, and its drafts bypass the cache', async () => {
+  const asked = (headers: Record<string, string>) => largeHeads.get(page('preset'), { headers });
+  expect([statusOf(await asked({})), statusOf(await asked({}))]).toEqual([MISS, HIT]);
+  for (const name of ['rsc', 'next-router-state-tree', 'next-router-prefetch', 'next-router-segment-prefetch']) {
+    const first = await asked({ [name]: '1' });
+    expect([statusOf(first), seen(first)[name]]).toEqual([MISS, '1']);
+    expect(statusOf(await asked({ [name]: '1' }))).toBe(HIT);
+  }
+  for (const name of ['__prerender_bypass', '__next_preview_data']) {
+    const draft = await asked({ cookie: `a=b; ${name}=1` });
+    expect([statusOf(draft), seen(draft).cookie]).toEqual(['Corelane; fwd=bypass; detail=cookie', `a=b; ${name}=1`]);
+  }
 });
 
 test('a page that turns out to be personal is rendered with what makes it so', async () => {
@@ -409,6 +448,16 @@ test.each([
   expect(renders(pod, id)).toBe(3);
 });
 
+test('a render that fails is done again with all that its client sent, and not for each page of a route', async () => {
+  const pages = Array.from({ length: 5 }, (_unused, n) => `failed-${n}`);
+  for (const id of pages) {
+    const target = `/failing/${id}${page(id, 'max-age=60', '&status=500').slice(1)}`;
+    const answer = await pod.get(target, { headers: { 'user-agent': 'Browser' } });
+    expect([answer.status, seen(answer)['user-agent']]).toEqual([500, 'Browser']);
+  }
+  expect(pages.map((id) => renders(pod, id))).toEqual([2, 2, 2, 1, 1]);
+});
+
 test('an error that the application says to caches is kept', async () => {
   const path = page('gone', 's-maxage=60', '&status=410');
   expect(statusOf(await pod.get(path))).toBe(MISS);
@@ -426,6 +475,7 @@ test.each([
   '/shop/named?back=https://other.example/',
   '//shop.example/shop/named',
   'https://shop.example/shop/named#/x://y/',
+  'http://shop.example:/shop/named?port=none',
 ])('what Location names was changed, too: %s', async (location) => {
   const call = { headers: { host: 'shop.example' } };
   const path = `/shop/named${page(`named-${location.length}`).slice(1)}`;
@@ -442,6 +492,9 @@ test.each([
   ['leads to a path that begins alike', 303, '/kept/1', '/kep'],
   ['was refused', 403, '/kept/1', '/kept/1'],
   ['leads this method elsewhere', 308, '/kept/1', '/kept/1'],
+  ['climbs to its path', 200, '/z', '/z/../kept/1'],
+  ['climbs by a slash that it encodes', 200, '/z', '/z/..%2Fkept%2F1'],
+  ['has a slash too many', 200, '/z', '//kept/1'],
 ])('a stranger takes no page away with a POST that %s', async (what, status, location, path) => {
   const kept = `/kept/1${page(`kept-${what.replaceAll(/[^a-z]/g, '')}`).slice(1)}`;
   await pod.get(kept);

@@ -10,6 +10,8 @@ herds.__index = herds
 local GRACE_MS = 1000
 -- One that nothing has become of, and in whose place nobody is: its request has gone without a word.
 local LOST_MS = 1000
+-- So long a herd waits for a render alone, which tells whether its page fails for everybody.
+local LONE_MS = 5000
 -- Whoever is between queue and turn is there at once. So long on a machine that stands still.
 local KEEP_MS = 60000
 local PASSES_MAX = 20000
@@ -26,6 +28,7 @@ local function new(settings, is_idle)
     by_id = {},
     at = {}, -- by place
     fillers = {}, -- by token: the herd of a request that goes on for all
+    lone = {}, -- by token: the herd of a request that is rendered alone because the render of the herd has failed
     kept = {}, -- herds without a place in which somebody may still be
     passes = {}, -- by key: until when its responses cannot be cached, and why
     passes_count = 0,
@@ -58,6 +61,11 @@ local function leave(self, herd, now)
   if is_empty(herd) then return drop(self, herd) end
   herd.left_ms = now
   self.kept[#self.kept + 1] = herd
+end
+
+-- Whether a herd has to wait for a render alone.
+function herds.awaits_lone(_, herd, now)
+  return not herd.outcome and herd.lone_until_ms ~= nil and now < herd.lone_until_ms
 end
 
 -- Nobody is in it, and nothing has become of it.
@@ -116,7 +124,9 @@ local function found(self, key, token, is_again, told, now)
   end
   local herd = self.open[key]
   if not herd then return nil end
-  if not herd.outcome then return not is_lost(self, herd, now) and herd or nil end
+  if not herd.outcome then
+    return (self:awaits_lone(herd, now) or not is_lost(self, herd, now)) and herd or nil
+  end
   -- Only a page is still for those who come: and not for whom this very page was none.
   return herd.outcome == 'filled' and herd.id ~= told and is_fresh(self, herd, now) and herd or nil
 end
@@ -211,19 +221,37 @@ function herds:refused(herd, token, now)
   herd.is_refused = true
 end
 
--- A render has failed. `died`: nobody has answered.
+-- A render has failed. `died`: nobody has answered. If the page does not fail alone, the others go on alone, too.
 function herds:failed(herd, status, reason, died, now)
   if herd.outcome then return end
   herd.failures = herd.failures + 1
   herd.died = died
   herd.changed_ms = now
   if herd.failures < self.settings['tries'] then return end
+  if herd.is_fine_alone then return self:pass(herd, 'error', now) end
   herd.status, herd.reason = status, reason
   settle(self, herd, 'failed', now)
 end
 
+-- The render of a request has failed, and is done again alone.
+function herds:goes_alone(herd, token, now)
+  herd.lone_until_ms = now + LONE_MS
+  self.lone[token] = herd
+end
+
+-- What the render alone has come to.
+function herds:lone_answered(token, has_failed, now)
+  local herd = self.lone[token]
+  if not herd then return end
+  self.lone[token], herd.lone_until_ms = nil, nil
+  if has_failed then self:failed(herd, 503, 'render-failed', false, now) else herd.is_fine_alone = true end
+end
+
 -- From time to time: forgets what nobody will ask for.
 function herds:sweep(now)
+  for token, herd in pairs(self.lone) do
+    if not herd.lone_until_ms or now >= herd.lone_until_ms then self.lone[token] = nil end
+  end
   for key, pass in pairs(self.passes) do
     if now >= pass.until_ms then
       self.passes[key] = nil

@@ -98,23 +98,26 @@ function list.write(entries)
   return lists
 end
 
--- Returns the path of a URL as an item; nil if the URL is relative, or of another host.
+-- Whether a path has no spelling that nginx resolves to another path: "..", ".", "//", "%2F", "%2E". Most applications
+-- do not resolve these, so such a request does not change the page that nginx has at the path.
+local function is_plain(path)
+  return not (path:find('//', 1, true) or path:find('%%2[eEfF]') or (path .. '/'):find('/%.%.?/'))
+end
+
+-- Returns the path of a URL as an item; nil if the URL is relative, of another host, or not plain.
 local function path_of(url, host)
   local rest = url:match('^%a[%w+.-]*:(//.*)$') or url
   local named, path = rest:match('^//([^/?#]*)([^?#]*)')
-  if named then
-    local bare = host:gsub(':%d*$', '')
-    if named:lower() ~= host and named:lower():gsub(':%d*$', '') ~= bare then return nil end
-  end
-  path = path or rest
-  return path:sub(1, 1) == '/' and canonical(path) or nil
+  if named and named:lower():gsub(':%d*$', '') ~= host:gsub(':%d*$', '') then return nil end
+  path = path or rest:match('^[^?#]*')
+  return path:sub(1, 1) == '/' and is_plain(path) and canonical(path) or nil
 end
 
 -- Returns the paths that a successful request changed: its own path, and the paths below it that Location and
 -- Content-Location (`urls`) name. RFC 9111, 4.4, allows every path of the host. But an application may redirect to a
--- URL that its client chose, and then any client could purge any page.
+-- URL that its client chose, and then any client could purge any page. Returns nothing if the path is not plain.
 function list.changed(path, host, urls)
-  local own = canonical(path)
+  local own = is_plain(path) and canonical(path)
   if not own then return {} end
   -- Every path is below "/".
   if own == '/' then return { own } end

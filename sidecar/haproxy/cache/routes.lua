@@ -73,9 +73,14 @@ local function is_crowd(self, key, now)
   return crowd.count >= CROWD
 end
 
-local function is_worth_it(self, route, section, now)
+-- Whether the pod may waste one more render.
+function routes:may_waste(now)
   refill(self, now)
-  if self.vain <= 0 then return false end
+  return self.vain > 0
+end
+
+local function is_worth_it(self, route, section, now)
+  if not self:may_waste(now) then return false end
   local known = self.all[route] or self.all[section]
   if not known or known.credit > 0 then return true end
   if now < known.look_ms then return false end
@@ -91,12 +96,15 @@ end
 -- A page of the route could not be cached. An error (`is_error`) costs the route no credit: its URL may not exist.
 function routes:passed(route, section, is_error, now)
   refill(self, now)
-  self.vain = self.vain - 1
+  -- What crowds waste beyond the limit is forgotten within minutes.
+  self.vain = math.max(-VAIN_MAX, self.vain - 1)
   if is_error then return end
   for _, name in ipairs({ route, section }) do
     local known = entry(self, name)
-    known.credit = math.max(0, known.credit - 1)
-    known.look_ms = now + self.settings['pass-ms']
+    -- Crowds do not put off the next try of a route without credit: a client could do so for ever.
+    if known.credit > 0 then
+      known.credit, known.look_ms = known.credit - 1, now + self.settings['pass-ms']
+    end
   end
 end
 

@@ -18,6 +18,7 @@
  *   hints=N   answer 103 Early Hints N times before
  *   status=N  answer with that status; 401 asks for an authentication of the connection
  *   good=N    answer 500 from the next try on
+ *   needs=NAME  answer 500 to a request without that header
  *   length=N  announce N bytes, send 10, and the text of more=TEXT after 0.1 s, or after=N ms; never=1: do not end
  *   closes-idle=1  close all idle connections after the render
  *   unread=1  answer without having read the body
@@ -209,6 +210,7 @@ const server = http.createServer(async (request, response) => {
   const bytes = url.searchParams.has('unread') ? 0 : await bodyBytes(request).catch(() => -1);
   if (request.headers['x-loop']) for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
   const { status, size } = await render(url, id);
+  const needs = url.searchParams.get('needs');
   const fetched = url.searchParams.get('fetch');
   inFlight -= 1;
   note({ event: 'end', id, bytes });
@@ -221,7 +223,8 @@ const server = http.createServer(async (request, response) => {
     : size > 0
       ? 'x'.repeat(size)
       : JSON.stringify({ id, bytes, method: request.method, headers: request.headers, deployment });
-  response.writeHead(status, headersOf(status, url.searchParams)).end(body);
+  const said = needs && !request.headers[needs] ? 500 : status;
+  response.writeHead(said, headersOf(said, url.searchParams)).end(body);
   spinLater(Number(url.searchParams.get('after-spin')));
 });
 // A WebSocket that sends back what it gets, frames unread.

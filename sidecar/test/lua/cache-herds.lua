@@ -274,3 +274,52 @@ test('but it keeps it for who still stands in it, and for who may come back', fu
   idle[herd.place] = true
   equal(join(all, 'b', 't2', 2), nil)
 end)
+
+-- One whose first render has failed, and is done again alone.
+local function alone(all, key, token, now)
+  local herd = filler(all, key, token, now)
+  all:answered(herd, token)
+  all:failed(herd, 503, 'render-failed', false, now)
+  all:goes_alone(herd, token, now)
+  return herd
+end
+
+test('a page that fails alone, too, is not rendered again', function()
+  local all = herds()
+  local herd = alone(all, 'a', 't1', 0)
+  equal(all:awaits_lone(herd, 10), true)
+  all:lone_answered('t1', true, 20)
+  equal(herd.outcome, 'failed')
+  equal(all:awaits_lone(herd, 20), false)
+end)
+
+test('a page that fails for all and not alone is rendered for each', function()
+  local all = herds()
+  local herd = alone(all, 'a', 't1', 0)
+  all:lone_answered('t1', false, 20)
+  equal(all:awaits_lone(herd, 20), false)
+  equal(herd.outcome, nil)
+  all:failed(herd, 503, 'render-failed', false, 30)
+  equal(herd.outcome, 'pass')
+  equal(all:why_pass('a', 40), 'error')
+end)
+
+test('a page that does not fail the second time is for all', function()
+  local all = herds()
+  local herd = alone(all, 'a', 't1', 0)
+  all:lone_answered('t1', false, 20)
+  all:filled(herd, 30)
+  equal(herd.outcome, 'filled')
+  equal(all:why_pass('a', 40), nil)
+end)
+
+test('a herd waits for a render alone, but not for ever', function()
+  local all = herds()
+  local herd = alone(all, 'a', 't1', 0)
+  idle[herd.place] = true
+  equal(join(all, 'a', 't2', 4000), herd)
+  equal(all:awaits_lone(herd, 5000), false)
+  equal(join(all, 'a', 't3', 6000) ~= herd, true)
+  all:sweep(6000)
+  equal(next(all.lone), nil)
+end)

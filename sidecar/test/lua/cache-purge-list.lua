@@ -51,7 +51,8 @@ local function changed(path, ...) return table.concat(list.changed(path, 'Shop.e
 test('a change is of its path, and of what is named below it', function()
   equal(changed('/shop', ''), '/shop')
   for _, url in ipairs({
-    '/shop/1', '/shop/1?x#y', '//shop.example/shop/1', 'http://SHOP.example:8080/shop/1', 'https://shop.example/shop/1',
+    '/shop/1', '/shop/1?x=//..#y', '//shop.example/shop/1', 'http://SHOP.example:8080/shop/1',
+    'https://shop.example/shop/1', 'http://shop.example:/shop/1', 'https://shop.example:8443/shop/1',
   }) do
     equal(changed('/shop', url), '/shop /shop/1')
     equal(changed('/shop/', url), '/shop/ /shop/1')
@@ -64,7 +65,22 @@ test('what is elsewhere was not changed', function()
   for _, url in ipairs({
     '/shop', '/z', '/shopping/1', '/', '1', '', 'shop/1', '//other.example/shop/1', 'https://shop.example.org/shop/1',
     'https://other.example?/shop/1', 'mailto:/shop/1', '/shop/../z', '/shop/%2e%2E/z', '/shop/x/../../z',
+    '/z/../shop/1', '/shop//1', '/shop%2f1', '/shop/./1', 'http://shop.example//shop/1',
   }) do
     equal(changed('/shop', url), '/shop')
   end
+end)
+
+test('a path that nginx resolves to another one changes nothing', function()
+  for _, path in ipairs({
+    '/z/..%2Fp%2F1', '/z/..%2fp', '/z/../p', '/z/%2E./p', '/z/.%2e/p', '/./p', '//p', '/p//', '/p/.', '/p/..', '/p%2F',
+  }) do
+    equal(changed(path, path .. '/1', '/p/1'), '')
+  end
+  for _, path in ipairs({ '/a..b', '/.well-known', '/a./b', '/...', '/p%252F1' }) do equal(changed(path), path) end
+end)
+
+test('a path of more than 8,000 bytes changes nothing', function()
+  equal(changed('/' .. ('x'):rep(7999)), '/' .. ('x'):rep(7999))
+  equal(changed('/' .. ('x'):rep(8000)), '')
 end)

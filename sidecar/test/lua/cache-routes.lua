@@ -76,6 +76,22 @@ test('but all looks in vain together are no more than one a second for long', fu
   equal(count >= 209 and count <= 211, true)
 end)
 
+test('what crowds waste is forgotten within minutes', function()
+  local all = new()
+  equal(all:may_waste(0), true)
+  for _ = 1, 10000 do all:passed('r', 's', true, 0) end
+  equal(all:may_waste(200000), false)
+  equal(all:may_waste(201000), true)
+end)
+
+test('crowds do not put off the next look of a route', function()
+  local all = new()
+  for n = 1, 3 do looks(all, '/a/p' .. n, 'passed', 0) end
+  for n = 1, 9 do all:passed('h/a/*', 'h/a 2', false, n * 100) end
+  equal(looks(all, '/a/x', 'kept', 999), false)
+  equal(looks(all, '/a/y', 'kept', 1000), true)
+end)
+
 test('a page that many want is looked at, whatever is known of its route', function()
   local all = new()
   for n = 1, 3 do looks(all, '/a/p' .. n, 'passed', 0) end

@@ -50,6 +50,16 @@ const nginx: Breakage[] = [
     caughtBy: 'cache: after its end a page is given out',
   },
   {
+    name: 'every cookie that begins like one of analytics counts as one',
+    edits: [[exactly('_ga(?:[ct]?_[^=;]*|li|t)?'), '_ga[^=;]*']],
+    caughtBy: 'cache: a page that depends on cookies is for those who have none, or none but those of scripts',
+  },
+  {
+    name: 'who looks at drafts gets pages of others',
+    edits: [[exactly('__prerender_bypass='), 'no-draft=']],
+    caughtBy: 'cache: the preset of a framework has headers of its router in the key, and its drafts bypass the cache',
+  },
+  {
     name: 'pages for who is logged in',
     edits: [[/(\$http_upgrade)\$http_authorization/g, '$1']],
     caughtBy: 'cache: Authorization',
@@ -111,13 +121,23 @@ const told: Breakage[] = [
     edits: [[/ +http-request del-header X-Corelane-Class\n/g, REMOVED]],
     caughtBy: 'cache-herds: a client does not leave',
   },
+  {
+    name: 'a herd does not get to know what a render alone has come to',
+    edits: [[/ +http-response lua\.lone_answered .*\n/g, REMOVED]],
+    caughtBy: 'cache-herds: a herd whose render fails',
+  },
 ];
 
 const herds: Breakage[] = [
   {
+    name: 'a page that fails for all and not alone is an error for all',
+    edits: [[exactly("if herd.is_fine_alone then return self:pass(herd, 'error', now) end"), REMOVED]],
+    caughtBy: 'cache-herds: a herd whose page fails without what a client sends',
+  },
+  {
     name: 'failures one after the other',
     edits: [[exactly("if herd.failures < self.settings['tries'] then return end"), 'if herd then return end']],
-    caughtBy: 'cache-herds: a herd whose renders fail',
+    caughtBy: 'cache-herds: a herd whose render fails',
   },
   {
     name: 'what became of a herd is soon forgotten',
@@ -277,6 +297,17 @@ const shared: [Mutant['file'], Breakage[]][] = [
         name: 'a page ends by the time that HAProxy has seen',
         edits: [[exactly('wall_ms(txn) // 1000'), 'now // 1000']],
         caughtBy: 'cache: a page is good for as long as it says',
+      },
+      {
+        name: 'each page of a member is rendered twice if it depends on cookies',
+        edits: [[exactly('known_routes:passed(personal(asked.route), personal(asked.section), false, now)'), REMOVED]],
+        caughtBy:
+          'cache: a member has one render for each page of a route that depends on cookies, and guests share theirs',
+      },
+      {
+        name: 'a client gets the error of a render that lacked what it had sent',
+        edits: [[exactly("leave_alone(txn, 'error')"), REMOVED]],
+        caughtBy: 'cache: a render that fails is done again with all that its client sent',
       },
       {
         name: 'a home that has no page is asked again and again',

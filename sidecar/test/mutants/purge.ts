@@ -51,6 +51,11 @@ const all: [Mutant['file'], Omit<Mutant, 'file' | 'breaks'>[]][] = [
         edits: [[exactly("url:match('^%a[%w+.-]*:(//.*)$')"), "url:match('[%w+.-]*:(//.*)$')"]],
         caughtBy: 'cache: what Location names',
       },
+      {
+        name: 'a POST purges any page by a path that nginx resolves',
+        edits: [[exactly('local own = is_plain(path) and canonical(path)'), 'local own = canonical(path)']],
+        caughtBy: 'cache: a stranger takes no page away with a POST that climbs to its path',
+      },
     ],
   ],
   [

@@ -144,7 +144,7 @@ export const cache = z
     maxTtl: duration({ min: '1s', max: '8760h' })
       .default('60s')
       .describe(
-        'The longest that a page is kept, whatever longer time the application says (Next says a year of its static pages): a page that has changed is out of every pod after that. A time in `ttl` is not bounded by it.',
+        'The longest that a page is fresh, whatever longer time the application says (Next says a year of its static pages). A time in `ttl` is not bounded by it. An expired page may still be served: while it is rendered again (stale-while-revalidate of the application, or `staleWhileRevalidate`), and if its render fails (stale-if-error, or `staleIfError`). Each of the two lasts an hour at most.',
       ),
     staleWhileRevalidate: duration({ min: '0s', max: '1h' })
       .default('0s')

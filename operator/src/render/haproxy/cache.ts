@@ -47,6 +47,11 @@ export const HIDES_CLIENT_OF_SHARED: Lines = ['X-Real-IP', 'X-Forwarded-For'].ma
   (name) => `http-request del-header ${name} if { req.fhdr(X-Forwarded-For) -m str ${SHARED} }`,
 );
 
+/** Before the workers: why nginx has this request rendered alone. */
+export const NOTES_ALONE = 'http-request set-var(txn.why) req.hdr(X-Corelane-Why)';
+/** The render of its herd has failed, and those who wait for it get to know whether this one fails, too. */
+export const TELLS_ALONE = 'http-response lua.lone_answered if { var(txn.why) -m str error }';
+
 /** For an entry point that does not hold these sockets yet. */
 export const CACHE_ENTRANCES = [
   `presetenv CORELANE_CACHE unix@${CACHE_SOCKET}`,

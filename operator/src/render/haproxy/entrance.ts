@@ -3,6 +3,7 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { KEEPS_NO_404 } from './assets.ts';
+import { NOTES_ALONE, TELLS_ALONE } from './cache.ts';
 import { choosesSide, STAYS_HERE, USES_OTHER_SIDE } from './canary.ts';
 import { usesClasses } from './classes.ts';
 import { COUNTS_CLIENT } from './clients.ts';
@@ -47,6 +48,7 @@ export function entrance(model: DataPlaneModel): Lines {
     '# Of somebody who is no trusted proxy.',
     `http-request del-header '^(${FORWARDING.join('|')})' -m reg if { req.hdr(X-Corelane-Untrusted) -m found }`,
     'http-request set-var(txn.token) req.hdr(X-Corelane-Request)',
+    given(cache, () => NOTES_ALONE),
     given(fallback, () => NOTES_BROWSER),
     given(priority, () => NOTES_CLASS),
     given(classes, () => NOTES_SERVED_AS),
@@ -72,6 +74,7 @@ export function entrance(model: DataPlaneModel): Lines {
     '# hold a worker.',
     'http-response del-header X-Accel- -m beg',
     purgesChangesOfPeers(cache),
+    given(cache, () => TELLS_ALONE),
     when(assets !== undefined, KEEPS_NO_404),
     when(model.isSupervised, REPLIES_OF_THE_DEAD),
     '# For the access log of nginx, which takes it away again: the wait in the queue, and what came after it.',

@@ -14,13 +14,14 @@ const TABLE_BYTES = 4 * 1024 ** 2;
 const IDLE_SECONDS = 2 * 3_600;
 /** How long a pod does not try again to cache a URL, or the pages of a route, that could not be cached. */
 const PASS_MS = 60_000;
-/** Patterns of cookies that only scripts in browsers read: of Google, Meta, Hotjar, Microsoft, TikTok and Matomo. */
+/**
+ * Patterns of cookies that only scripts in browsers read: of Google, Meta, Hotjar, Microsoft, TikTok and Matomo. Not
+ * every name that begins with _ga: _gaexp is Google Optimize, which changes the page.
+ */
 const TRACKING_COOKIES = [
-  '_ga(?:_[A-Z0-9]+)?',
-  '_gac_[^=;]*',
+  '_ga(?:[ct]?_[^=;]*|li|t)?',
   '_gid',
-  '_gat(?:_[^=;]*)?',
-  '_gcl_(?:au|aw|dc|gb|gs|ha)',
+  '_gcl_[^=;]*',
   '_dc_gtm_UA-[0-9-]+',
   '__utm[a-z]',
   '__gads',

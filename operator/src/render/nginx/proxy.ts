@@ -59,6 +59,11 @@ export function proxy({
     'proxy_set_header Forwarded "";',
     '# HAProxy takes away the other headers of the kind.',
     'proxy_set_header X-Corelane-Untrusted $corelane_untrusted;',
+    when(
+      cache !== undefined,
+      '# Why a request is rendered alone; empty for all others.',
+      'proxy_set_header X-Corelane-Why $corelane_cache_why;',
+    ),
     given(fallback, () => TELLS_BROWSER),
     given(priority, () => TELLS_CLASS),
     given(classes, () => TELLS_SERVED_AS),

@@ -95,6 +95,7 @@ test.each([
   ['Next', ['session', '__prerender_bypass', '__next_preview_data']],
   ['Nuxt', ['session', '__prerender_bypass', 'previewToken']],
   ['SvelteKit', ['session', '__prerender_bypass']],
+  ['ReactRouter', ['session']],
   ['Astro', ['session', '__prerender_bypass']],
   ['Angular', ['session']],
 ] as const)('who looks at drafts of %s gets no page of others', (framework, cookies) => {
