@@ -207,7 +207,8 @@ test('so many requests have a large head at a time, and the others do not notice
 
 describe('names of headers', () => {
   test('any token reaches the worker', async () => {
-    const names = ['api_key', 'x.trace', 'x_host_name', "a!#$%&'*+.^_`|~9", 'a'.repeat(255)];
+    const longer = ['x_host_name', 'x_request_source', 'trailer_park', 'forwarded_by', 'proxy_id'];
+    const names = ['api_key', 'x.trace', ...longer, "a!#$%&'*+.^_`|~9", 'a'.repeat(255)];
     const answer = await answerTo('/?id=tokens', ...names.map((name, n) => `${name}: ${n}`));
     expect(answer.status).toBe(200);
     expect(headersIn(answer)).toMatchObject(Object.fromEntries(names.map((name, n) => [name, `${n}`])));
@@ -222,6 +223,12 @@ describe('names of headers', () => {
       'Content_Length',
       'X_Corelane_Ask',
       'X_Request-ID',
+      'X_Request_ID',
+      'X-Request_Start',
+      'X_Host',
+      'True.Client-IP',
+      'CF_Connecting_IPv6',
+      'Front_End_Https',
     ];
     const answer = await answerTo('/?id=alike', ...names.map((name) => `${name}: forged`), 'X-Corelane-Removed: own');
     expect(answer.status).toBe(200);
