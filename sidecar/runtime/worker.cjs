@@ -54,7 +54,7 @@ const WAITS = 0x02;
 const ORDERS = /(limit|render|aside|gone) ([A-Za-z0-9._-]{1,128})\n/g;
 
 function connect(eventLoop) {
-  inspector = loadInspector();
+  inspector ??= loadInspector();
   connection = net.connect({ host: LOOPBACK, port: supervisor.port, noDelay: true });
   // Nothing of the runtime keeps a program alive that has come to its end.
   connection.unref();
@@ -91,13 +91,12 @@ function tellWithoutSlot(count) {
 }
 
 /** Calls that the watchdog must not take for a render that is stuck. */
-function announceSnapshots() {
-  const v8 = require('node:v8');
-  for (const name of ['getHeapSnapshot', 'writeHeapSnapshot']) {
-    const original = v8[name];
-    v8[name] = (...args) => {
-      if (connection?.writable) connection.write(SNAPSHOT);
-      return original(...args);
+function announceSnapshots(object, names, takesOne = () => true) {
+  for (const name of names) {
+    const original = object[name];
+    object[name] = function (...args) {
+      if (takesOne(...args) && connection?.writable) connection.write(SNAPSHOT);
+      return original.apply(this, args);
     };
   }
 }
@@ -136,7 +135,9 @@ function inspected() {
 /** Undefined where Node.js was built without it. */
 function loadInspector() {
   try {
-    return require('node:inspector');
+    const loaded = require('node:inspector');
+    announceSnapshots(loaded.Session.prototype, ['post'], (method) => method === 'HeapProfiler.takeHeapSnapshot');
+    return loaded;
   } catch {
     return undefined;
   }
@@ -310,7 +311,7 @@ function watchServers(marker) {
   given = { NODE_OPTIONS, CORELANE_NODE_FLAGS };
   if (!(Number(PORT) > 0)) return;
   patchListen(Number(PORT));
-  announceSnapshots();
+  announceSnapshots(require('node:v8'), ['getHeapSnapshot', 'writeHeapSnapshot']);
 }
 
 module.exports = { watchServers, onLoopback };

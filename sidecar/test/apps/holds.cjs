@@ -1,6 +1,7 @@
 /**
  * A server whose requests hold its event loop, or fill its heap. Each ends when the test makes the file $EVENTS.go:
  *   /write?file=F  v8.writeHeapSnapshot(F); F is a pipe that nobody reads yet
+ *   /session       takes a snapshot through a Session of node:inspector, and reads its first piece
  *   /open?file=F   opens F and writes nothing, as Node.js does while V8 makes a snapshot near the limit of the heap
  *   /pause         another thread pauses the program, as a debugger does
  *   /leak          keeps small objects until there is no memory left
@@ -23,6 +24,16 @@ function open(file) {
   const fd = openSync(file, 'w');
   while (!existsSync(GO)) sleep(10);
   closeSync(fd);
+}
+
+function takeThroughSession() {
+  const { Session } = require('node:inspector');
+  const session = new Session();
+  session.connect();
+  session.once('HeapProfiler.addHeapSnapshotChunk', () => {
+    while (!existsSync(GO)) sleep(10);
+  });
+  session.post('HeapProfiler.takeHeapSnapshot', () => session.disconnect());
 }
 
 /** In a thread of its own. */
@@ -48,6 +59,7 @@ function leak(kept = []) {
 
 const ACTIONS = {
   '/write': (file) => v8.writeHeapSnapshot(file),
+  '/session': takeThroughSession,
   '/open': open,
   '/pause': () => new Worker(__filename),
   '/leak': () => leak(),
