@@ -189,7 +189,8 @@ export const CODES = {
     levels: ['warning'],
     meaning:
       'Both proxies keep the whole head of a request and of a response in memory. With a `memoryLimit` below 160Mi a proxy takes heads of 16Ki at most, and below 256Mi of 64Ki, whatever `buffering.maxHeaderSize` says.',
-    wayOut: 'Raise `sidecar.nginx.memoryLimit` and `sidecar.haproxy.memoryLimit`, or set the bound that holds (docs/edge.md).',
+    wayOut:
+      'Raise `sidecar.nginx.memoryLimit` and `sidecar.haproxy.memoryLimit`, or set the bound that holds (docs/edge.md).',
   },
 } as const satisfies Record<string, CodeEntry>;
 
