@@ -22,9 +22,10 @@ enum { NAME_PLAIN, NAME_ODD, NAME_NONE };
  * FORWARDING of operator/src/render/haproxy/entrance.ts removes must be here; a unit test compares the two.
  */
 static const char *families[] = {
-    "x-corelane-",   "x-forwarded",  "x-real-ip$",           "x-request-id$",   "x-request-start$",  "x-original-",
-    "x-rewrite-",    "x-client-ip$", "x-cluster-client-ip$", "true-client-ip$", "cf-connecting-ip",  "fastly-client-ip$",
-    "x-host$",       "x-scheme$",    "x-url-scheme$",        "front-end-https$",
+    "x-corelane-",          "x-forwarded",     "x-real-ip$",       "x-request-id$",
+    "x-request-start$",     "x-original-",     "x-rewrite-",       "x-client-ip$",
+    "x-cluster-client-ip$", "true-client-ip$", "cf-connecting-ip", "fastly-client-ip$",
+    "x-host$",              "x-scheme$",       "x-url-scheme$",    "front-end-https$",
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 
