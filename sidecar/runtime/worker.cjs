@@ -30,6 +30,8 @@ let supervisor;
 /** NODE_OPTIONS as this process has begun with it, and Corelane's flags in it: programs change the variable. */
 let given;
 let inspector;
+/** A Session of node:inspector was told to take a heap snapshot since the last beat. */
+let isSnapshotAhead = false;
 let connection;
 let timer;
 let limiter;
@@ -71,7 +73,10 @@ function connect(eventLoop) {
     limiter?.beat();
     const withoutSlot = WITHOUT_SLOT + (limiter?.withoutSlot ?? 0);
     const waits = limiter?.hasWaiting ? [WAITS] : [];
-    if (socket.writable) socket.write(String.fromCharCode(withoutSlot, ...waits, beat()), 'latin1');
+    // Since Node.js 22 a Session takes it when the event loop has turned: a beat would come in between.
+    const sign = isSnapshotAhead ? SNAPSHOT : String.fromCharCode(beat());
+    isSnapshotAhead = false;
+    if (socket.writable) socket.write(String.fromCharCode(withoutSlot, ...waits) + sign, 'latin1');
   }, supervisor.intervalMs);
   timer.unref();
 }
@@ -136,7 +141,11 @@ function inspected() {
 function loadInspector() {
   try {
     const loaded = require('node:inspector');
-    announceSnapshots(loaded.Session.prototype, ['post'], (method) => method === 'HeapProfiler.takeHeapSnapshot');
+    announceSnapshots(loaded.Session.prototype, ['post'], (method) => {
+      const takesOne = method === 'HeapProfiler.takeHeapSnapshot';
+      isSnapshotAhead ||= takesOne;
+      return takesOne;
+    });
     return loaded;
   } catch {
     return undefined;

@@ -191,10 +191,12 @@ test.each<[status: number, reason: string, headers: Record<string, string>]>([
   [412, 'precondition-failed', { 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' }],
 ])('%i of a file has its reason, %s, and nobody keeps it', async (status, reason, headers) => {
   const path = `/_next/static/large.bin?${Object.keys(headers)}`;
-  const answer = await fetch(path, headers);
+  const answer = await fetch(path, { ...headers, connection: 'keep-alive' });
   expect([answer.status, answer.headers['x-corelane-error'], answer.body.toString()]).toEqual([
     ...[status, reason, `{"error":"${reason}"}`],
   ]);
+  // nginx closes the connection after a 412, so no client may send another request over it.
+  expect(answer.headers.connection).toBe(status === 412 ? 'close' : 'keep-alive');
   expect(answer.headers['cache-control']).toMatch(/(^|, )no-store$/);
   expect(answer.headers['content-range']).toBe(status === 416 ? `bytes */${LARGE.length}` : undefined);
   const line = await until('it is logged', async () => (await pod.accessLog()).find(({ uri }) => uri === path));

@@ -56,15 +56,16 @@ export function errorPages(model: DataPlaneModel): Lines {
   ];
 }
 
-const FILE_REASONS: [status: number, reason: string][] = [
+const FILE_REASONS: [status: number, reason: string, ...further: Lines[]][] = [
   [404, 'asset-not-found'],
-  [412, 'precondition-failed'],
+  // A filter of nginx says so, and nginx closes the connection after that: the answer has to say it, too.
+  [412, 'precondition-failed', 'keepalive_timeout 0;'],
   [416, 'range-not-satisfiable'],
 ];
 
-function fileError(status: number, reason: string): string[] {
+function fileError(status: number, reason: string, ...further: Lines[]): string[] {
   const notKept = 'add_header Cache-Control no-store always;';
-  return errorLocation(String(status), status, reason, notKept, 'corelane_counts requests;');
+  return errorLocation(String(status), status, reason, notKept, 'corelane_counts requests;', ...further);
 }
 
 /** The locations, each of which is a paragraph. */
@@ -93,7 +94,7 @@ export function errorLocations({ assets, fallback, retryAfterSeconds }: DataPlan
       shell('$corelane_full'),
     ),
     errorLocation('evicted', 503, 'body-too-slow', retry, '# Its place is free at once.', 'lingering_close off;'),
-    ...(assets ? FILE_REASONS.map(([status, reason]) => fileError(status, reason)) : []),
+    ...(assets ? FILE_REASONS.map((one) => fileError(...one)) : []),
     errorLocation('413', 413, 'body-too-large'),
     errorLocation('502', 502, '$corelane_bad_gateway', shell('$corelane_bad_gateway')),
     errorLocation('504', 504, 'proxy-timeout', shell('proxy-timeout')),
