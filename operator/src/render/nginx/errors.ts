@@ -60,7 +60,8 @@ const FILE_REASONS: [status: number, reason: string, ...further: Lines[]][] = [
   [404, 'asset-not-found'],
   // A filter of nginx says so, and nginx closes the connection after that: the answer has to say it, too.
   [412, 'precondition-failed', 'keepalive_timeout 0;'],
-  [416, 'range-not-satisfiable'],
+  // Of a pod of another revision, whose answer this one takes the place of.
+  [416, 'range-not-satisfiable', 'add_header Content-Range $upstream_http_content_range always;'],
 ];
 
 function fileError(status: number, reason: string, ...further: Lines[]): string[] {
