@@ -61,7 +61,7 @@ export const CODES = {
     levels: ['warning', 'decide'],
     needs: 'the image on this machine, for what it sets itself',
     meaning:
-      'The worker runtime enters through NODE_OPTIONS of the container. A value in `env` or `envFrom` of the template is kept. One of the image (`ENV NODE_OPTIONS`) cannot be seen and is replaced. A command that sets or unsets the variable keeps the runtime out.',
+      'The worker runtime enters through NODE_OPTIONS of the container. A value in `env` or `envFrom` of the template is kept. One of the image (`ENV NODE_OPTIONS`) cannot be seen and is replaced. A command that sets or unsets the variable keeps the runtime out. Before Node.js 22.15 the supervisor loads a module that a command puts in front of the variable, too: an agent that listens on a port then has it twice (EADDRINUSE).',
     wayOut:
       'Repeat the value of the image in `env` of the worker, or in `runtime.nodeFlags`. Let a script keep what it finds: `NODE_OPTIONS="$NODE_OPTIONS --flag"`.',
   },
@@ -183,6 +183,14 @@ export const CODES = {
     meaning:
       '`framework` stands for assets, classes, concurrency, priority, cookies and headers of the cache, and variables of the workers. The finding says which, with their paths: `basePath` is a part of these.',
     wayOut: 'Nothing to do, if the application is built so. A field of yours takes the place of what the preset says.',
+  },
+  C023: {
+    title: 'memory for heads',
+    levels: ['warning'],
+    meaning:
+      'Both proxies keep the whole head of a request and of a response in memory. With a `memoryLimit` below 160Mi a proxy takes heads of 16Ki at most, and below 256Mi of 64Ki, whatever `buffering.maxHeaderSize` says.',
+    wayOut:
+      'Raise `sidecar.nginx.memoryLimit` and `sidecar.haproxy.memoryLimit`, or set the bound that holds (docs/edge.md).',
   },
 } as const satisfies Record<string, CodeEntry>;
 

@@ -24,7 +24,7 @@ function nameAndTag(image: string): { name: string; tag: string } {
 }
 
 /** Version of Node.js, as the image or its name tells it; undefined where they do not. */
-function nodeVersion(workload: Workload, image: string): { major: number; minor?: number } | undefined {
+export function nodeVersion(workload: Workload, image: string): { major: number; minor?: number } | undefined {
   const set = workload.surroundings.images[image]?.env.find((entry) => entry.startsWith('NODE_VERSION='));
   const { name, tag } = nameAndTag(image);
   const text = set?.slice('NODE_VERSION='.length) ?? (name === 'node' ? tag : '');

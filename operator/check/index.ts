@@ -8,6 +8,7 @@ import { conditionsRule } from './conditions.ts';
 import { cpuRules } from './cpu.ts';
 import type { Finding } from './finding.ts';
 import { frameworkRule } from './framework.ts';
+import { headsRule } from './heads.ts';
 import { imageRule } from './image.ts';
 import { limitRangesRule } from './limit-ranges.ts';
 import { memoryRule } from './memory.ts';
@@ -35,8 +36,11 @@ const RULES: Rule[] = [
   limitRangesRule,
 ];
 
-/** Only of a RenderService. `convert` keeps the Service of a Deployment, so its clients are as known as before. */
-const OWN_RULES: Rule[] = [clientsRule, conditionsRule, frameworkRule];
+/**
+ * Only of a RenderService. `convert` keeps the Service of a Deployment, so its clients are as known as before, and its
+ * proxies have the memory of the defaults.
+ */
+const OWN_RULES: Rule[] = [clientsRule, conditionsRule, frameworkRule, headsRule];
 
 /** What the API server refuses is found before any rule. */
 const REFUSALS: Code[] = ['C001', 'C019'];

@@ -4,7 +4,10 @@ import { addBuckets, type Buckets, bucketsSince, countOf, quantileMs } from './q
 import type { Snapshot } from './snapshot.ts';
 
 /** Refusals of what a client should not have sent. */
-const OF_THE_CLIENT = new Set(['bad-request', 'head-too-large', 'body-too-large', 'asset-not-found', 'client-limit']);
+const OF_THE_CLIENT = new Set([
+  ...['bad-request', 'head-too-large', 'body-too-large', 'client-limit'],
+  ...['asset-not-found', 'precondition-failed', 'range-not-satisfiable'],
+]);
 
 export interface Window {
   /** Between the looks; undefined: since each pod's proxies were started. */

@@ -11,23 +11,25 @@ const REFUSED_MS = 2_000;
 /** Until the Host is there; a browser opens connections that it may not need. No pod takes a longer head. */
 const HEAD_MS = 60_000;
 const HEAD_BYTES_MAX = 128 * 1024;
-const TOO_LONG = 'HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
-const NOBODY =
-  'HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\n\r\n' +
-  'corelane run: no pod is ready yet\n';
+const TOO_LONG = answer('431 Request Header Fields Too Large', 'head-too-large', 'the head has no Host in 128 KiB');
+const NOBODY = answer('503 Service Unavailable', 'no-worker', 'no pod is ready yet', 'Retry-After: 1\r\n');
+
+/** An answer of the balancer itself, with its reason. */
+function answer(status: string, reason: string, sentence: string, further = ''): string {
+  const head = `HTTP/1.1 ${status}\r\nX-Corelane-Error: ${reason}\r\nContent-Type: text/plain\r\n${further}`;
+  return `${head}X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\ncorelane run: ${sentence}\n`;
+}
 
 /** The name is a stranger's: only what may be in one is shown. */
 function notOurs(host: string): string {
   const name = /^[\w.:[\]-]{1,255}$/.test(host) ? host : 'of this request';
-  return (
-    'HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n' +
-    `corelane run: the Host ${name} is no name of this machine; --allowed-host NAME lets another one in (docs/run.md)\n`
-  );
+  const sentence = `the Host ${name} is no name of this machine; --allowed-host NAME lets another one in (docs/run.md)`;
+  return answer('403 Forbidden', 'host-not-allowed', sentence);
 }
 
 /** Reads on: an end with bytes that nobody has read would take the answer away. */
-function refuse(client: net.Socket, answer: string): void {
-  client.resume().end(answer);
+function refuse(client: net.Socket, refusal: string): void {
+  client.resume().end(refusal);
   client.setTimeout(REFUSED_MS, () => client.destroy());
 }
 

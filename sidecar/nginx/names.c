@@ -17,15 +17,15 @@
 enum { NAME_PLAIN, NAME_ODD, NAME_NONE };
 
 /*
- * Headers that only proxies may send (docs/edge.md). Each text is the beginning of a name; a text that ends with "$" is
- * a whole name. FORWARDING of operator/src/render/haproxy/entrance.ts must have the same.
+ * Headers that Corelane sets or trusts (docs/edge.md). Each text is the beginning of a name; a text that ends with "$"
+ * is a whole name. A name without "-", such as Forwarded, has no other spelling and is not here. All others that
+ * FORWARDING of operator/src/render/haproxy/entrance.ts removes must be here; a unit test compares the two.
  */
 static const char *families[] = {
-    "x-corelane",      "x-accel-",          "x-forwarded",          "forwarded",        "x-real-ip",
-    "x-original-",     "x-rewrite-",        "x-request-",           "x-client-ip$",     "x-cluster-client-ip$",
-    "true-client-ip$", "cf-connecting-ip",  "fastly-client-ip$",    "x-host$",          "x-scheme$",
-    "x-url-scheme$",   "front-end-https$",  "traceparent",          "tracestate",       "trailer",
-    "proxy-",
+    "x-corelane-",          "x-forwarded",     "x-real-ip$",       "x-request-id$",
+    "x-request-start$",     "x-original-",     "x-rewrite-",       "x-client-ip$",
+    "x-cluster-client-ip$", "true-client-ip$", "cf-connecting-ip", "fastly-client-ip$",
+    "x-host$",              "x-scheme$",       "x-url-scheme$",    "front-end-https$",
 };
 #define FAMILIES (sizeof(families) / sizeof(families[0]))
 

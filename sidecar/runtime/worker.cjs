@@ -30,6 +30,8 @@ let supervisor;
 /** NODE_OPTIONS as this process has begun with it, and Corelane's flags in it: programs change the variable. */
 let given;
 let inspector;
+/** A Session of node:inspector was told to take a heap snapshot since the last beat. */
+let isSnapshotAhead = false;
 let connection;
 let timer;
 let limiter;
@@ -54,7 +56,7 @@ const WAITS = 0x02;
 const ORDERS = /(limit|render|aside|gone) ([A-Za-z0-9._-]{1,128})\n/g;
 
 function connect(eventLoop) {
-  inspector = loadInspector();
+  inspector ??= loadInspector();
   connection = net.connect({ host: LOOPBACK, port: supervisor.port, noDelay: true });
   // Nothing of the runtime keeps a program alive that has come to its end.
   connection.unref();
@@ -71,7 +73,10 @@ function connect(eventLoop) {
     limiter?.beat();
     const withoutSlot = WITHOUT_SLOT + (limiter?.withoutSlot ?? 0);
     const waits = limiter?.hasWaiting ? [WAITS] : [];
-    if (socket.writable) socket.write(String.fromCharCode(withoutSlot, ...waits, beat()), 'latin1');
+    // Since Node.js 22 a Session takes it when the event loop has turned: a beat would come in between.
+    const sign = isSnapshotAhead ? SNAPSHOT : String.fromCharCode(beat());
+    isSnapshotAhead = false;
+    if (socket.writable) socket.write(String.fromCharCode(withoutSlot, ...waits) + sign, 'latin1');
   }, supervisor.intervalMs);
   timer.unref();
 }
@@ -91,13 +96,12 @@ function tellWithoutSlot(count) {
 }
 
 /** Calls that the watchdog must not take for a render that is stuck. */
-function announceSnapshots() {
-  const v8 = require('node:v8');
-  for (const name of ['getHeapSnapshot', 'writeHeapSnapshot']) {
-    const original = v8[name];
-    v8[name] = (...args) => {
-      if (connection?.writable) connection.write(SNAPSHOT);
-      return original(...args);
+function announceSnapshots(object, names, takesOne = () => true) {
+  for (const name of names) {
+    const original = object[name];
+    object[name] = function (...args) {
+      if (takesOne(...args) && connection?.writable) connection.write(SNAPSHOT);
+      return original.apply(this, args);
     };
   }
 }
@@ -136,7 +140,13 @@ function inspected() {
 /** Undefined where Node.js was built without it. */
 function loadInspector() {
   try {
-    return require('node:inspector');
+    const loaded = require('node:inspector');
+    announceSnapshots(loaded.Session.prototype, ['post'], (method) => {
+      const takesOne = method === 'HeapProfiler.takeHeapSnapshot';
+      isSnapshotAhead ||= takesOne;
+      return takesOne;
+    });
+    return loaded;
   } catch {
     return undefined;
   }
@@ -310,7 +320,7 @@ function watchServers(marker) {
   given = { NODE_OPTIONS, CORELANE_NODE_FLAGS };
   if (!(Number(PORT) > 0)) return;
   patchListen(Number(PORT));
-  announceSnapshots();
+  announceSnapshots(require('node:v8'), ['getHeapSnapshot', 'writeHeapSnapshot']);
 }
 
 module.exports = { watchServers, onLoopback };

@@ -55,6 +55,8 @@ test('conditions, parts and heads are as if the file were here', async () => {
   expect((await newer.get('/_next/static/large.js', { headers: { 'if-none-match': etag } })).status).toBe(304);
   const part = await newer.get('/_next/static/large.js', { headers: { range: 'bytes=4-6' } });
   expect([part.status, part.body]).toEqual([206, 'old']);
+  const behind = await newer.get('/_next/static/large.js', { headers: { range: 'bytes=2000000-' } });
+  expect([behind.status, behind.headers['content-range']]).toEqual([416, 'bytes */2000000']);
   const head = await newer.get('/_next/static/large.js', { method: 'HEAD' });
   expect([head.status, head.headers['content-length'], head.body]).toEqual([200, '2000000', '']);
 });

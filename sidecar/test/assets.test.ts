@@ -175,7 +175,7 @@ test('with one variant alone caches are told of it, too', async () => {
   expect(plain.headers['content-encoding']).toBeUndefined();
 });
 
-test('206 for a part, 416 for one that is not there, all of it for a part of another version', async () => {
+test('206 for a part, all of it for a part of another version', async () => {
   const part = await fetch('/_next/static/large.bin', { range: 'bytes=1000-1999' });
   expect([part.status, part.headers['content-range']]).toEqual([206, `bytes 1000-1999/${LARGE.length}`]);
   expect(part.body.equals(LARGE.subarray(1000, 2000))).toBe(true);
@@ -183,7 +183,24 @@ test('206 for a part, 416 for one that is not there, all of it for a part of ano
   const resumed = await fetch('/_next/static/large.bin', { range: 'bytes=10-', 'if-range': etag }, 'GET', twin);
   expect(resumed.status).toBe(206);
   expect((await fetch('/_next/static/large.bin', { range: 'bytes=10-', 'if-range': '"0-0"' })).status).toBe(200);
-  expect((await fetch('/_next/static/large.bin', { range: 'bytes=99999999-' })).status).toBe(416);
+});
+
+test.each<[status: number, reason: string, headers: Record<string, string>]>([
+  [416, 'range-not-satisfiable', { range: 'bytes=99999999-' }],
+  [412, 'precondition-failed', { 'if-match': '"0-0"' }],
+  [412, 'precondition-failed', { 'if-unmodified-since': 'Thu, 01 Jan 1970 00:00:00 GMT' }],
+])('%i of a file has its reason, %s, and nobody keeps it', async (status, reason, headers) => {
+  const path = `/_next/static/large.bin?${Object.keys(headers)}`;
+  const answer = await fetch(path, { ...headers, connection: 'keep-alive' });
+  expect([answer.status, answer.headers['x-corelane-error'], answer.body.toString()]).toEqual([
+    ...[status, reason, `{"error":"${reason}"}`],
+  ]);
+  // nginx closes the connection after a 412, so no client may send another request over it.
+  expect(answer.headers.connection).toBe(status === 412 ? 'close' : 'keep-alive');
+  expect(answer.headers['cache-control']).toMatch(/(^|, )no-store$/);
+  expect(answer.headers['content-range']).toBe(status === 416 ? `bytes */${LARGE.length}` : undefined);
+  const line = await until('it is logged', async () => (await pod.accessLog()).find(({ uri }) => uri === path));
+  expect(line).toMatchObject({ status, error: reason, worker: '' });
 });
 
 test('a list of many ranges is no more work than the file', async () => {

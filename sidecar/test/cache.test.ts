@@ -95,6 +95,14 @@ test('a page with a large head is kept, whatever the head of who asks', async ()
   expect(renders(pod, 'large-head')).toBe(1);
 });
 
+test('a target of 60,000 bytes reaches a worker where a head may have 128 KiB', async () => {
+  const path = `/?id=long-target&q=${'a'.repeat(60_000)}`;
+  for (const method of ['GET', 'POST']) {
+    const { status, body } = await largeHeads.get(path, { method });
+    expect([method, status, JSON.parse(body)]).toMatchObject([method, 200, { id: 'long-target', method }]);
+  }
+});
+
 test('a page with a head that is too large for a cached file is never kept', async () => {
   const path = page('no-room', 'max-age=60', '&head=70000');
   for (const count of [1, 2]) {

@@ -65,11 +65,14 @@ describe('a process', () => {
   });
 });
 
-test('v8.writeHeapSnapshot holds a render: it is not stuck', async () => {
+test.each([
+  ['v8.writeHeapSnapshot', '/write', 'dump'],
+  ['a Session of the inspector', '/session', ''],
+])('%s holds a render: it is not stuck', async (_what, path, file) => {
   // Longer than a worker can be without CPU.
   const program = new Program(4_000);
   try {
-    await expectHeld(program, '/write', 'a heap snapshot', 'dump');
+    await expectHeld(program, path, 'a heap snapshot', file);
   } finally {
     await program.stop();
   }

@@ -6,7 +6,12 @@ import { error } from './limits.ts';
 
 let pod: Pod;
 beforeAll(async () => {
-  pod = await Pod.start({ workersPerPod: 1, queue: { maxLength: 2, timeout: '60s' }, timeouts: { clientBody: '1s' } });
+  pod = await Pod.start({
+    workersPerPod: 1,
+    queue: { maxLength: 2, timeout: '60s' },
+    timeouts: { clientBody: '1s' },
+    runtime: { nodeFlags: ['--max-http-header-size=20000'] },
+  });
 });
 afterAll(() => pod?.stop());
 
@@ -55,6 +60,16 @@ test('the head of a response beyond 64 KiB is no death: its own reason, and no s
       }
       expect(pod.events({ event: 'begin', id })).toHaveLength(2);
     }
+});
+
+test('a head that only the Node.js of the worker refuses has the reason, and an own 431 has none', async () => {
+  const headers = { 'x-a': 'a'.repeat(13_000), 'x-b': 'b'.repeat(13_000) };
+  for (const method of ['GET', 'POST']) {
+    const answer = await pod.get(`/?id=own-bound-${method}`, { headers, method });
+    expect([error(answer), answer.body]).toEqual([[431, 'head-too-large', undefined], '{"error":"head-too-large"}']);
+    expect(pod.events({ id: `own-bound-${method}` })).toEqual([]);
+  }
+  expect(error(await pod.get('/?id=own-431&status=431'))).toEqual([431, undefined, undefined]);
 });
 
 test('errors of the application pass through; only the proxies name theirs', async () => {

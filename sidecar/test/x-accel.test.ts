@@ -3,6 +3,7 @@
  * (I4).
  */
 
+import { logs } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { rawConnection } from './raw.ts';
@@ -12,7 +13,7 @@ beforeAll(async () => {
   // Room for a page of 60 MB: what does not fit on the disk goes at the speed of its client, whatever an application
   // says.
   const sidecar = { nginx: { ephemeralStorageLimit: '64Gi' } };
-  const accessLog = { query: 'None' as const, samplingPercent: 50 };
+  const accessLog = { query: 'None' as const, clientAddress: 'None' as const, samplingPercent: 50 };
   pod = await Pod.start({ workersPerPod: 1, timeouts: { clientSend: '120s' }, sidecar, accessLog });
 });
 afterAll(() => pod?.stop());
@@ -74,12 +75,12 @@ test.each([
   expect([status, JSON.parse(body).method]).toEqual([200, 'GET']);
 });
 
-test('the log has a sample of the requests, all that fail, and paths only; the metrics have all', async () => {
+test('the log has a sample of the requests, all that fail, paths only and no address; the metrics have all', async () => {
   const get = (path: string, id: string, headers = {}) =>
     pod.get(path, { headers: { 'x-request-id': id, ...headers } });
   for (let n = 0; n < 100; n += 1) await get('/sampled?token=secret', `sampled-${n}`);
   for (let n = 0; n < 20; n += 1) await get('/failed?status=500', `failed-${n}`);
-  await get('/refused?token=secret', 'refused', { host: 'shop.example,other' });
+  await get('/refused?token=secret', 'refused', { host: 'shop.example,other', 'x-forwarded-for': '203.0.113.7' });
   const lines = await until('the last one is logged', async () => {
     const all = await pod.accessLog();
     return all.some(({ requestId }) => requestId === 'refused') ? all : undefined;
@@ -92,6 +93,8 @@ test('the log has a sample of the requests, all that fail, and paths only; the m
   expect(shown('sampled-')).toEqual(Array(length).fill(['/sampled', 50]));
   expect(shown('failed-')).toEqual(Array(20).fill(['/failed', 100]));
   expect(of('refused')).toMatchObject([{ uri: '/refused', error: 'bad-request', samplingPercent: 100 }]);
+  expect([...new Set(lines.map(({ client, proxy }) => `${client}${proxy}`))]).toEqual(['']);
+  expect(await logs(pod.nginx)).not.toContain('203.0.113.7');
   // The page of metrics is a second old.
   await until('all are counted', async () => (await ofMetrics('code="4xx",reason="bad-request"')) >= 1);
   expect(await ofMetrics('code="2xx",reason=""')).toBeGreaterThanOrEqual(100);

@@ -1,6 +1,7 @@
 /**
  * A server whose requests hold its event loop, or fill its heap. Each ends when the test makes the file $EVENTS.go:
  *   /write?file=F  v8.writeHeapSnapshot(F); F is a pipe that nobody reads yet
+ *   /session       takes a snapshot through a Session of node:inspector, and reads its first piece; a beat is due then
  *   /open?file=F   opens F and writes nothing, as Node.js does while V8 makes a snapshot near the limit of the heap
  *   /pause         another thread pauses the program, as a debugger does
  *   /leak          keeps small objects until there is no memory left
@@ -14,6 +15,8 @@ const { isMainThread, Worker } = require('node:worker_threads');
 
 const GO = `${process.env.EVENTS}.go`;
 const SLICE = 20_000;
+/** The runtime's beats come at least as often. */
+const BEAT_MS = 250;
 
 function sleep(ms) {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
@@ -23,6 +26,18 @@ function open(file) {
   const fd = openSync(file, 'w');
   while (!existsSync(GO)) sleep(10);
   closeSync(fd);
+}
+
+function takeThroughSession() {
+  const { Session } = require('node:inspector');
+  const session = new Session();
+  session.connect();
+  session.once('HeapProfiler.addHeapSnapshotChunk', () => {
+    while (!existsSync(GO)) sleep(10);
+  });
+  session.post('HeapProfiler.takeHeapSnapshot', () => session.disconnect());
+  // V8 takes it in a later turn of the event loop (since Node.js 22). The beat of this one comes before.
+  sleep(BEAT_MS);
 }
 
 /** In a thread of its own. */
@@ -48,6 +63,7 @@ function leak(kept = []) {
 
 const ACTIONS = {
   '/write': (file) => v8.writeHeapSnapshot(file),
+  '/session': takeThroughSession,
   '/open': open,
   '/pause': () => new Worker(__filename),
   '/leak': () => leak(),

@@ -13,7 +13,7 @@
  *   throw=1   an error that nobody catches
  *   helper=1  start a child process, and one below it whose parent has ended
  *   size=N    answer with N bytes
- *   header=NAME:VALUE  answer with that header, any number of them
+ *   header=NAME:VALUE  answer with that header, any number of them; one that comes again is a line of its own
  *   head=N    answer with a header of N bytes
  *   hints=N   answer 103 Early Hints N times before
  *   status=N  answer with that status; 401 asks for an authentication of the connection
@@ -193,7 +193,11 @@ async function sendWrongly(response, parameters) {
 function headersOf(status, parameters) {
   const ntlm = status === 401 ? { 'www-authenticate': 'NTLM' } : {};
   const long = parameters.has('head') ? { 'x-long': 'x'.repeat(Number(parameters.get('head'))) } : {};
-  const further = Object.fromEntries(parameters.getAll('header').map((header) => header.split(/:(.*)/s)));
+  const further = {};
+  for (const header of parameters.getAll('header')) {
+    const [name, value] = header.split(/:(.*)/s);
+    further[name] = Object.hasOwn(further, name) ? [further[name], value].flat() : value;
+  }
   return { 'content-type': 'application/json', ...FORGED, ...ntlm, ...long, ...further };
 }
 

@@ -162,6 +162,13 @@ export const front: Mutant[] = [
     caughtBy: 'heads: one that reads like a header of the proxies',
   },
   {
+    name: 'another spelling of a whole name gets to workers',
+    breaks: 'heads',
+    file: 'names.c',
+    edits: [[exactly('size -= is_whole;'), REMOVED]],
+    caughtBy: 'heads: one that reads like a header of the proxies',
+  },
+  {
     name: 'a header that nginx reads as one of the RenderService chooses the class',
     breaks: 'heads',
     file: 'names.c',

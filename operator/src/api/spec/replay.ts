@@ -6,15 +6,22 @@ const PATHS_MAX = 16;
 
 /**
  * Paths of sign-ins at which a GET uses up a code or a token: Auth.js and better-auth (`/api/auth`, `/auth`), Auth0 and
- * Supabase (`/auth/callback`, `/auth/confirm`), nuxt-auth-utils (`/auth/github`), Passport (`/oauth2/redirect/google`).
- * For every application, and no field takes a path out of the list, so it must not have pages that a site would cache:
- * `/docs/oauth2` is one, hence these count at the beginning of a path only.
+ * Supabase (`/auth/callback`, `/auth/confirm`), nuxt-auth-utils (`/auth/github`), Passport (`/oauth2/redirect/google`),
+ * Spring (`/login/oauth2/code/google`). For every application, and no field takes a path out of the list, so it must not
+ * have pages that a site would cache: `/docs/oauth2` is such, hence these count at the beginning of a path only.
  */
-export const SIGN_IN_PATHS = ['/auth', '/oauth', '/oauth2'].flatMap((path) => [path, `/api${path}`]);
-/** Segments of other paths for the same: Shopify's Hydrogen (`/account/authorize`), links in mails. */
+export const SIGN_IN_PATHS = ['/auth', '/oauth', '/oauth2', '/login/oauth2', '/login/magic'].flatMap((path) => [
+  path,
+  `/api${path}`,
+]);
+/**
+ * Segments of other paths for the same: Shopify's Hydrogen (`/account/authorize`), Stytch (`/authenticate`), ASP.NET
+ * (`/signin-oidc`), links in mails.
+ */
 export const SIGN_IN_SEGMENTS = [
-  ...['authorize', 'magic-link'],
-  ...['verify', 'verify-email', 'confirm', 'confirm-email'],
+  ...['authorize', 'authenticate', 'signin-oidc', 'magic-link'],
+  ...['verify', 'verify-email', 'confirm', 'confirm-email', 'activate', 'reset-password', 'password-reset'],
+  'unsubscribe',
 ];
 /** How a segment may end: `/login/github/callback`, Clerk's `/sso-callback`, Kinde's `kinde_callback`. */
 export const SIGN_IN_ENDING = 'callback';

@@ -22,8 +22,8 @@ import { IS_RENDER, NOT_RANKED, NOTES_SERVED_AS, rendersOnce, TELLS_CLASS } from
 
 /**
  * What proxies tell about a client and frameworks believe, beside the headers that nginx sets itself (X-Forwarded-For,
- * -Host, -Proto, X-Real-IP) and Forwarded. docs/edge.md has the list. Each text
- * is the beginning of a name; a text that ends with $ is a whole name. sidecar/nginx/names.c must have the same.
+ * -Host, -Proto, X-Real-IP) and Forwarded. docs/edge.md has the list. Each text is the beginning of a name; a text that
+ * ends with $ is a whole name. sidecar/nginx/names.c must have all of them.
  */
 export const FORWARDING = [
   'x-forwarded(?!-(for|host|proto)$)',

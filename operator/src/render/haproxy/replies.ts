@@ -1,5 +1,5 @@
 /** What HAProxy answers by itself, and how it says in X-Corelane-Error who made the error. */
-import type { Lines } from '../directives.ts';
+import { type Lines, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { whole } from '../safe.ts';
 
@@ -18,12 +18,20 @@ export function tooLateReplies({ retryAfterSeconds }: DataPlaneModel): Lines {
   ];
 }
 
-/** For a backend of workers: a response whose head is too large. Of a far larger one HAProxy's parser says so. */
+/**
+ * For a backend of workers: a response whose head is too large, of a far larger one HAProxy's parser says so; and the
+ * 431 of a Node.js whose own bound is smaller than ours.
+ */
 export function boundsHead({ heads }: DataPlaneModel): Lines {
   const max = whole(heads.bytesMax, 'buffering.maxHeaderSize');
   return [
     '# The stage before could not read a larger head, with what is added to it, and would take that for a death.',
     `http-response return ${errorReply(502, 'bad-response')} if { res.hdrs,length gt ${max} } !{ srv_name waiting-room }`,
+    '# Of Node.js itself, whose bound is the smaller one of its user. A program sends a Date with its own.',
+    words(
+      `http-response return ${errorReply(431, 'head-too-large')}`,
+      'if { status 431 } !{ res.hdr(Date) -m found } !{ srv_name waiting-room }',
+    ),
   ];
 }
 

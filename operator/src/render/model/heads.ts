@@ -7,7 +7,7 @@ import type { RenderServiceSpec } from '../../api/spec.ts';
 
 const KIB = 1024;
 /** What a proxy with so little memory has room for (budget.ts). In ascending order. */
-const MEMORY_STEPS = [
+export const MEMORY_STEPS = [
   { below: '160Mi', bytesMax: 16 * KIB },
   { below: '256Mi', bytesMax: 64 * KIB },
 ];

@@ -7,7 +7,7 @@ import { block, given, type Lines, paragraphs, when } from '../directives.ts';
 import type { AccessLog } from '../model/access-log.ts';
 import type { AssetFolder, Assets, Next } from '../model/assets.ts';
 import { quoted, whole, word } from '../safe.ts';
-import { BODY_ERRORS } from './errors.ts';
+import { BODY_ERRORS, FILE_ERRORS } from './errors.ts';
 import { writesLines } from './logging.ts';
 import { IGNORES_REDIRECTS } from './proxy.ts';
 
@@ -129,6 +129,7 @@ function otherRevision(next: Next, then: Next): Lines {
     `location ${NEXT[next].location}`,
     `error_page ${NOT_THERE_EITHER.join(' ')} = ${NEXT[then].location};`,
     BODY_ERRORS,
+    FILE_ERRORS,
     'proxy_intercept_errors on;',
     COUNTED_WITHOUT_TIMES,
     IGNORES_REDIRECTS,

@@ -18,6 +18,8 @@ const BODY_TOO_LARGE = 'error_page 413 @corelane_413;';
 const EVICTED = 'error_page 417 = @corelane_evicted;';
 /** What may happen to a body in a location with an error_page of its own: a worker must not get a part of one. */
 export const BODY_ERRORS: Lines = [BODY_TOO_LARGE, EVICTED, `error_page 400 = ${NOT_READ[400]};`];
+/** Of a file: If-Match or If-Unmodified-Since does not hold; the range begins behind its end. */
+export const FILE_ERRORS: Lines = ['error_page 412 @corelane_412;', 'error_page 416 @corelane_416;'];
 
 /** Which status leads to which location. 417 to 425 are never sent: they stand for what nginx has no status for. */
 export function errorPages(model: DataPlaneModel): Lines {
@@ -48,9 +50,23 @@ export function errorPages(model: DataPlaneModel): Lines {
       '# A file that nginx may not read is none.',
       'error_page 403 = @corelane_page;',
       'error_page 404 = @corelane_404;',
+      FILE_ERRORS,
     ),
     'recursive_error_pages on;',
   ];
+}
+
+const FILE_REASONS: [status: number, reason: string, ...further: Lines[]][] = [
+  [404, 'asset-not-found'],
+  // A filter of nginx says so, and nginx closes the connection after that: the answer has to say it, too.
+  [412, 'precondition-failed', 'keepalive_timeout 0;'],
+  // Of a pod of another revision, whose answer this one takes the place of.
+  [416, 'range-not-satisfiable', 'add_header Content-Range $upstream_http_content_range always;'],
+];
+
+function fileError(status: number, reason: string, ...further: Lines[]): string[] {
+  const notKept = 'add_header Cache-Control no-store always;';
+  return errorLocation(String(status), status, reason, notKept, 'corelane_counts requests;', ...further);
 }
 
 /** The locations, each of which is a paragraph. */
@@ -79,16 +95,7 @@ export function errorLocations({ assets, fallback, retryAfterSeconds }: DataPlan
       shell('$corelane_full'),
     ),
     errorLocation('evicted', 503, 'body-too-slow', retry, '# Its place is free at once.', 'lingering_close off;'),
-    when(
-      assets !== undefined,
-      errorLocation(
-        '404',
-        404,
-        'asset-not-found',
-        'add_header Cache-Control no-store always;',
-        'corelane_counts requests;',
-      ),
-    ),
+    ...(assets ? FILE_REASONS.map((one) => fileError(...one)) : []),
     errorLocation('413', 413, 'body-too-large'),
     errorLocation('502', 502, '$corelane_bad_gateway', shell('$corelane_bad_gateway')),
     errorLocation('504', 504, 'proxy-timeout', shell('proxy-timeout')),

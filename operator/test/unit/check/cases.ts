@@ -211,6 +211,45 @@ export const CASES: CheckCase[] = [
     worker: { command: ['sh', '-c', 'NODE_OPTIONS="-r ./agent.cjs $NODE_OPTIONS" node server.js'] },
     found: [],
   },
+  ...(
+    [
+      ['20.19.0', 1],
+      ['22.14.0', 1],
+      ['22.15.0', 0],
+      ['23.10.0', 1],
+      ['23.11.0', 0],
+      ['24.0.0', 0],
+    ] as const
+  ).map(([version, count]) => ({
+    what: `a module in front of NODE_OPTIONS, Node.js ${version}`,
+    worker: { command: ['sh', '-c', 'NODE_OPTIONS="-r ./agent.cjs $NODE_OPTIONS" node server.js'] },
+    surroundings: image({ env: [`NODE_VERSION=${version}`] }),
+    found: Array<string>(count).fill(`C006 warning ${worker}.command`),
+  })),
+  {
+    what: 'a module behind NODE_OPTIONS, and an old Node.js',
+    worker: { command: ['sh', '-c', 'NODE_OPTIONS="$NODE_OPTIONS -r ./agent.cjs" node server.js'] },
+    surroundings: image({ env: ['NODE_VERSION=20.19.0'] }),
+    found: [],
+  },
+  {
+    what: 'an nginx with little memory for heads',
+    spec: { sidecar: { nginx: { memory: '64Mi', memoryLimit: '128Mi' } } },
+    found: ['C023 warning spec.sidecar.nginx.memoryLimit'],
+  },
+  {
+    what: 'a HAProxy with little memory for the heads that are asked for',
+    spec: { buffering: { maxHeaderSize: '128Ki' }, sidecar: { haproxy: { memoryLimit: '200Mi' } } },
+    found: ['C023 warning spec.sidecar.haproxy.memoryLimit'],
+  },
+  {
+    what: 'proxies with little memory, and a bound of heads that they have room for',
+    spec: {
+      buffering: { maxHeaderSize: '16Ki' },
+      sidecar: { nginx: { memory: '64Mi', memoryLimit: '128Mi' }, haproxy: { memoryLimit: '128Mi' } },
+    },
+    found: [],
+  },
   {
     what: 'NODE_OPTIONS of the image',
     surroundings: image({ env: ['NODE_OPTIONS=--trace-gc', 'NODE_VERSION=22.1.0'] }),

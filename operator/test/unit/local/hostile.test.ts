@@ -318,15 +318,30 @@ describe('a page in the browser of the user (DNS rebinding)', () => {
     expect(await answerTo(post('localhost'))).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*hello/);
     const refused = await answerTo(post('evil.example:8080'));
     expect(refused).toMatch(
-      /^HTTP\/1\.1 403 Forbidden\r\n[\s\S]*the Host evil\.example:8080 is no name of this machine/,
+      /^HTTP\/1\.1 403 Forbidden\r\nX-Corelane-Error: host-not-allowed\r\n[\s\S]*the Host evil\.example:8080 is no name of this machine/,
     );
     expect(await answerTo(post('evil.example'), ['evil.example'])).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*hello/);
     expect(await answerTo(post('<script>'))).not.toContain('script');
   });
 
+  test('while no pod is ready, the answer has that reason', async () => {
+    const balancer = new Balancer(() => []);
+    const port = await balancer.listen(20_000 + Math.floor(10_000 * Math.random()));
+    const client = net.connect({ port, host: '127.0.0.1' });
+    ends.push(
+      () => client.destroy(),
+      () => balancer.close(),
+    );
+    client.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+    const refused = await text(client);
+    expect(refused).toMatch(/^HTTP\/1\.1 503 [^\r]*\r\nX-Corelane-Error: no-worker\r\n/);
+    expect(refused).toMatch(/\r\nRetry-After: 1\r\n[\s\S]*\r\n\r\ncorelane run: no pod is ready yet\n$/);
+  });
+
   test('a head may be as large as a pod takes one, and a first line that never ends is refused', async () => {
     const large = `GET / HTTP/1.1\r\nX: ${'a'.repeat(100_000)}\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
     expect(await answerTo([large])).toMatch(/^HTTP\/1\.1 200 /);
-    expect(await answerTo(['GET /', 'a'.repeat(140_000)])).toMatch(/^HTTP\/1\.1 431 /);
+    const refused = await answerTo(['GET /', 'a'.repeat(140_000)]);
+    expect(refused).toMatch(/^HTTP\/1\.1 431 [^\r]*\r\nX-Corelane-Error: head-too-large\r\n/);
   });
 });

@@ -33,13 +33,17 @@ test.each([
   ...['/sign-in/sso-callback', '/api/auth/kinde_callback', '/oauth2/redirect/google', '/api/oauth/google?code=1'],
   ...['/account/authorize?code=1', '/en-us/account/authorize'],
   ...['/verify/4711', '/account/verify-email', '/en/confirm-email/1', '/newsletter/confirm', '/login/magic-link'],
+  ...['/signin-oidc?code=1', '/authenticate?token=1', '/login/magic?token=1', '/reset-password/4711'],
+  ...['/accounts/password-reset/4711', '/account/activate/4711', '/newsletter/unsubscribe/4711'],
+  ...['/login/oauth2/code/google?code=1', '/api/login/oauth2/code/google?code=1', '/Signin-OIDC/'],
   ...['/API/Auth/Callback/', '//auth//callback', '/api%2Fauth/%63allback', '/auth/', '/oauth'],
 ])('a sign-in: %s', (target) => expect(isExcepted(target)).toBe(true));
 
 test.each([
   ...['/', '/authors/1', '/author/auth-guide', '/docs/auth', '/api/authors', '/products?next=/auth/callback'],
   ...['/callbacks', '/blog/callback-hell', '/verified', '/confirmation/1', '/oauth2-proxy', '/order/place'],
-  ...['/docs/oauth', '/docs/oauth2/scopes', '/authorized'],
+  ...['/docs/oauth', '/docs/oauth2/scopes', '/authorized', '/docs/login/oauth2', '/cards/magic', '/magic/boosters', '/login'],
+  ...['/activated', '/authenticated', '/unsubscribed', '/signin-oidc-guide', '/blog/reset-password-safely'],
 ])('no sign-in: %s', (target) => expect(isExcepted(target)).toBe(false));
 
 test.each<[target: string, isMeant: boolean]>([
