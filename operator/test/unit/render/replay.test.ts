@@ -42,7 +42,15 @@ test.each([
 test.each([
   ...['/', '/authors/1', '/author/auth-guide', '/docs/auth', '/api/authors', '/products?next=/auth/callback'],
   ...['/callbacks', '/blog/callback-hell', '/verified', '/confirmation/1', '/oauth2-proxy', '/order/place'],
-  ...['/docs/oauth', '/docs/oauth2/scopes', '/authorized', '/docs/login/oauth2', '/cards/magic', '/magic/boosters', '/login'],
+  ...[
+    '/docs/oauth',
+    '/docs/oauth2/scopes',
+    '/authorized',
+    '/docs/login/oauth2',
+    '/cards/magic',
+    '/magic/boosters',
+    '/login',
+  ],
   ...['/activated', '/authenticated', '/unsubscribed', '/signin-oidc-guide', '/blog/reset-password-safely'],
 ])('no sign-in: %s', (target) => expect(isExcepted(target)).toBe(false));
 
