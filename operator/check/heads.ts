@@ -1,6 +1,6 @@
 /** C023: a bound of heads that a proxy has no memory for. */
+import { headerBytesMax, MEMORY_STEPS } from '../src/api/header-size.ts';
 import { quantityOf, sizeBytes } from '../src/api/scalars.ts';
-import { heads, MEMORY_STEPS } from '../src/render/model/heads.ts';
 import type { Rule } from './workload.ts';
 
 const KIB = 1024;
@@ -10,7 +10,7 @@ export const headsRule: Rule = {
   find({ spec, object }) {
     const { buffering, sidecar } = spec;
     const wanted = sizeBytes(buffering.maxHeaderSize);
-    const { bytesMax } = heads(spec);
+    const bytesMax = headerBytesMax(spec);
     if (bytesMax >= wanted) return [];
     const { nginx, haproxy } = sidecar;
     const smaller = quantityOf(nginx.memoryLimit) <= quantityOf(haproxy.memoryLimit) ? 'nginx' : 'haproxy';

@@ -66,7 +66,7 @@ test('a herd whose page fails without what a client sends: two renders for all, 
   pod.release('needs');
   const all = await Promise.all(answers);
   expect([statuses(all), renders(pod, 'needs')]).toEqual([[200], 8]);
-  expect(new Set(all.map(statusOf))).toEqual(new Set(['Corelane; fwd=bypass; detail=error']));
+  expect(new Set(all.map(statusOf))).toEqual(new Set(['Corelane; fwd=miss; detail=error']));
 });
 
 test('a herd whose page kills workers costs two of them', async () => {

@@ -1,6 +1,5 @@
 /** Purges of cached pages: by a change, by what an application says, by a tag; in every pod. */
 import { readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
 import { PATIENT_PEERS } from '../../e2e/harness/engine/haproxy-modules.ts';
@@ -57,11 +56,12 @@ const inside = (pod: Pod, items: string, where = 'purge'): Promise<string> =>
       .then(async (answer) => console.log(answer.status, (await answer.text()).trim()))`,
   );
 
-const HANDLER = fileURLToPath(new URL('../../examples/frameworks/next/cache-handler.js', import.meta.url));
-
 /** What the cache handler of the example for Next does when a program calls revalidatePath. */
 async function revalidatePath(pod: Pod, path: string): Promise<void> {
-  await pod.inWorker(0, `${readFileSync(HANDLER, 'utf8')}\nnew module.exports().revalidateTag(['_N_T_${path}'])`);
+  await pod.inWorker(
+    0,
+    `${readFileSync('examples/frameworks/next/cache-handler.js', 'utf8')}\nnew module.exports().revalidateTag(['_N_T_${path}'])`,
+  );
 }
 
 test('a successful change purges its page in every pod, and first where it was made', async () => {

@@ -69,7 +69,7 @@ function startHelpers() {
   spawn('sh', ['-c', 'sleep 1002 & exit 0'], options);
 }
 
-async function render(url, id) {
+async function render(url, id, headers) {
   const number = (name) => Number(url.searchParams.get(name) ?? 0);
   if (number('helper') > 0) startHelpers();
   if (number('block') > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, number('block'));
@@ -88,7 +88,7 @@ async function render(url, id) {
   }
   if (url.searchParams.has('exit')) process.exit(number('exit'));
   if (number('throw') > 0) setImmediate(() => thrower());
-  return { status: statusOf(url.searchParams, id), size: number('size') };
+  return { status: statusOf(url.searchParams, id, headers), size: number('size') };
 }
 
 /** Keeps the event loop busy, and lets it turn. */
@@ -100,7 +100,8 @@ async function slices(ms) {
   }
 }
 
-function statusOf(parameters, id) {
+function statusOf(parameters, id, headers) {
+  if (parameters.has('needs') && !headers[parameters.get('needs')]) return 500;
   if (parameters.has('good') && tries(id) > Number(parameters.get('good'))) return 500;
   return Number(parameters.get('status')) || 200;
 }
@@ -213,8 +214,7 @@ const server = http.createServer(async (request, response) => {
   if (url.searchParams.has('wrap')) response.once('close', () => wrapEnd(response));
   const bytes = url.searchParams.has('unread') ? 0 : await bodyBytes(request).catch(() => -1);
   if (request.headers['x-loop']) for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
-  const { status, size } = await render(url, id);
-  const needs = url.searchParams.get('needs');
+  const { status, size } = await render(url, id, request.headers);
   const fetched = url.searchParams.get('fetch');
   inFlight -= 1;
   note({ event: 'end', id, bytes });
@@ -227,8 +227,7 @@ const server = http.createServer(async (request, response) => {
     : size > 0
       ? 'x'.repeat(size)
       : JSON.stringify({ id, bytes, method: request.method, headers: request.headers, deployment });
-  const said = needs && !request.headers[needs] ? 500 : status;
-  response.writeHead(said, headersOf(said, url.searchParams)).end(body);
+  response.writeHead(status, headersOf(status, url.searchParams)).end(body);
   spinLater(Number(url.searchParams.get('after-spin')));
 });
 // A WebSocket that sends back what it gets, frames unread.

@@ -7,8 +7,8 @@ const PATHS_MAX = 16;
 /**
  * Paths of sign-ins at which a GET uses up a code or a token: Auth.js and better-auth (`/api/auth`, `/auth`), Auth0 and
  * Supabase (`/auth/callback`, `/auth/confirm`), nuxt-auth-utils (`/auth/github`), Passport (`/oauth2/redirect/google`),
- * Spring (`/login/oauth2/code/google`). For every application, and no field takes a path out of the list, so it must not
- * have pages that a site would cache: `/docs/oauth2` is such, hence these count at the beginning of a path only.
+ * Spring (`/login/oauth2/code/google`). For every application, and no field takes a path out of the list, so it must
+ * not have pages that a site would cache: `/docs/oauth2` is one, hence these count at the beginning of a path only.
  */
 export const SIGN_IN_PATHS = ['/auth', '/oauth', '/oauth2', '/login/oauth2', '/login/magic'].flatMap((path) => [
   path,

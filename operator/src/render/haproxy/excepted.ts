@@ -11,10 +11,11 @@ import { word } from '../safe.ts';
  */
 export function isExcepted({ replay: { except } }: DataPlaneModel): Lines {
   const parts = except.parts.map((part) => word(part, 'part of a path'));
+  const prefixes = except.prefixes.map((prefix) => word(prefix, 'replayExcept'));
   return [
     '# Whether a GET must not run twice, by its path: decoded, without repeated slashes, and with one at its end.',
     'http-request set-var(txn.path) path,url_dec,regsub(//+,/,g),concat(/)',
     `acl excepted var(txn.path) -m sub -i ${parts.join(' ')}`,
-    except.prefixes.map((prefix) => `acl excepted var(txn.path) -m beg -i ${word(prefix, 'replayExcept')}`),
+    `acl excepted var(txn.path) -m beg -i ${prefixes.join(' ')}`,
   ];
 }

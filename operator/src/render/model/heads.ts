@@ -2,15 +2,10 @@
  * What the head of a request, and that of a response, may have. Both proxies and Node.js take the same, in both
  * directions (docs/adr/0057-heads.md).
  */
-import { quantityOf, sizeBytes } from '../../api/scalars.ts';
+import { headerBytesMax } from '../../api/header-size.ts';
 import type { RenderServiceSpec } from '../../api/spec.ts';
 
 const KIB = 1024;
-/** What a proxy with so little memory has room for (budget.ts). In ascending order. */
-export const MEMORY_STEPS = [
-  { below: '160Mi', bytesMax: 16 * KIB },
-  { below: '256Mi', bytesMax: 64 * KIB },
-];
 /** Of a head, for one line. */
 const LINE_SHARE = 1 / 2;
 /**
@@ -36,10 +31,8 @@ export interface Heads {
 }
 
 /** The bounds for a defaulted spec. */
-export function heads({ buffering, sidecar }: RenderServiceSpec): Heads {
-  const memory = Math.min(quantityOf(sidecar.nginx.memoryLimit), quantityOf(sidecar.haproxy.memoryLimit));
-  const step = MEMORY_STEPS.find(({ below }) => memory < quantityOf(below));
-  const bytesMax = Math.min(sizeBytes(buffering.maxHeaderSize), step?.bytesMax ?? Number.POSITIVE_INFINITY);
+export function heads(spec: RenderServiceSpec): Heads {
+  const bytesMax = headerBytesMax(spec);
   return {
     bytesMax,
     lineBytesMax: Math.floor(LINE_SHARE * bytesMax),
