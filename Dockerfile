@@ -3,8 +3,8 @@ ARG DEBIAN_IMAGE=debian:trixie-slim
 ARG NODE_IMAGE=node:24-trixie-slim
 
 # ---- programs ----
-# What is written in C: the module of nginx, the process 1 of the proxies, the reaper of the worker runtime, and what copies
-# assets.
+# What is written in C: the module of nginx, the process 1 of the proxies, the reaper of the worker runtime, what copies
+# assets, and what waits for a drain.
 FROM ${DEBIAN_IMAGE} AS programs
 # Unpacked, not installed: of this stage nothing is kept but what it compiles, and an installation takes three times as
 # long. Of nginx-dev nothing but itself: what it depends on (170 packages) is for OpenSSL and modules that are not made.
@@ -25,10 +25,12 @@ RUN make -s -f objs/Makefile modules \
     && strip -o /out/usr/share/corelane/nginx/ngx_http_corelane_module.so objs/ngx_http_corelane_module.so
 COPY sidecar/reaper/ /src/reaper/
 COPY sidecar/assets/ /src/assets/
+COPY sidecar/drain/ /src/drain/
 COPY sidecar/entrypoint/ /src/entrypoint/
-# The reaper and what copies assets are static: they run in the user's image, whichever C library that has.
+# All but the last one are static: they run in the user's image, whichever C library that has.
 RUN gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/usr/share/corelane/runtime/reaper /src/reaper/*.c \
     && gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/usr/share/corelane/runtime/copy-assets /src/assets/*.c \
+    && gcc -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/usr/share/corelane/runtime/wait-for-drain /src/drain/*.c \
     && gcc -std=c17 -Os -Wall -Wextra -Werror -s -o /out/usr/local/bin/corelane-entrypoint /src/entrypoint/*.c
 
 # ---- proxies ----
@@ -42,8 +44,9 @@ RUN apt-get update \
        /etc/nginx/sites-enabled /etc/nginx/sites-available /etc/haproxy \
     # The licences of the packages stay with them.
     && find /usr/share/doc -type f ! -name copyright -delete \
+    # A namespace may give the containers any user, in group 0 (OpenShift).
     && mkdir -p /etc/corelane /run/corelane \
-    && chown 10001:10001 /run/corelane
+    && chown 10001:0 /run/corelane && chmod 0775 /run/corelane
 
 # ---- sidecar ----
 # Each of the two runs in a container of its own (`args: ["haproxy"]`, `args: ["nginx"]`).
@@ -59,11 +62,11 @@ COPY --from=programs /out/ /
 RUN version=$(cat /usr/share/corelane/nginx/version) && nginx=$(dpkg-query -W -f '${Version}' nginx) \
     && if [ "$version" != "$nginx" ]; then echo "nginx $nginx, but nginx-dev $version: build with --no-cache"; exit 1; fi \
     # The cache has a volume there.
-    && mkdir -p /var/cache/corelane && chown 10001:10001 /var/cache/corelane \
+    && mkdir -p /var/cache/corelane && chown 10001:0 /var/cache/corelane && chmod 0775 /var/cache/corelane \
     && chmod 0755 /usr/local/bin/corelane-* && chmod -R u=rw,go=r,a+X /usr/share/corelane/haproxy \
     && chmod 0644 /usr/share/corelane/runtime/*.cjs /usr/share/corelane/nginx/mime.types \
     && chmod -R u=rwX,go=rX /usr/share/corelane/runtime/dist
-# Numeric, so that kubelet can verify runAsNonRoot.
+# Numeric, so that kubelet can verify runAsNonRoot where the pod names no user.
 USER 10001:10001
 EXPOSE 8998 8999 9000 9001
 ENTRYPOINT ["/usr/local/bin/corelane-entrypoint"]

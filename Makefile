@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-load test-repeat test-all test-mutants test-hostile test-frameworks test-alerts test-dashboards test-browser test-keda test-tracing e2e bench-concurrency bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-observe bench-operator bench-rollout bench-runtime simulate bench-browser soak demo down clean tools-path release release-images release-test release-publish
+.PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-load test-repeat test-all test-mutants test-hostile test-frameworks test-alerts test-dashboards test-browser test-keda test-argocd test-tracing e2e bench-concurrency bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-observe bench-operator bench-rollout bench-runtime simulate bench-browser soak demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node
 # The engine's address, tools on PATH, image names: each script prints what the next one needs.
@@ -100,6 +100,9 @@ test-alerts: build ## faults of a real fleet, seen by a real Prometheus: each ra
 
 test-keda: build ## KEDA scales RenderServices: its operator, built from its module, beside a real API server (8 min; the first time as long again to build it)
 	@.ci/test.sh keda
+
+test-argocd: build ## Argo CD's own comparison, built from its module, says Synced of RenderServices on a real API server (the first time some minutes to build it)
+	@.ci/test.sh argocd
 
 test-tracing: build ## spans of pods, received by a real OpenTelemetry Collector, built from its modules (2 min; the first time some more to build it)
 	@.ci/test.sh tracing

@@ -6,6 +6,7 @@
  *   frameworks  the apps of examples/frameworks, in Chromium, too  (make test-frameworks)
  *   alerts   faults of a fleet, seen by Prometheus                (make test-alerts)
  *   keda     RenderServices scaled by KEDA                        (make test-keda)
+ *   argocd   RenderServices, compared by Argo CD with those in Git  (make test-argocd)
  *   tracing  spans, as an OpenTelemetry Collector gets them       (make test-tracing)
  *   dashboards  each query of the dashboards, asked of Prometheus  (make test-dashboards)
  *   browser  the page of corelane dashboard, in Chromium         (make test-browser)
@@ -81,6 +82,12 @@ export default {
       displayName: 'keda',
       testMatch: ['<rootDir>/e2e/keda/*.test.ts'],
       testEnvironment: '<rootDir>/operator/test/support/environment.mjs',
+      setupFilesAfterEnv: timeLimit,
+    },
+    {
+      ...common,
+      displayName: 'argocd',
+      testMatch: ['<rootDir>/e2e/argocd/*.test.ts'],
       setupFilesAfterEnv: timeLimit,
     },
     {

@@ -11,10 +11,9 @@ import { existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'no
 const SUITES = {
   gate: ['bash', '.ci/run'],
   ...Object.fromEntries(
-    ['load', 'frameworks', 'hostile', 'mutants', 'alerts', 'keda', 'tracing', 'dashboards', 'browser'].map((name) => [
-      name,
-      ['make', '-s', `test-${name}`],
-    ]),
+    ['load', 'frameworks', 'hostile', 'mutants', 'alerts', 'keda', 'argocd', 'tracing', 'dashboards', 'browser'].map(
+      (name) => [name, ['make', '-s', `test-${name}`]],
+    ),
   ),
   ...Object.fromEntries(
     'faults fleet drain edge concurrency runtime browser observe operator rollout first-hour'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # test.sh PROJECT... [-- JEST OPTION...]: sets up what the Jest projects need (engine, tools, images, cluster), runs
-# them, and writes their counts to .state/results/ for the summary. Last line: `[e2e: |keda: |tracing: ]N passed, N
-# failed`.
+# them, and writes their counts to .state/results/ for the summary. Last line: `[e2e: |keda: |argocd: |tracing: ]N
+# passed, N failed`.
 source "$(dirname "${BASH_SOURCE[0]}")/../e2e/cluster/lib.sh"
 cd "$CLONE_DIR"
 state_dir
@@ -32,8 +32,9 @@ prepare() {
   wait "$compiled"
 }
 compile() {
-  [[ ! " ${projects[*]} " =~ \ (api|dashboards|keda|load-operator)\  ]] || e2e/cluster/component-images.sh etcd kube-apiserver kube-controller-manager >/dev/null
+  [[ ! " ${projects[*]} " =~ \ (api|dashboards|keda|argocd|load-operator)\  ]] || e2e/cluster/component-images.sh etcd kube-apiserver kube-controller-manager >/dev/null
   [[ " ${projects[*]} " != *' keda '* ]] || e2e/cluster/keda.sh >/dev/null
+  [[ " ${projects[*]} " != *' argocd '* ]] || e2e/cluster/argocd.sh >/dev/null
   [[ " ${projects[*]} " != *' tracing '* ]] || e2e/cluster/collector.sh >/dev/null
   e2e/cluster/tools.sh "$@" >"$results/tools"
 }
@@ -102,6 +103,6 @@ if [[ $* != unit ]]; then
   fi
 fi
 prefix=
-[[ ! $* =~ ^(e2e|keda|tracing|load-[a-z0-9]+)$ ]] || prefix="$*: "
+[[ ! $* =~ ^(e2e|keda|argocd|tracing|load-[a-z0-9]+)$ ]] || prefix="$*: "
 node_modules/.bin/node .ci/summary.mjs "$prefix" "$@" || failed=1
 exit "$failed"

@@ -24,9 +24,11 @@ RUN mkdir /out \
     && aarch64-linux-gnu-strip -o /out/ngx_http_corelane_module.so objs/ngx_http_corelane_module.so
 COPY sidecar/reaper/ /src/reaper/
 COPY sidecar/assets/ /src/assets/
+COPY sidecar/drain/ /src/drain/
 COPY sidecar/entrypoint/ /src/entrypoint/
 RUN $CC -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/reaper /src/reaper/*.c \
     && $CC -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/copy-assets /src/assets/*.c \
+    && $CC -std=c17 -Os -Wall -Wextra -Werror -static -s -o /out/wait-for-drain /src/drain/*.c \
     && $CC -std=c17 -Os -Wall -Wextra -Werror -s -o /out/corelane-entrypoint /src/entrypoint/*.c
 
 # ---- packages ----
@@ -48,7 +50,7 @@ COPY sidecar/haproxy/ /usr/share/corelane/haproxy/
 COPY sidecar/bin/ /usr/local/bin/
 COPY sidecar/runtime/ /usr/share/corelane/runtime/
 COPY sidecar/assets/mime.types /usr/share/corelane/nginx/
-COPY --from=programs /out/reaper /out/copy-assets /usr/share/corelane/runtime/
+COPY --from=programs /out/reaper /out/copy-assets /out/wait-for-drain /usr/share/corelane/runtime/
 COPY --from=programs /out/corelane-entrypoint /usr/local/bin/
 COPY --from=programs /out/ngx_http_corelane_module.so /usr/share/corelane/nginx/
 USER 10001:10001

@@ -69,6 +69,7 @@ smoke() {
   starts sidecar usr/sbin/nginx -t -c "$work/nginx.conf" -e stderr
   is_arm64 "$work/root-sidecar/usr/share/corelane/runtime/reaper"
   is_arm64 "$work/root-sidecar/usr/share/corelane/runtime/copy-assets"
+  is_arm64 "$work/root-sidecar/usr/share/corelane/runtime/wait-for-drain"
   # Without a configuration it has nothing to start.
   ! starts sidecar usr/local/bin/corelane-entrypoint
 }

@@ -25,8 +25,7 @@ export async function tell(pod: Pod, { canary, resting }: Told): Promise<void> {
 /** As kubelet ends a pod: the hooks of all containers at the same time, then SIGTERM, workers first. Its notes stay. */
 export async function drain(pod: Pod): Promise<void> {
   const hook = (container: string) => docker('exec', container, 'corelane-drain');
-  const waits = pod.workers.map(() => pod.get('/wait-for-drain', { port: PORTS.health }));
-  await Promise.all([hook(pod.haproxy), hook(pod.nginx), ...waits]);
+  await Promise.all([hook(pod.haproxy), hook(pod.nginx), pod.drainHooks()]);
   for (const container of [...pod.workers, pod.nginx, pod.haproxy]) {
     await docker('kill', '--signal', 'TERM', container);
     await until('the container ends', async () => !(await pod.state(container)).Running);

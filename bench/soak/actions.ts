@@ -220,7 +220,6 @@ export class Actions {
       object(kinds.configMap, `${name}-live`),
       object(kinds.service, `${name}-peers`),
       object(kinds.networkPolicy, name),
-      object(kinds.serviceAccount, name),
       object(kinds.secret, `${name}-peers`),
     ];
   }

@@ -28,6 +28,8 @@ const QUIET_MS = 60_000;
 /** What still goes on by itself is over when nothing was written for so long. */
 const CALM_MS = 15_000;
 const CALM_MS_MAX = 240_000;
+/** The account that pods have, which a controller makes in each namespace. */
+const ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts' };
 
 export class Soak {
   readonly #seed: number;
@@ -97,7 +99,7 @@ export class Soak {
     }
     // What a namespace has by itself comes a moment later.
     await eventually('what each namespace has by itself', 60_000, async () => {
-      const accounts = NAMESPACES.map((name) => this.#api.find(objectPath(kinds.serviceAccount, name, 'default')));
+      const accounts = NAMESPACES.map((name) => this.#api.find(objectPath(ACCOUNT, name, 'default')));
       const roots = NAMESPACES.map((name) => this.#api.find(objectPath(kinds.configMap, name, 'kube-root-ca.crt')));
       return (await Promise.all([...accounts, ...roots])).every((one) => one !== undefined) || undefined;
     });

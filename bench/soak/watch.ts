@@ -21,7 +21,6 @@ const OWNED = [
   kinds.service,
   kinds.configMap,
   kinds.secret,
-  kinds.serviceAccount,
   kinds.podDisruptionBudget,
   kinds.networkPolicy,
 ];

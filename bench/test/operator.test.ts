@@ -49,7 +49,7 @@ describe('what stands for a fleet', () => {
   test('objects of a service are as it asks for them, and their pods are its own', () => {
     const { renderService, owned, replicaSet, pod } = storedService({ name: 's1', namespace: 'b0' }, 3);
     const kinds = owned.map(({ kind }) => kind).toSorted();
-    expect(new Set(kinds).size).toBe(6);
+    expect(new Set(kinds).size).toBe(5);
     for (const { metadata } of owned) expect(metadata.ownerReferences?.[0]?.uid).toBe(renderService.metadata.uid);
     const one = pod(1, '127.2.1.0');
     expect(one.metadata.ownerReferences?.[0]).toMatchObject({ kind: 'ReplicaSet', uid: replicaSet.metadata.uid });

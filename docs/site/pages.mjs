@@ -36,6 +36,7 @@ const GROUPS = [
       'docs/look.md',
       'docs/access-log.md',
       'docs/gateways.md',
+      'docs/meshes.md',
       'docs/gitops.md',
       'docs/network-policy.md',
       'docs/pod-template.md',

@@ -388,15 +388,20 @@ describe('the templates', () => {
       (await manifests(...values)).filter(({ kind }) => kind.startsWith('ValidatingAdmissionPolicy'));
     const bindings = (all: Manifest[]) => all.filter(({ kind }) => kind === 'ValidatingAdmissionPolicyBinding');
     const everywhere = await of();
-    expect(everywhere).toHaveLength(6);
-    expect(bindings(everywhere).map(({ spec }) => spec.matchResources)).toEqual(Array(3).fill(undefined));
+    expect(everywhere).toHaveLength(8);
+    expect(bindings(everywhere).map(({ spec }) => spec.matchResources)).toEqual(Array(4).fill(undefined));
     const selectorOf = (...values: string[]) => ({
       namespaceSelector: { matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values }] },
     });
-    const [tenants] = bindings(await of('--set', 'scope=namespace'));
-    expect(tenants?.spec.matchResources).toEqual(selectorOf(NAMESPACE));
-    const [some] = bindings(await of(...(VARIANTS['some namespaces'] as string[])));
-    expect(some?.spec.matchResources).toEqual(selectorOf('shop', 'blog'));
+    // Those about what tenants write.
+    const selected = async (...values: string[]) =>
+      bindings(await of(...values))
+        .filter(({ metadata }) => /-(tenants|labels)$/.test(metadata.name))
+        .map(({ spec }) => spec.matchResources);
+    expect(await selected('--set', 'scope=namespace')).toEqual(Array(2).fill(selectorOf(NAMESPACE)));
+    expect(await selected(...(VARIANTS['some namespaces'] as string[]))).toEqual(
+      Array(2).fill(selectorOf('shop', 'blog')),
+    );
     expect(await of('--set', 'admissionPolicy.enabled=false')).toEqual([]);
   });
 

@@ -157,6 +157,16 @@ go_module_build() {
   "$@"
 }
 
+# go_module_copy MODULE VERSION FOLDER: copies the source of a module, to build in it. Go heeds `replace` and `exclude`
+# in the go.mod of the main module only, and the module's go.sum has the hashes of all modules that it is made of. The
+# module's own hash is in $GO_SUM, so Go refuses a changed one.
+go_module_copy() {
+  go_module_build "$1" "$2" go mod download "$1"
+  rm -rf "$3"
+  cp -r "$(go env GOMODCACHE)/$1@$2" "$3"
+  chmod -R u+w "$3"
+}
+
 # go_binary NAME VERSION MODULE PACKAGE [LDFLAGS [TAGS]]: one program. Builds at
 # low priority: the machine is somebody's laptop, or runs the tests meanwhile.
 go_binary() {

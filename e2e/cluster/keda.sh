@@ -11,17 +11,6 @@ MODULE=github.com/kedacore/keda/v2
 image=$STANDIN/keda:$KEDA_VERSION
 folder=$CACHE_DIR/keda-$KEDA_VERSION
 
-# In a copy of the module: its go.mod replaces and excludes modules, which Go heeds in the main module only, and its
-# go.sum has the hashes of all of them. The module's own hash is in ours, so a changed one is refused.
-fetch_source() {
-  local module
-  go_module_build "$MODULE" "$KEDA_VERSION" go mod download "$MODULE"
-  module=$(go env GOMODCACHE)/$MODULE@$KEDA_VERSION
-  rm -rf "$source"
-  cp -r "$module" "$source"
-  chmod -R u+w "$source"
-}
-
 in_source() { # COMMAND...
   cd "$source"
   GOFLAGS=$GO_FLAGS CGO_ENABLED=0 nice -n 10 "$@"
@@ -68,7 +57,7 @@ if [[ ! -d $folder ]]; then
   source=$(mktemp -d)/keda
   # shellcheck disable=SC2064
   trap "rm -rf '${source%/keda}'" EXIT
-  step "Fetching KEDA $KEDA_VERSION" keda-source fetch_source
+  step "Fetching KEDA $KEDA_VERSION" keda-source go_module_copy "$MODULE" "$KEDA_VERSION" "$source"
   step 'Fetching the Go modules of KEDA' keda-modules list_packages
   count=$(wc -l <"$LOG_DIR/keda-packages")
   step "Compiling KEDA's operator and adapter: $count packages$(about_packages "$count"), once" keda-build build

@@ -86,7 +86,8 @@ pin "$LAPTOPS" $registry "$CRANE_VERSION" $registry/cmd/crane
 pin "$LAPTOPS" knative.dev/serving "$QUEUE_PROXY_VERSION" knative.dev/serving/cmd/queue
 pin "$NODES" sigs.k8s.io/kwok "$KWOK_VERSION" sigs.k8s.io/kwok/cmd/kwok
 
-# Of KEDA the module alone: the modules that it is made of have their hashes in its own go.sum, which is part of it.
+# Of KEDA and gitops-engine the module alone: the modules that it is made of have their hashes in its own go.sum, which
+# is part of it.
 pin_whole() {
   local sum mod_sum
   sum=$(go mod download -json "$1@$2" | sed -n 's/^[[:space:]]*"Sum": "\(.*\)",*$/\1/p')
@@ -95,6 +96,7 @@ pin_whole() {
   printf '%s\n' "$1 $2 $sum" "$1 $2/go.mod $mod_sum" >"$sums/${1//\//_}"
 }
 pin_whole github.com/kedacore/keda/v2 "$KEDA_VERSION"
+pin_whole github.com/argoproj/gitops-engine "$GITOPS_ENGINE_VERSION"
 
 LC_ALL=C sort -u "$sums"/* >"$GO_SUM"
 say "$(wc -l <"$GO_SUM") hashes in $GO_SUM"

@@ -17,7 +17,9 @@ const PEERS = 9001;
 /** Of a second container: declared, and not. */
 const DECLARED = 7001;
 const UNDECLARED = 7002;
-const PORTS = [HEALTH, STATISTICS, REQUESTS, PEERS, DECLARED, UNDECLARED];
+/** Where the proxy of Istio's ambient mode listens in a pod; here it is the second container. */
+const AMBIENT = 15_008;
+const PORTS = [HEALTH, STATISTICS, REQUESTS, PEERS, DECLARED, UNDECLARED, AMBIENT];
 
 const fleet = new Fleet('network-story');
 const NEIGHBOUR = 'network-story-neighbour';
@@ -78,7 +80,7 @@ async function readyTransitions(): Promise<Record<string, string | undefined>> {
 beforeAll(async () => {
   // Process 1 ignores a SIGTERM that it does not handle, and its pod then takes the whole grace period to end.
   const listen = `process.on('SIGTERM', () => process.exit());
-    for (const port of [${DECLARED}, ${UNDECLARED}]) require('node:net').createServer().listen(port)`;
+    for (const port of [${DECLARED}, ${UNDECLARED}, ${AMBIENT}]) require('node:net').createServer().listen(port)`;
   const second = {
     name: 'second',
     image: process.env.STOREFRONT_IMAGE,
@@ -118,21 +120,21 @@ describe('under the policy', () => {
     await patch({ enabled: true, monitoring: [peer] });
   });
 
-  test('a neighbour sends requests, and uses what another container declares', async () => {
-    await reaches(neighbour, [REQUESTS, DECLARED]);
+  test('a neighbour sends requests, uses what another container declares, and reaches the proxy of a mesh', async () => {
+    await reaches(neighbour, [REQUESTS, DECLARED, AMBIENT]);
   });
 
   test('so does a pod of the same namespace that is none of the RenderService', async () => {
-    await reaches(inSameNamespace, [REQUESTS, DECLARED]);
+    await reaches(inSameNamespace, [REQUESTS, DECLARED, AMBIENT]);
   });
 
   test('a pod of the same RenderService asks its peers', async () => {
-    await reaches(sibling, [REQUESTS, PEERS, DECLARED]);
+    await reaches(sibling, [REQUESTS, PEERS, DECLARED, AMBIENT]);
   });
 
   test("the operator's namespace and the one that monitors read health and statistics", async () => {
-    await reaches(inOperatorNamespace, [HEALTH, STATISTICS, REQUESTS, DECLARED]);
-    await reaches(monitoring, [HEALTH, STATISTICS, REQUESTS, DECLARED]);
+    await reaches(inOperatorNamespace, [HEALTH, STATISTICS, REQUESTS, DECLARED, AMBIENT]);
+    await reaches(monitoring, [HEALTH, STATISTICS, REQUESTS, DECLARED, AMBIENT]);
   });
 
   test('an ingress in another namespace reaches the Service', async () => {
@@ -156,8 +158,8 @@ describe('under the policy', () => {
     const { items } = await get<{ items: { reason: string; message: string }[] }>('-n', fleet.namespace, 'events');
     expect(items.filter(({ reason }) => reason === 'FailedPreStopHook')).toEqual([]);
     await meetPods();
-    await reaches(neighbour, [REQUESTS, DECLARED]);
-    await reaches(sibling, [REQUESTS, PEERS, DECLARED]);
+    await reaches(neighbour, [REQUESTS, DECLARED, AMBIENT]);
+    await reaches(sibling, [REQUESTS, PEERS, DECLARED, AMBIENT]);
   });
 });
 

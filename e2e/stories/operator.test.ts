@@ -40,14 +40,14 @@ describe('the operator', () => {
     const holder = await leader();
     const before = await writesOf(holder);
     expect(before).toBeGreaterThan(0);
-    // A label that nobody uses makes the operator look at the resource again.
+    // An annotation that nobody uses makes the operator look at the resource again.
     for (const value of ['one', 'two', 'three']) {
-      await kubectl(['-n', NAMESPACE, 'label', 'renderservice', NAME, `example.com/look=${value}`, '--overwrite']);
+      await kubectl(['-n', NAMESPACE, 'annotate', 'renderservice', NAME, `example.com/look=${value}`, '--overwrite']);
     }
     const reconciles = async () =>
       Number(/reconcile_duration_seconds_count\{result="done"\} (\d+)/.exec(await metricsOf(holder))?.[1]);
     const seen = await reconciles();
-    await kubectl(['-n', NAMESPACE, 'label', 'renderservice', NAME, 'example.com/look-']);
+    await kubectl(['-n', NAMESPACE, 'annotate', 'renderservice', NAME, 'example.com/look-']);
     await eventually('another reconcile', 60_000, async () => ((await reconciles()) > seen ? true : undefined));
     expect(await writesOf(holder)).toBe(before);
   });

@@ -19,11 +19,11 @@ interface CodeEntry {
 export const CODES = {
   C001: {
     title: 'probes, lifecycle, ports of the worker',
-    levels: ['info', 'error'],
+    levels: ['info', 'decide', 'error'],
     meaning:
-      'Corelane checks the workers through HAProxy, where a check never waits behind a render, and stops them when the proxies have drained. Their ports belong to the proxy of the pod, and PORT is set for each worker. `convert` removes probes, `lifecycle`, `ports` and `PORT`; in a RenderService the API server refuses probes, `lifecycle` and `hostPort`.',
+      'Corelane checks the workers through HAProxy, where a check never waits behind a render, and stops them when the proxies have drained. Their ports belong to the proxy of the pod, and PORT is set for each worker. `convert` removes probes, `lifecycle`, `ports`, `PORT` and `NITRO_PORT`; in a RenderService the API server refuses probes, `lifecycle` and `hostPort`. What `postStart` did, and what `preStop` did beside waiting, is no longer done.',
     wayOut:
-      'Nothing to do, where `convert` has removed them. Handle SIGTERM instead of `preStop`; let `warmup` render pages before a new worker takes requests; let load balancers outside the cluster ask `ping.path`.',
+      'Nothing to do where the level is info. Handle SIGTERM instead of `preStop`; do the work of `postStart` at the start of the program, or in an init container; let `warmup` render pages before a new worker takes requests; let load balancers outside the cluster ask `ping.path`.',
   },
   C002: {
     title: 'CPU of a worker',
@@ -45,7 +45,7 @@ export const CODES = {
     title: 'second listeners',
     levels: ['decide'],
     meaning:
-      'All workers of a pod share one network. A second listener (metrics on 9464, an admin page, the inspector on 9229) is wanted by each of them on the same port, and only the first gets it. Corelane leads nothing to it from outside: its Service has the one port of the proxy, and its NetworkPolicy closes the others. A server that is told its port on the command line listens on the same one in every worker.',
+      'All workers of a pod share one network. A second listener (metrics on 9464, an admin page, the inspector on 9229) is wanted by each of them on the same port, and only the first gets it. Corelane leads nothing to it from outside: its Service has the one port of the proxy, and its NetworkPolicy closes the others. A server that is told its port on the command line, or by a variable that it reads before PORT (NITRO_PORT), listens on the same one in every worker.',
     wayOut:
       'Let the server listen on `$PORT` only. Give a second listener a port for each worker (a base plus `WORKER_INDEX`), push metrics instead, or use those of the worker runtime (docs/metrics.md).',
   },
@@ -89,11 +89,11 @@ export const CODES = {
   },
   C010: {
     title: 'names, selectors, traffic',
-    levels: ['info', 'decide'],
+    levels: ['info', 'decide', 'error'],
     meaning:
-      'A RenderService makes a Service, a PodDisruptionBudget and more of its own name, and Deployments `NAME-<revision>`, and touches none that belongs to somebody else: it waits (condition Stalled). Pods with the labels of the old ones would be taken by the old Service, which sends to a port where nobody listens. `convert` therefore takes those labels out of the template, and lets affinities that meant them mean the new pods.',
+      'A RenderService makes a Service, a PodDisruptionBudget and more of its own name, and Deployments `NAME-<revision>`, and touches none that belongs to somebody else: it waits (condition Stalled). Pods with the labels of the old ones would be taken by the old Service, which sends to a port where nobody listens. `convert` therefore takes those labels out of the template, and lets affinities that meant them mean the new pods. `convert` writes nothing (error) where the move would open or delete something: a Service leads to a container in front of the application (nginx, Envoy, oauth2-proxy, an ambassador); a NetworkPolicy, or a policy of a mesh, does not select the new pods; the name belongs to a Service that has to stay.',
     wayOut:
-      'Give it a name of its own (`--name`), let both run side by side and move the selector of the old Service; or delete the old objects first, which is an outage. `convert` prints the commands; docs/convert.md explains them.',
+      'Give it a name of its own (`--name`), let both run side by side and move the selector of the old Service; or delete the old objects first, which is an outage. `convert` prints the commands; docs/convert.md explains them, and what to do about each error.',
   },
   C011: {
     title: 'sticky sessions, WebSockets, streams, uploads',
@@ -105,10 +105,11 @@ export const CODES = {
   },
   C012: {
     title: 'volumes, other containers, host',
-    levels: ['warning', 'decide', 'error'],
+    levels: ['info', 'warning', 'decide', 'error'],
     meaning:
-      'Ports 8998 to 9201 of a pod, the container names nginx, haproxy, corelane-runtime, corelane-assets and worker-N, and volumes named corelane-... are taken. Pods of one RenderService are on several nodes and overlap in a rollout, so a volume that one node or one pod may mount (ReadWriteOnce, ReadWriteOncePod) keeps the others Pending. Every pod uses the same ports, so `hostNetwork` is refused.',
-    wayOut: 'Rename what clashes, give other containers other ports, use ReadWriteMany or an emptyDir.',
+      'Ports 8998 to 9201 of a pod, the container names nginx, haproxy, corelane-runtime, corelane-assets and worker-N, and volumes named corelane-... are taken. Pods of one RenderService are on several nodes and overlap in a rollout, so a volume that one node or one pod may mount (ReadWriteOnce, ReadWriteOncePod) keeps the others Pending. Every pod uses the same ports, so `hostNetwork` is refused. Containers beside the workers get SIGTERM when the pod has drained, as the workers do, unless they have a `preStop` hook of their own; native sidecars end after the workers. In a [service mesh](meshes.md) some ports need an exception.',
+    wayOut:
+      'Rename what clashes, give other containers other ports, use ReadWriteMany or an emptyDir. Leave `preStop` out, or make a container that workers need to the very end a native sidecar (`initContainers`, `restartPolicy: Always`).',
   },
   C013: {
     title: 'image',
@@ -119,13 +120,13 @@ export const CODES = {
     wayOut: 'Use a newer Node.js; start the built server; see docs/how-to/err-access-denied.md for `--permission`.',
   },
   C014: {
-    title: 'LimitRanges leave the proxies alone',
-    levels: ['warning'],
+    title: 'LimitRanges take the pods and leave the proxies alone',
+    levels: ['warning', 'error'],
     needs: 'a cluster, or the LimitRange as a file',
     meaning:
-      'A LimitRange with a default (or a maximum) of CPU gives every container without a CPU limit one. Corelane gives the proxies none on purpose: a throttled proxy delays every request behind it, and a throttled worker every page.',
+      'A LimitRange with a minimum, a maximum or a ratio counts for each container of the pod: for the worker, and for the proxies, whose resources are in `spec.sidecar`. The init containers that Corelane adds have the resources of the worker. A LimitRange with a default (or a maximum) of CPU gives every container without a CPU limit one. Corelane gives the proxies none unless the worker has one: a throttled proxy delays every request behind it, and a throttled worker every page.',
     wayOut:
-      'Take `cpu` out of `default` and `max` of the LimitRange; a ResourceQuota on requests.cpu bounds a namespace as well.',
+      'Set the fields that the finding names. Against throttling take `cpu` out of `default` and `max` of the LimitRange, or set `sidecar.nginx.cpuLimit` and `sidecar.haproxy.cpuLimit` to `"1"`: a proxy has one thread, which cannot use more.',
   },
   C015: {
     title: 'percent of a small request',
@@ -138,7 +139,7 @@ export const CODES = {
     title: 'fields without a place, or with another one',
     levels: ['info', 'warning', 'decide'],
     meaning:
-      '`convert` says of every field of its input that is not in its output what became of it. What the cluster writes by itself, and what says nothing (`null`, `{}`), is left out.',
+      '`convert` tells what became of each field of its input that is not in its output. It does not mention fields that the cluster fills in by itself, and empty ones (`null`, `{}`). A field or an annotation that names a container gets its new name. One that names the worker gets the names of all workers.',
     wayOut: 'Read what the finding says; most need nothing.',
   },
   C017: {
@@ -191,6 +192,14 @@ export const CODES = {
       'Both proxies keep the whole head of a request and of a response in memory. With a `memoryLimit` below 160Mi a proxy takes heads of 16Ki at most, and below 256Mi of 64Ki, whatever `buffering.maxHeaderSize` says.',
     wayOut:
       'Raise `sidecar.nginx.memoryLimit` and `sidecar.haproxy.memoryLimit`, or set the bound that holds (docs/edge.md).',
+  },
+  C024: {
+    title: 'what the cluster refuses',
+    levels: ['error'],
+    needs: 'a cluster, and --server',
+    meaning:
+      'With `--server` the API server is asked by dry runs, which write nothing: about the RenderService, about each object that the operator makes of it, and about one of its pods. So admission policies and webhooks, Pod Security, LimitRanges and ResourceQuotas are known before the RenderService is applied, and so is an object of the same name that belongs to somebody else. It takes the rights to create and patch what is asked about; the rest is skipped.',
+    wayOut: 'The message has it, or names the field.',
   },
 } as const satisfies Record<string, CodeEntry>;
 

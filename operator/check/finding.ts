@@ -16,7 +16,12 @@ export interface Finding {
   why: string;
   /** What to do about it; a sentence. */
   wayOut: string;
+  /** What becomes of the whole object in a move. `convert` makes its traffic plan from these. */
+  fate?: Fate;
 }
+
+/** `replaced` objects are deleted, unless another finding says `kept`. */
+export type Fate = 'replaced' | 'kept';
 
 /** Whether one of the findings is as bad as `threshold`, or worse. */
 export function reaches(findings: Pick<Finding, 'level'>[], threshold: Level): boolean {

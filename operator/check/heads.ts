@@ -14,7 +14,7 @@ export const headsRule: Rule = {
     if (bytesMax >= wanted) return [];
     const { nginx, haproxy } = sidecar;
     const smaller = quantityOf(nginx.memoryLimit) <= quantityOf(haproxy.memoryLimit) ? 'nginx' : 'haproxy';
-    // Of the largest step whose heads are smaller.
+    // The steps ascend: below this memory a proxy takes only smaller heads.
     const needed = MEMORY_STEPS.findLast((step) => step.bytesMax < wanted)?.below;
     return [
       {

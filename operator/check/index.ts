@@ -18,6 +18,7 @@ import { withoutNulls, wrongParts } from './parts.ts';
 import { portsRule } from './ports.ts';
 import { processesRule } from './processes.ts';
 import { refusals } from './refusals.ts';
+import { serverRule } from './server.ts';
 import { timesRule } from './times.ts';
 import { trafficRule } from './traffic.ts';
 import type { Rule, Surroundings, Workload } from './workload.ts';
@@ -40,7 +41,7 @@ const RULES: Rule[] = [
  * Only of a RenderService. `convert` keeps the Service of a Deployment, so its clients are as known as before, and its
  * proxies have the memory of the defaults.
  */
-const OWN_RULES: Rule[] = [clientsRule, conditionsRule, frameworkRule, headsRule];
+const OWN_RULES: Rule[] = [clientsRule, conditionsRule, frameworkRule, headsRule, serverRule];
 
 /** What the API server refuses is found before any rule. */
 const REFUSALS: Code[] = ['C001', 'C019'];

@@ -4,7 +4,12 @@ import type { Finding } from './finding.ts';
 import { type Rule, type Workload, workerOf } from './workload.ts';
 
 const ONE_NODE = ['ReadWriteOnce', 'ReadWriteOncePod'];
-const ISTIO_LABEL = 'sidecar.istio.io/inject';
+/** Labels and annotations of a pod template by which a mesh takes it, with their values. */
+const MESHES: [key: string, value: RegExp][] = [
+  ['sidecar.istio.io/inject', /^true$/],
+  ['istio.io/dataplane-mode', /^ambient$/],
+  ['linkerd.io/inject', /^(enabled|ingress)$/],
+];
 
 function* claims({ spec, object, surroundings }: Workload): Generator<Finding> {
   for (const [index, { persistentVolumeClaim: claim }] of (spec.template.spec?.volumes ?? []).entries()) {
@@ -55,22 +60,53 @@ function* hostPorts(workload: Workload): Generator<Finding> {
 
 function* mesh(workload: Workload): Generator<Finding> {
   const { metadata } = workload.spec.template;
-  const inject = metadata?.labels?.[ISTIO_LABEL] ?? metadata?.annotations?.[ISTIO_LABEL];
+  const said = { ...metadata?.annotations, ...metadata?.labels };
+  const isTaken = MESHES.some(([key, value]) => value.test(said[key] ?? ''));
   const proxy = others(workload).find(({ container }) => /^(istio|linkerd)-proxy$/.test(container.name));
-  if (inject !== 'true' && !proxy) return;
+  if (!isTaken && !proxy) return;
   yield {
     code: 'C012',
     level: 'warning',
     object: workload.object,
     path: proxy?.path ?? 'spec.template.metadata',
     what: 'a service mesh takes the traffic of the pod',
-    why: 'Corelane is not tested behind one: what pods ask each other (port 9001) passes it, too',
-    wayOut:
-      'Try it with two pods first; leave ports 8998 and 9001 out of the mesh (excludeInboundPorts, skip-inbound-ports).',
+    why: 'Where it wants mutual TLS it refuses the operator and Prometheus, which read port 8999 from outside of the mesh; and a proxy that is no native sidecar ends while workers still render',
+    wayOut: 'Except port 8999, and have the mesh inject native sidecars (docs/meshes.md says how, and what was tried).',
+  };
+}
+
+/** kubelet runs all preStop hooks when a pod begins to stop, and sends SIGTERM to a container behind its own one. */
+function* stops(workload: Workload): Generator<Finding> {
+  const ordinary = others(workload).filter(({ path }) => path.startsWith('spec.template.spec.containers'));
+  const late = 'a container that workers need to the very end belongs into initContainers, with restartPolicy: Always';
+  for (const { container, path } of ordinary) {
+    if (!container.lifecycle?.preStop) continue;
+    yield {
+      code: 'C012',
+      level: 'warning',
+      object: workload.object,
+      path: `${path}.lifecycle.preStop`,
+      what: `container ${container.name} may end while workers still render`,
+      why: 'Its own hook runs when the drain begins, and SIGTERM follows it',
+      wayOut: `Leave the hook out, and it waits for the drain as the workers do; ${late}.`,
+    };
+  }
+  const [first, ...rest] = ordinary.filter((one) => !one.container.lifecycle?.preStop);
+  if (!first) return;
+  const more = rest.length > 0 ? ` and ${rest.length} more` : '';
+  yield {
+    code: 'C012',
+    level: 'info',
+    object: workload.object,
+    path: first.path,
+    ...(rest.length > 0 && { also: rest.map(({ path }) => path) }),
+    what: `container ${first.container.name}${more}: SIGTERM comes together with that of the workers`,
+    why: 'Corelane adds a preStop hook that waits until the pod has drained',
+    wayOut: `Nothing to do for what pages need; ${late}.`,
   };
 }
 
 export const neighboursRule: Rule = {
   codes: ['C012'],
-  find: (workload) => [...claims(workload), ...hostPorts(workload), ...mesh(workload)],
+  find: (workload) => [...claims(workload), ...hostPorts(workload), ...mesh(workload), ...stops(workload)],
 };

@@ -40,9 +40,12 @@ const container = z.looseObject({
   resources: z.looseObject({ requests: quantities, limits: quantities }).nullish(),
   volumeMounts: z.array(z.looseObject({ name: text, mountPath: text })).nullish(),
   readinessProbe: z.looseObject({ httpGet: z.looseObject({ path: text.nullish() }).nullish() }).nullish(),
+  lifecycle: z.looseObject({}).nullish(),
+  securityContext: z.looseObject({}).nullish(),
   restartPolicy: text.nullish(),
 });
-const selector = z
+/** A label selector, as NetworkPolicies and policies of meshes have it, too. */
+export const selector = z
   .looseObject({
     matchLabels: labels,
     matchExpressions: z.array(z.looseObject({ key: text, operator: text, values: texts })).nullish(),
@@ -91,7 +94,19 @@ export const PARTS = {
       type: text.nullish(),
       selector: labels,
       sessionAffinity: text.nullish(),
-      ports: z.array(z.looseObject({ name: text.nullish(), port: z.int(), targetPort: number.nullish() })).nullish(),
+      ipFamilyPolicy: text.nullish(),
+      ipFamilies: texts,
+      ports: z
+        .array(
+          z.looseObject({
+            name: text.nullish(),
+            port: z.int(),
+            targetPort: number.nullish(),
+            protocol: text.nullish(),
+            appProtocol: text.nullish(),
+          }),
+        )
+        .nullish(),
     }),
   }),
   Ingress: z.looseObject({ metadata }),
@@ -139,7 +154,16 @@ export const PARTS = {
   LimitRange: z.looseObject({
     metadata,
     spec: z.looseObject({
-      limits: z.array(z.looseObject({ type: text, default: quantities, max: quantities })),
+      limits: z.array(
+        z.looseObject({
+          type: text,
+          min: quantities,
+          max: quantities,
+          default: quantities,
+          defaultRequest: quantities,
+          maxLimitRequestRatio: quantities,
+        }),
+      ),
     }),
   }),
 } as const;

@@ -1,11 +1,22 @@
 /** C004: what a worker listens on beside $PORT. */
 import type { V1Container } from '@kubernetes/client-node';
 import type { Finding } from './finding.ts';
-import { commandField, commandLine, type ImageConfig, nodeOptionsByField, type Rule, workerOf } from './workload.ts';
+import {
+  commandField,
+  commandLine,
+  type ImageConfig,
+  nodeOptionsByField,
+  type Rule,
+  variablesFrom,
+  type Workload,
+  workerOf,
+} from './workload.ts';
 
 /** A port that the command line fixes: `next start -p 3000`, `--port=3000`. `$(PORT)` is what it should be. */
 const FIXED_PORT = /(?:^|\s)(-p|--port)[= ]?([0-9]{2,5})(?=\s|$)/;
 const INSPECTOR = /--inspect(-brk|-wait)?([= ]\S*)?(?=\s|$)/;
+/** Variables that servers read before PORT: those of Nitro (Nuxt, SolidStart, Analog) and of Nuxt 2. */
+export const PORT_VARIABLES = ['NITRO_PORT', 'NUXT_PORT'];
 
 interface Place {
   object: string;
@@ -49,6 +60,27 @@ function exposed(worker: V1Container, image: ImageConfig | undefined): V1Contain
   return image?.exposedPorts.map((port) => ({ containerPort: Number.parseInt(port, 10) }));
 }
 
+/** The findings on variables that take the place of PORT. Corelane's PORT itself wins over any other one. */
+function otherPorts(workload: Workload): Finding[] {
+  const { worker, path } = workerOf(workload);
+  const env = (worker.env ?? []).map(({ name }) => ({ name, at: `${path}.env[${name}]` }));
+  const brought = variablesFrom(workload.surroundings.configMaps, worker).map(([name]) => ({
+    name,
+    at: `${path}.envFrom`,
+  }));
+  return [...env, ...brought]
+    .filter(({ name }) => PORT_VARIABLES.includes(name))
+    .map(({ name, at }) => ({
+      code: 'C004',
+      level: 'decide',
+      object: workload.object,
+      path: at,
+      what: `${name} fixes the port of the server`,
+      why: 'The server reads it before PORT, so all workers of a pod want the same port, and none listens on its own',
+      wayOut: `Leave ${name} out.`,
+    }));
+}
+
 export const portsRule: Rule = {
   codes: ['C004'],
   find(workload) {
@@ -57,6 +89,7 @@ export const portsRule: Rule = {
     const image = workload.surroundings.images[worker.image ?? ''];
     const ports = exposed(worker, image);
     const findings = secondPorts({ ...worker, ports }, httpPort(ports), { object, path });
+    findings.push(...otherPorts(workload));
     const line = commandLine(worker, image);
     const [, option, port] = FIXED_PORT.exec(line) ?? [];
     if (port !== undefined) {

@@ -42,6 +42,20 @@ export interface VerticalPodAutoscaler {
   spec?: { targetRef?: { kind?: string; name?: string }; updatePolicy?: { updateMode?: string } };
 }
 
+/** What a cluster would refuse. */
+export interface Refusal {
+  what: string;
+  /** Behind "Way out:"; undefined where the message has it. */
+  wayOut?: string | undefined;
+}
+
+/** What the API server of a cluster says, asked by dry runs. */
+export interface ServerAnswers {
+  refusals: Refusal[];
+  /** Objects that it could not be asked about. */
+  notAsked: string[];
+}
+
 /** What is known of the surroundings. What is undefined was not looked at. */
 export interface Surroundings {
   /** CPUs that pods of a node can have together, and what the node is called in a message. */
@@ -58,6 +72,7 @@ export interface Surroundings {
   images: Record<string, ImageConfig>;
   /** Images that pods of the RenderService run in their workers, by id; several where a tag has moved. */
   runningImages?: string[];
+  server?: ServerAnswers;
   /** Conditions of a RenderService that runs. */
   conditions?: Pick<Condition, 'type' | 'status' | 'reason' | 'message'>[];
 }
@@ -136,10 +151,18 @@ export function nodeOptionsOf(workload: Workload): string {
 }
 
 /** NODE_OPTIONS by `envFrom`, as far as the ConfigMaps are known. */
-function optionsFrom(configMaps: V1ConfigMap[], { envFrom = [] }: V1Container): string[] {
+function optionsFrom(configMaps: V1ConfigMap[], container: V1Container): string[] {
+  return variablesFrom(configMaps, container).flatMap(([name, value]) => (name === 'NODE_OPTIONS' ? [value] : []));
+}
+
+/** Variables that `envFrom` brings, as far as the ConfigMaps are known. */
+export function variablesFrom(
+  configMaps: V1ConfigMap[],
+  { envFrom = [] }: V1Container,
+): [name: string, value: string][] {
   return envFrom.flatMap(({ prefix = '', configMapRef }) => {
-    const { data = {} } = configMaps.find(({ metadata }) => configMapRef && metadata?.name === configMapRef.name) ?? {};
-    return Object.entries(data).flatMap(([key, value]) => (`${prefix}${key}` === 'NODE_OPTIONS' ? [value] : []));
+    const known = configMaps.find(({ metadata }) => configMapRef && metadata?.name === configMapRef.name);
+    return Object.entries(known?.data ?? {}).map(([key, value]): [string, string] => [`${prefix}${key}`, value]);
   });
 }
 

@@ -7,7 +7,7 @@ import type { Surroundings } from '../check/workload.ts';
 import { convert, isDeployment, refusedKind } from '../convert/index.ts';
 import type { Manifest } from '../convert/manifests.ts';
 import { isRenderService, surroundingsOf } from '../convert/surroundings.ts';
-import { KIND } from '../src/api/names.ts';
+import { KIND, NAME_LENGTH_MAX } from '../src/api/names.ts';
 import type { RenderServiceResource } from '../src/api/resource.ts';
 import type { Command } from './command.ts';
 
@@ -25,22 +25,28 @@ Usage: corelane check -f FILE [-f FILE ...] [OPTIONS]
 
 Looks for what is known to go wrong in RenderServices, and in Deployments that are to become some. Without -f in the
 cluster: in one, or in all RenderServices of the namespace. Nothing is changed. docs/check.md explains the codes.
+With --server also what the cluster would refuse: its policies, quotas, LimitRanges, and names that are taken.
 
   -f, --file FILE          YAML or JSON, with any number of objects; - is standard input
   -n, --namespace N        namespace (of the kubeconfig's context)
+      --server             ask the API server about the RenderServices of -f, their objects and pods, by dry runs; for
+                           pipelines. Needs "create" and "patch" on these; what you may not ask is skipped
       --node-cpu N         vCPUs of a node, for what fits on it (in a cluster: those of its nodes)
       --failure-threshold LEVEL
                            exit code 2 from this level on: info, warning, decide or error (decide)
   -o, --output json        as JSON
 
 A cluster is read as far as your rights go: RenderServices; nodes, limitranges, pods, services, ingresses, autoscalers,
-claims where they may be listed.
+claims, NetworkPolicies where they may be listed.
 
 Exit code: 0; 2 where a finding reaches the threshold; 64 for options and files that cannot be used; else 1.
 `;
 
 /** A finding is as bad as the threshold, or worse. */
 const EXIT_FOUND = 2;
+
+/** `check` converts a Deployment under its own name and this suffix, so that old and new Services do not collide. */
+const SUFFIX = '-render';
 
 const KINDS = {
   ...DEPLOYMENT_KINDS,
@@ -60,6 +66,7 @@ export const command: Command = {
       options: {
         file: { type: 'string', short: 'f', multiple: true, default: [] },
         namespace: { type: 'string', short: 'n' },
+        server: { type: 'boolean', default: false },
         'node-cpu': { type: 'string' },
         'failure-threshold': { type: 'string', default: 'decide' },
         output: { type: 'string', short: 'o' },
@@ -70,10 +77,12 @@ export const command: Command = {
     if (values.output !== undefined && values.output !== 'json') throw new UsageError('-o must be json');
     const [target, ...rest] = positionals;
     if (rest.length > 0) throw new UsageError(`one object at a time, not also ${rest.join(', ')}`);
+    if (values.server && values.file.length === 0) throw new UsageError('--server is about files: give them with -f');
     const wanted = target === undefined ? undefined : objectName(target, KINDS);
     const nodes = values['node-cpu'] === undefined ? undefined : nodesOf(values['node-cpu']);
     const { subjects, refused } =
       values.file.length > 0 ? ofFiles(values.file, wanted) : await ofCluster(wanted, values.namespace);
+    if (values.server) await askAbout(subjects, values.namespace);
     const images = await imageConfigs(subjects.flatMap(({ manifest }) => imagesOf(manifest)));
     const reports = subjects.map((subject) => ({
       subject,
@@ -105,6 +114,13 @@ function ofFiles(files: string[], wanted: Wanted | undefined): { subjects: Subje
   return { subjects, refused };
 }
 
+/** Of Deployments nothing is asked: they are to become something else. */
+async function askAbout(subjects: Subject[], namespace: string | undefined): Promise<void> {
+  const { askServer } = await import('./ask-server.ts');
+  for (const { manifest, known } of subjects)
+    if (isRenderService(manifest)) known.server = await askServer(manifest, namespace);
+}
+
 async function ofCluster(wanted: Wanted | undefined, namespace: string | undefined) {
   // Loaded only where it is needed: it brings the Kubernetes client along (0.6 s).
   const { readSubjects } = await import('./cluster.ts');
@@ -116,7 +132,8 @@ function reportOn({ manifest, others, known }: Subject, given: Partial<Surroundi
   if (isDeployment(manifest)) {
     const { nodes, images } = about;
     // As if it had a name of its own: what to call it is asked when it is converted.
-    return convert(manifest, others, { name: manifest.name, nodes, images });
+    const name = `${manifest.name.slice(0, NAME_LENGTH_MAX - SUFFIX.length)}${SUFFIX}`;
+    return convert(manifest, others, { name, nodes, images });
   }
   const surroundings = { ...surroundingsOf(manifest, others), ...about };
   return checkRenderService(manifest.value as unknown as RenderServiceResource, surroundings);

@@ -6,11 +6,13 @@ import { isRecord, type Manifest, manifestOf } from '../convert/manifests.ts';
 import { API_VERSION, isWorkerName, KIND, LABEL_RENDER_SERVICE, PLURAL } from '../src/api/names.ts';
 import { parseQuantity } from '../src/api/scalars.ts';
 import { PooledKubeConfig } from '../src/kube/config.ts';
-import { ApiError, isNotFound, MERGE_PATCH, Rest } from '../src/kube/rest.ts';
+import { collectionPath, type Kind, objectPath } from '../src/kube/kinds.ts';
+import { APPLY_PATCH, ApiError, isNotFound, MERGE_PATCH, Rest } from '../src/kube/rest.ts';
+import type { KubeObject } from '../src/kube/types.ts';
 import { linesOf } from './run/each-line.ts';
 import type { Subject } from './subject.ts';
 
-/** Kinds that may stand around a Deployment or RenderService; the last two are there where their operators are. */
+/** Kinds that may stand around a Deployment or RenderService; the last ones are there where their operators are. */
 const AROUND: [apiVersion: string, kind: string, plural: string][] = [
   ['v1', 'Service', 'services'],
   ['v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'],
@@ -18,8 +20,11 @@ const AROUND: [apiVersion: string, kind: string, plural: string][] = [
   ['networking.k8s.io/v1', 'Ingress', 'ingresses'],
   ['autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'],
   ['policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets'],
+  ['networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'],
   ['keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects'],
   ['autoscaling.k8s.io/v1', 'VerticalPodAutoscaler', 'verticalpodautoscalers'],
+  ['cilium.io/v2', 'CiliumNetworkPolicy', 'ciliumnetworkpolicies'],
+  ['security.istio.io/v1', 'AuthorizationPolicy', 'authorizationpolicies'],
 ];
 /** Of larger lists the first so many are read. */
 const ITEMS_MAX = '500';
@@ -27,11 +32,21 @@ const BYTES_MAX = 32 * 1024 ** 2;
 /** Of one pod; a line of an access log has some 600 bytes. */
 const LOG_BYTES_MAX = 64 * 1024 ** 2;
 const LOG_MS_MAX = 60_000;
+/** An answer of those who say nothing of the object. */
+const NO_ANSWER = [401, 429, 502, 503, 504];
 /** Of a line; what a stranger may have in one is bounded by far less. */
 const LINE_LENGTH_MAX = 8_192;
 
 interface Items {
   items: Record<string, unknown>[];
+}
+
+/** An object that is not there yet; without a name it gets one. */
+export interface Draft {
+  apiVersion: string;
+  kind: string;
+  metadata: Partial<KubeObject['metadata']> & { generateName?: string };
+  [field: string]: unknown;
 }
 
 /** A namespace of the user's cluster. */
@@ -87,6 +102,36 @@ export class Cluster {
     }
   }
 
+  /** The object, or undefined where there is none. @throws Error that says what is missing */
+  async find(kind: Kind, name: string): Promise<KubeObject | undefined> {
+    try {
+      return await this.#rest.request<KubeObject>('GET', objectPath(kind, this.namespace, name));
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw plain(error, `${kind.kind} ${this.namespace}/${name} cannot be read`);
+    }
+  }
+
+  /**
+   * What the API server would make of an object of the namespace if it were applied. Nothing is written.
+   * @throws ApiError with the API server's own words, Error that says what is missing
+   */
+  async dryRun(plural: string, draft: Draft): Promise<Draft> {
+    const { apiVersion, kind, metadata } = draft;
+    const place = { apiVersion, kind, plural };
+    const query = { dryRun: 'All', fieldManager: 'corelane-cli', fieldValidation: 'Strict' };
+    try {
+      if (metadata.name === undefined)
+        return await this.#rest.request<Draft>('POST', collectionPath(place, this.namespace), { query, body: draft });
+      const path = objectPath(place, this.namespace, metadata.name);
+      const options = { query: { ...query, force: 'true' }, contentType: APPLY_PATCH, body: draft };
+      return await this.#rest.request<Draft>('PATCH', path, options);
+    } catch (error) {
+      if (error instanceof ApiError && !NO_ANSWER.includes(error.status)) throw error;
+      throw plain(error, `the API server cannot be asked about ${kind}`);
+    }
+  }
+
   /** Objects of all namespaces, as they are. @throws Error that says what is missing */
   async listEverywhere(apiVersion: string, plural: string): Promise<Record<string, unknown>[]> {
     const options = { query: { limit: ITEMS_MAX }, bytesMax: BYTES_MAX };
@@ -97,13 +142,26 @@ export class Cluster {
     }
   }
 
-  /** All objects around; of a kind that is not there, or may not be listed, none. */
-  async around(): Promise<{ manifests: Manifest[]; hasLimitRanges: boolean }> {
+  /**
+   * All objects around; of a kind that is not there, or may not be listed, none. `unread`: the latter kinds.
+   * @param more kinds beside the usual ones
+   */
+  async around(
+    more: typeof AROUND = [],
+  ): Promise<{ manifests: Manifest[]; hasLimitRanges: boolean; unread: string[] }> {
+    const unread: string[] = [];
     const lists = await Promise.all(
-      AROUND.map(async ([apiVersion, kind, plural]) => await this.list(apiVersion, kind, plural).catch(ifNotAllowed)),
+      [...AROUND, ...more].map(
+        async ([apiVersion, kind, plural]) =>
+          await this.list(apiVersion, kind, plural).catch((error: Error) => {
+            if (statusOf(error) === 403) unread.push(kind);
+            return ifNotAllowed(error);
+          }),
+      ),
     );
     const limitRanges = AROUND.findIndex(([, kind]) => kind === 'LimitRange');
-    return { manifests: lists.flatMap((list) => list ?? []), hasLimitRanges: lists[limitRanges] !== undefined };
+    const hasLimitRanges = lists[limitRanges] !== undefined;
+    return { manifests: lists.flatMap((list) => list ?? []), hasLimitRanges, unread: unread.sort() };
   }
 
   /** ConfigMaps that containers of a pod template get variables from. */
@@ -170,10 +228,13 @@ export async function readDeployment(name: string, namespace: string | undefined
   const cluster = new Cluster(namespace);
   try {
     const deployment = await cluster.get('apps/v1', 'Deployment', 'deployments', name);
-    const { manifests } = await cluster.around();
+    // A Service may lead to pods of others, too.
+    const { manifests, unread } = await cluster.around([['apps/v1', 'Deployment', 'deployments']]);
+    const others = manifests.filter((one) => one.kind !== 'Deployment' || one.name !== name);
     const configMaps = await cluster.configMapsOf(deployment);
     const nodes = await cluster.nodes();
-    return { manifests: [deployment, ...manifests, ...configMaps], deployment, nodes, namespace: cluster.namespace };
+    const { namespace } = cluster;
+    return { manifests: [deployment, ...others, ...configMaps], deployment, nodes, namespace, unread };
   } finally {
     await cluster.close();
   }
@@ -256,9 +317,13 @@ function userKubeConfig(): PooledKubeConfig {
 
 /** A kind that the cluster has not, or a list that the user may not read, is not known; all else is an error. */
 export function ifNotAllowed(error: Error): undefined {
-  const status = (error.cause as ApiError | undefined)?.status;
+  const status = statusOf(error);
   if (status === 403 || status === 404) return undefined;
   throw error;
+}
+
+function statusOf(error: Error): number | undefined {
+  return (error.cause as ApiError | undefined)?.status;
 }
 
 /** The API server's own words, or those of the network. */

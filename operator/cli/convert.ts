@@ -19,10 +19,12 @@ Usage: corelane convert -f FILE [-f FILE ...] [deployment/NAME] [OPTIONS]
        corelane convert deployment/NAME [-n NAMESPACE] [OPTIONS]
 
 Writes a RenderService out of a Deployment, and of the Service, Ingress, HorizontalPodAutoscaler, ScaledObject, VPA,
-PodDisruptionBudget, claims and LimitRanges that are given with it. Without -f the objects are read from the cluster.
+PodDisruptionBudget, NetworkPolicies, claims and LimitRanges that are given with it. Without -f the objects are read from
+the cluster.
 
 The YAML goes to standard output; to standard error what became of every field that is not in it, what to decide, and
-the commands that move traffic. Nothing is applied. docs/check.md explains the codes, docs/convert.md the way.
+the commands that move traffic. Nothing is applied. Nothing is written where the move would open what is closed, or
+delete what has to stay. docs/check.md explains the codes, docs/convert.md the way.
 
   -f, --file FILE          YAML or JSON, with any number of objects; - is standard input
       --name NAME          of the RenderService (that of the Deployment)
@@ -76,7 +78,7 @@ export const command: Command = {
     const images = await imageConfigs(imagesOf(deployment));
     const { name, container } = values;
     const namespace = values.namespace ?? input.namespace;
-    const options = { name, namespace, container, workersPerPod, nodes, images };
+    const options = { name, namespace, container, workersPerPod, nodes, images, unread: input.unread };
     const conversion = asUsageError(() => convert(deployment, others, options));
     if (values.output === 'json') console.error(asJson(conversion, input.manifests));
     else console.error(asText(conversion, input.manifests, `Deployment/${deployment.name}`));
@@ -98,6 +100,8 @@ interface Input {
   refused: Finding[];
   nodes?: Surroundings['nodes'];
   namespace?: string;
+  /** Kinds that may not be listed. */
+  unread?: string[];
 }
 
 async function inputOf(files: string[], wanted: string | undefined, namespace: string | undefined): Promise<Input> {
@@ -124,9 +128,9 @@ function sayRefused(findings: Finding[], manifests: Manifest[], isJson: boolean)
   return EXIT_OPEN;
 }
 
-function asText({ findings, plan, text }: Conversion, manifests: Manifest[], main: string): string {
+function asText({ findings, plan, withheld }: Conversion, manifests: Manifest[], main: string): string {
   const lines = sorted(findings).map((finding) => findingLine(finding, manifests, main));
-  const written = text === undefined ? ['Nothing is written: the API server would refuse it.'] : [];
+  const written = withheld === undefined ? [] : [`Nothing is written: ${withheld}.`];
   const steps =
     plan.length === 0 ? [] : ['', 'Traffic plan (docs/convert.md):', ...plan.map((line) => `  ${visible(line)}`)];
   return [...lines, ...steps, '', ...written, `convert: ${summary(findings)} (docs/check.md has the codes)`].join('\n');

@@ -1,7 +1,7 @@
 /** `npx corelane COMMAND`: finds the command, prints what went wrong, gives the exit code. */
-import { readFileSync } from 'node:fs';
 import type { Command } from './command.ts';
 import { TryAgainError, UsageError } from './usage.ts';
+import { version } from './version.ts';
 import { visibleLines } from './visible.ts';
 
 /** Commands by name. Each is loaded only when it is used: some bring the Kubernetes client along (0.6 s). */
@@ -47,11 +47,6 @@ export async function main([name, ...args]: string[]): Promise<number> {
     if (error instanceof TryAgainError) return EXIT_TRY_AGAIN;
     return isUsageError(error) ? EXIT_USAGE : 1;
   }
-}
-
-/** Of the clone or of the npm package, whichever this is part of. */
-function version(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version;
 }
 
 async function overview(): Promise<string> {

@@ -27,7 +27,7 @@ export function writeScaling(
   { autoscalers, scaledObjects, verticalAutoscalers }: Related,
   capacity: Capacity,
   name: string,
-): { isScaled: boolean; replaced?: string } {
+): { isScaled: boolean } {
   const all = [
     ...autoscalers.map(({ value }) => boundsOfHpa(value)),
     ...scaledObjects.map(({ value }) => boundsOfKeda(value)),
@@ -46,9 +46,10 @@ export function writeScaling(
       what: mode === 'Off' ? 'it only recommends' : `it changes requests (${mode})`,
       why: 'It targets the Deployment, which goes; percentages of a request that moves mean nothing',
       wayOut: `Let it target RenderService ${name} with updateMode: "Off", or delete it.`,
+      fate: 'kept',
     });
   }
-  return { isScaled: all.length > 0, replaced: onCpu?.object };
+  return { isScaled: all.length > 0 };
 }
 
 function boundsOfHpa(hpa: V2HorizontalPodAutoscaler): Bounds {
@@ -102,6 +103,7 @@ function writeBounds(draft: Draft, { object, min, max, others, percent }: Bounds
     what: `became scaling: { minReplicas: ${minReplicas}, maxReplicas: ${maxReplicas} }${lost.length > 0 ? `, without ${lost.join(' and ')}` : ''}`,
     why: `${target} not taken over: scaling adds pods above ${abovePercent} % of per-core CPU${head}; and two controllers of one number fight`,
     wayOut: `Delete it when traffic has moved. For less head-room set scaling.cpu (55/40 with steps, docs/scaling.md).`,
+    fate: 'replaced',
   });
 }
 
@@ -115,5 +117,6 @@ function sayKept(draft: Draft, { object, others, isOnCpu }: Bounds, name: string
       : `it scales by ${isOnCpu ? 'cpu' : others.join(', ') || 'nothing that is known'}, and stays`,
     why: 'It names the Deployment, which goes; what it measures the operator does not',
     wayOut: `Let it scale the RenderService: scaleTargetRef: { apiVersion: corelane.dev/v1alpha1, kind: RenderService, name: ${name} }; replicas is left out for it.`,
+    fate: 'kept',
   });
 }

@@ -10,7 +10,7 @@ import { type Manifest, type Path, pathText } from './manifests.ts';
 export type Said = Omit<Finding, 'path' | 'object'> & { object?: string };
 
 /** Order of the fields of a RenderService, as people write them; the template, which is long, comes last. */
-const SPEC_ORDER = ['workersPerPod', 'replicas', 'scaling', 'service', 'rollout', 'disruptionBudget'];
+const SPEC_ORDER = ['workersPerPod', 'replicas', 'scaling', 'service', 'networkPolicy', 'rollout', 'disruptionBudget'];
 
 /** `spec.template` and `metadata` stay, empty or not. */
 const EMPTY_DEPTH_MIN = 2;
@@ -34,6 +34,7 @@ export class Draft {
   /** `Deployment/storefront` */
   readonly object: string;
   readonly findings: Finding[] = [];
+  #isRefused = false;
   readonly #document: Document;
   readonly #spec = new Map<string, unknown>();
 
@@ -70,6 +71,17 @@ export class Draft {
 
   say(path: Path | string, { object = this.object, ...said }: Said): void {
     this.findings.push({ ...said, object, path: typeof path === 'string' ? path : this.pathOf(path) });
+  }
+
+  /** Says why no RenderService may be written. */
+  refuse(path: Path | string, said: Omit<Said, 'level'>): void {
+    this.#isRefused = true;
+    this.say(path, { ...said, level: 'error' });
+  }
+
+  /** Whether no RenderService may be written: it would open or delete something. */
+  get isRefused(): boolean {
+    return this.#isRefused;
   }
 
   /** Takes a field out, and says why. */

@@ -1,5 +1,5 @@
 /** A Deployment, and what stands around it, as a RenderService: `corelane convert`. Pure: text in, text out. */
-import type { V1Deployment } from '@kubernetes/client-node';
+import type { V1Container, V1Deployment, V1PodSpec } from '@kubernetes/client-node';
 import type { Code } from '../check/codes.ts';
 import { type Finding, reaches } from '../check/finding.ts';
 import { checkWorkload } from '../check/index.ts';
@@ -9,12 +9,16 @@ import { refusals } from '../check/refusals.ts';
 import { type ImageConfig, type Surroundings, unknownSurroundings } from '../check/workload.ts';
 import { API_VERSION, KIND } from '../src/api/names.ts';
 import { parseRenderService, type RenderServiceResource } from '../src/api/resource.ts';
-import { pagePort, writeBudget, writeService } from './around.ts';
+import { writeBudget, writeService } from './around.ts';
 import { writeScaling } from './autoscalers.ts';
 import { writeCapacity } from './capacity.ts';
+import { keepClosed } from './closers.ts';
+import { followContainers } from './container-names.ts';
 import { metadataFields, specFields } from './deployment.ts';
 import { Draft } from './draft.ts';
+import { refuseFronts } from './fronts.ts';
 import { ManifestError } from './kubectl-yaml.ts';
+import { type Pods, pagePort, targetOf } from './leads.ts';
 import { isRecord, type Manifest } from './manifests.ts';
 import { type Related, relatedTo } from './related.ts';
 import {
@@ -39,13 +43,17 @@ export interface ConvertOptions {
   /** Sizes of the nodes, where they are known. */
   nodes?: Surroundings['nodes'];
   images?: Record<string, ImageConfig>;
+  /** Kinds that the user may not list: whether there are such objects is not known. */
+  unread?: string[];
 }
 
 export interface Conversion {
-  /** YAML of the RenderService; undefined where there is none that the API server would take. */
+  /** YAML of the RenderService; undefined where it is withheld. */
   text?: string;
+  /** Why there is no text. */
+  withheld?: string;
   findings: Finding[];
-  /** Commands that move traffic, with comments. */
+  /** Commands that move traffic, with comments; none where there is no text. */
   plan: string[];
   looked: Code[];
   skipped: { code: Code; why: string }[];
@@ -66,11 +74,27 @@ export function convert(deployment: Manifest, others: Manifest[], options: Conve
   const { name = deployment.name } = options;
   if (name !== deployment.name) draft.replace(['metadata', 'name'], name);
   const namespace = options.namespace ?? value.metadata?.namespace;
+  sayUnread(draft, options.unread ?? []);
   metadataFields(draft);
   specFields(draft, value, isFromServer(value));
-  const replaced = template(draft, value, related, { ...options, name });
-  const plan = trafficPlan({ draft, related, others, name, isChosen: options.name !== undefined, namespace, replaced });
+  const pods = template(draft, value, related, { ...options, name });
+  const plan = trafficPlan({ draft, related, others, pods, name, isChosen: options.name !== undefined, namespace });
   return finish(draft, related, plan, options);
+}
+
+/** Kinds without which nobody knows what leads to the old pods, and what closes them. */
+const DECISIVE = /^(Service|PodDisruptionBudget)$|Policy$/;
+
+function sayUnread(draft: Draft, unread: string[]): void {
+  const kinds = unread.filter((kind) => DECISIVE.test(kind));
+  if (kinds.length === 0) return;
+  draft.say('', {
+    code: 'C010',
+    level: 'decide',
+    what: `you may not list ${kinds.join(', ')}`,
+    why: 'What leads to the old pods, or closes them, may be there, and is not looked at',
+    wayOut: 'Let somebody who may list them convert, or give them with -f.',
+  });
 }
 
 /** Whether an API server has had the object, and has added its defaults: also `kubectl get -o yaml`. */
@@ -78,40 +102,56 @@ function isFromServer({ metadata }: V1Deployment): boolean {
   return metadata?.uid !== undefined;
 }
 
-/** Every step on the pod template, and what is reckoned from it. @returns the autoscaler that is replaced */
+/** Every step on the pod template, and what is reckoned from it. @returns the pods as they were */
 function template(
   draft: Draft,
   value: V1Deployment,
   related: Related,
   options: ConvertOptions & { name: string },
-): string | undefined {
+): Pods {
+  const before = value.spec?.template.metadata?.labels ?? {};
   removeNothing(draft);
   if (isFromServer(value)) removeDefaults(draft);
   quoteFractions(draft);
   removeDuplicates(draft);
   removeOldMetadata(draft);
   removeRefused(draft);
-  const targetPort = pagePort(related.services[0]?.value)?.targetPort ?? undefined;
+  const page = pagePort(related.services[0]?.value);
+  const targetPort = page?.targetPort ?? page?.port;
   const worker = chooseWorker(draft, { container: options.container, name: draft.source.name, targetPort });
+  const pods = podsOf(value, worker, page);
+  refuseFronts(draft, related.services, pods, options.name);
   const container = draft.container(worker);
   const several = hasSeveralProcesses(container, options.images?.[container.image ?? '']);
   removeTakenOver(draft, worker, targetPort);
-  renameContainers(draft, worker);
+  const renamed = renameContainers(draft, worker);
   const keys = [
     ...Object.keys(value.spec?.selector?.matchLabels ?? {}),
     ...related.services.flatMap((service) => Object.keys(service.value.spec?.selector ?? {})),
   ];
   moveLabels(draft, keys, options.name);
+  const { closers, unreadClosers: unread } = related;
+  keepClosed(draft, { closers, unread }, { before, name: options.name });
   const replicas = value.spec?.replicas ?? undefined;
   const nodeCpu = options.nodes?.toSorted((one, other) => other.cpu - one.cpu)[0]?.cpu;
   const { workersPerPod } = options;
   const capacity = writeCapacity(draft, { worker, workersPerPod, nodeCpu, hasSeveralProcesses: several, replicas });
-  const { isScaled, replaced } = writeScaling(draft, related, capacity, options.name);
+  followContainers(draft, { worker, name: container.name, workers: capacity.workersPerPod, renamed });
+  const { isScaled } = writeScaling(draft, related, capacity, options.name);
   if (replicas !== undefined && !isScaled) draft.set('replicas', capacity.podsFor(replicas));
   sayReplicas(draft, replicas, isScaled);
-  writeService(draft, related.services);
-  writeBudget(draft, related.budgets, replicas === undefined ? undefined : capacity.podsFor(replicas));
-  return replaced;
+  writeService(draft, related, pods, options.name);
+  writeBudget(draft, related.budgets, {
+    selector: value.spec?.selector,
+    pods: replicas === undefined ? undefined : capacity.podsFor(replicas),
+    name: options.name,
+  });
+  return pods;
+}
+
+function podsOf({ spec }: V1Deployment, worker: number, page: ReturnType<typeof pagePort>): Pods {
+  const pod = spec?.template.spec as V1PodSpec;
+  return { spec: pod, worker: pod.containers[worker] as V1Container, pages: page && targetOf(page, pod).to };
 }
 
 function sayReplicas(draft: Draft, replicas: number | undefined, isScaled: boolean): void {
@@ -135,7 +175,8 @@ function finish(draft: Draft, related: Related, plan: string[], options: Convert
   const findings = [...draft.findings, ...related.findings];
   if (!parsed.ok) {
     const refused = refusals(parsed.errors, draft.object);
-    return { findings: [...findings, ...refused], plan: [], looked: [], skipped: [] };
+    const withheld = 'the API server would refuse it';
+    return { withheld, findings: [...findings, ...refused], plan: [], looked: [], skipped: [] };
   }
   const values = <T>(found: { value: T }[]) => found.map(({ value }) => value);
   const report = checkWorkload({
@@ -155,9 +196,10 @@ function finish(draft: Draft, related: Related, plan: string[], options: Convert
     },
   });
   return {
-    text: draft.text(),
+    ...(draft.isRefused
+      ? { plan: [], withheld: 'it would open what is closed, or delete what has to stay' }
+      : { text: draft.text(), plan }),
     findings: [...findings, ...report.findings],
-    plan,
     looked: report.looked,
     skipped: report.skipped,
   };

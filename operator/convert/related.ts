@@ -12,6 +12,9 @@ import type {
 import type { Finding } from '../check/finding.ts';
 import { PARTS, type ReadKind, wrongParts } from '../check/parts.ts';
 import type { ScaledObject, VerticalPodAutoscaler } from '../check/workload.ts';
+import { LABEL_RENDER_SERVICE } from '../src/api/names.ts';
+import { type Closer, closerOf, isUnreadCloser } from './closers.ts';
+import { isNamedForPages, pagePort } from './leads.ts';
 import { withoutMadeByKeda } from './made-by-keda.ts';
 import { isRecord, type Manifest } from './manifests.ts';
 import { matches } from './selectors.ts';
@@ -22,8 +25,19 @@ export interface Found<T> {
   value: T;
 }
 
+/** Another workload of the namespace, whose pods a Service may select, too. */
+export interface Workload {
+  /** Kind and name. */
+  object: string;
+  /** Of its pods. */
+  labels: Record<string, string>;
+}
+
 export interface Related {
+  /** The one that pages most likely come by is the first. */
   services: Found<V1Service>[];
+  /** Deployments and others that were given and that nobody else has made. */
+  workloads: Workload[];
   ingresses: Found<V1Ingress>[];
   autoscalers: Found<V2HorizontalPodAutoscaler>[];
   scaledObjects: Found<ScaledObject>[];
@@ -32,6 +46,10 @@ export interface Related {
   claims: V1PersistentVolumeClaim[];
   configMaps: V1ConfigMap[];
   limitRanges: V1LimitRange[];
+  /** Policies that select the pods of the Deployment, or those of a RenderService. */
+  closers: Closer[];
+  /** Policies of which nobody knows what they select. */
+  unreadClosers: Manifest[];
   /** About documents that were not used. */
   findings: Finding[];
 }
@@ -71,17 +89,21 @@ class Sorter {
       target?.name === name && (target?.kind ?? 'Deployment') === 'Deployment';
     const services = this.#of<V1Service>('Service', ({ spec }) => {
       const selector = spec?.selector ?? {};
-      return Object.keys(selector).length > 0 && matches({ matchLabels: selector }, labels);
+      // One of type ExternalName is a name in DNS, whatever it selects.
+      const isOfPods = Object.keys(selector).length > 0 && spec?.type !== 'ExternalName';
+      return isOfPods && matches({ matchLabels: selector }, labels);
     });
     const serviceNames = [name, ...services.map(({ manifest }) => manifest.name)];
+    const ingresses = this.#of<V1Ingress>('Ingress', (ingress) =>
+      backends(ingress).some((one) => serviceNames.includes(one)),
+    );
     const claimed = (this.#deployment.spec?.template.spec?.volumes ?? []).map(
       ({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName,
     );
     const related = {
-      services,
-      ingresses: this.#of<V1Ingress>('Ingress', (ingress) =>
-        backends(ingress).some((one) => serviceNames.includes(one)),
-      ),
+      services: pagesFirst(services, { name, entered: ingresses.flatMap(({ value }) => backends(value)) }),
+      workloads: this.#usable.flatMap((manifest) => workloadOf(manifest) ?? []),
+      ingresses,
       autoscalers: this.#of<V2HorizontalPodAutoscaler>('HorizontalPodAutoscaler', ({ spec }) =>
         isMeant(spec?.scaleTargetRef),
       ),
@@ -97,6 +119,8 @@ class Sorter {
       ).map(({ value }) => value),
       configMaps: this.#of<V1ConfigMap>('ConfigMap', () => true).map(({ value }) => value),
       limitRanges: this.#of<V1LimitRange>('LimitRange', () => true).map(({ value }) => value),
+      closers: this.#closers(labels),
+      unreadClosers: this.#unreadClosers(),
     };
     return { ...related, findings: [...this.#findings, ...this.#rest()] };
   }
@@ -105,6 +129,22 @@ class Sorter {
     const found = this.#usable.filter((manifest) => manifest.kind === kind && isWanted(manifest.value as T));
     for (const manifest of found) this.#used.add(manifest);
     return found.map((manifest) => ({ manifest, value: manifest.value as T }));
+  }
+
+  #closers(labels: Record<string, string>): Closer[] {
+    const found = this.#usable.flatMap((manifest) => closerOf(manifest) ?? []);
+    const wanted = found.filter(({ selector }) => {
+      const isForNew = selector.matchLabels?.[LABEL_RENDER_SERVICE] !== undefined;
+      return isForNew || matches(selector, labels);
+    });
+    for (const { manifest } of wanted) this.#used.add(manifest);
+    return wanted;
+  }
+
+  #unreadClosers(): Manifest[] {
+    const found = this.#usable.filter((manifest) => isUnreadCloser(manifest));
+    for (const manifest of found) this.#used.add(manifest);
+    return found;
   }
 
   #isInNamespace({ value }: Manifest): boolean {
@@ -130,6 +170,15 @@ class Sorter {
   }
 }
 
+/** An object with a pod template; undefined for all others, and for what another one has made, as ReplicaSets are. */
+function workloadOf({ kind, name, value: { metadata, spec } }: Manifest): Workload | undefined {
+  const template = isRecord(spec) ? spec.template : undefined;
+  const ofPods = isRecord(template) ? template.metadata : undefined;
+  const isMade = isRecord(metadata) && Array.isArray(metadata.ownerReferences);
+  if (isMade || !isRecord(ofPods) || !isRecord(ofPods.labels)) return undefined;
+  return { object: `${kind}/${name}`, labels: ofPods.labels as Record<string, string> };
+}
+
 function unreadable({ kind, name }: Manifest, wrong: string[]): Finding {
   return {
     code: 'C017',
@@ -140,6 +189,26 @@ function unreadable({ kind, name }: Manifest, wrong: string[]): Finding {
     why: 'The API server would refuse it, too',
     wayOut: 'Mend it and convert again.',
   };
+}
+
+/**
+ * The Services, first the one that pages most likely come by: an Ingress leads to it, its port is named for pages, it
+ * has a usual port, or the name of the Deployment. Among equals the order stays.
+ */
+function pagesFirst(
+  services: Found<V1Service>[],
+  { name, entered }: { name: string | undefined; entered: string[] },
+): Found<V1Service>[] {
+  const rank = ({ manifest, value }: Found<V1Service>) => {
+    const port = pagePort(value);
+    const isNamed = isNamedForPages(port?.name) || isNamedForPages(port?.targetPort);
+    const isUsual = port?.port === 80 || port?.port === 443;
+    return [entered.includes(manifest.name), isNamed, isUsual, manifest.name === name].reduce(
+      (sum, holds) => 2 * sum + Number(holds),
+      0,
+    );
+  };
+  return services.toSorted((one, other) => rank(other) - rank(one));
 }
 
 /** Names of the Services that an Ingress leads to. */

@@ -1,6 +1,6 @@
 /** The container that renders: which one it is, and what of it Corelane does itself. */
 import type { V1Container, V1PodSpec } from '@kubernetes/client-node';
-import { httpPort, secondPorts } from '../check/ports.ts';
+import { httpPort, PORT_VARIABLES, secondPorts } from '../check/ports.ts';
 import {
   ASSETS_CONTAINER,
   HAPROXY_CONTAINER,
@@ -8,9 +8,10 @@ import {
   RUNTIME_CONTAINER,
   WORKER_CONTAINER,
 } from '../src/api/names.ts';
-import type { Draft } from './draft.ts';
+import type { Draft, Said } from './draft.ts';
+import { isFront } from './fronts.ts';
 import { ManifestError } from './kubectl-yaml.ts';
-import type { Path } from './manifests.ts';
+import { isRecord, type Path } from './manifests.ts';
 
 /** Containers that stand beside an application, by their usual names. */
 const SIDECARS =
@@ -43,7 +44,7 @@ export function chooseWorker(draft: Draft, { container, name, targetPort }: Choi
     return index;
   }
   if (containers.length === 1) return 0;
-  const own = containers.filter((one) => !SIDECARS.test(one.name));
+  const own = containers.filter((one) => !SIDECARS.test(one.name) && !isFront(one));
   const candidates = own.length > 0 ? own : containers;
   const hasPort = (one: V1Container) =>
     one.ports?.some(
@@ -65,19 +66,24 @@ export function chooseWorker(draft: Draft, { container, name, targetPort }: Choi
   return index;
 }
 
-/** Renames containers: the worker where there are several, and those whose names are Corelane's. */
-export function renameContainers(draft: Draft, worker: number): void {
+/**
+ * Renames containers: the worker where there are several, and those whose names are Corelane's.
+ * @returns new names of those beside the worker, by the old ones
+ */
+export function renameContainers(draft: Draft, worker: number): Map<string, string> {
   const spec = draft.template().spec as V1PodSpec;
   const taken = new Set([...spec.containers, ...(spec.initContainers ?? [])].map(({ name }) => name));
+  const renamed = new Map<string, string>();
   for (const list of ['containers', 'initContainers'] as const) {
     for (const [index, { name }] of (spec[list] ?? []).entries()) {
       const isWorker = list === 'containers' && index === worker;
       const path: Path = ['spec', 'template', 'spec', list, index, 'name'];
       if (isWorker) renameWorker(draft, path, name, spec.containers.length);
       else if (RESERVED.test(name) || (name === WORKER_CONTAINER && list === 'containers'))
-        renameOther(draft, path, name, taken);
+        renamed.set(name, renameOther(draft, path, name, taken));
     }
   }
+  return renamed;
 }
 
 function renameWorker(draft: Draft, path: Path, name: string, containers: number): void {
@@ -92,7 +98,7 @@ function renameWorker(draft: Draft, path: Path, name: string, containers: number
   });
 }
 
-function renameOther(draft: Draft, path: Path, name: string, taken: Set<string>): void {
+function renameOther(draft: Draft, path: Path, name: string, taken: Set<string>): string {
   const next = [`own-${name}`, ...Array.from({ length: 99 }, (_unused, index) => `own-${name}-${index + 2}`)].find(
     (candidate) => !taken.has(candidate),
   ) as string;
@@ -108,6 +114,7 @@ function renameOther(draft: Draft, path: Path, name: string, taken: Set<string>)
       ? 'Remove it if it only passes requests on to the application: nothing leads to it any more.'
       : 'Use that name in kubectl logs -c.',
   });
+  return next;
 }
 
 const REMOVED = {
@@ -115,7 +122,6 @@ const REMOVED = {
   livenessProbe:
     'A worker that hangs is noticed and started again by its supervisor, and a probe would wait behind a render',
   startupProbe: 'A worker gets requests when it listens; how long that takes does not matter',
-  lifecycle: 'Corelane stops the workers when the proxies have drained',
 } as const;
 
 /** Takes out of the worker what Corelane does itself. */
@@ -132,14 +138,81 @@ export function removeTakenOver(draft: Draft, index: number, targetPort?: string
       wayOut: wayOut(field, container),
     });
   }
+  removeLifecycle(draft, container, path);
   removePorts(draft, container, path, targetPort);
+  sayPortInValues(draft, container, path, httpPort(container.ports, targetPort) ?? targetPort);
   removePort(draft, container, path);
 }
 
-/** PORT is Corelane's, and stands behind the variables of the template. */
-function removePort(draft: Draft, container: V1Container, path: Path): void {
-  const port = container.env?.findIndex(({ name }) => name === 'PORT') ?? -1;
+type Hook = Pick<Said, 'level' | 'why' | 'wayOut'>;
+
+/** Hooks whose work nobody does in the pods of a RenderService. */
+const HOOKS: Record<string, Hook> = {
+  preStop: {
+    level: 'decide',
+    why: 'Corelane stops the workers when the proxies have drained, and what this hook does beside waiting is not done',
+    wayOut: 'Do it in the program, when SIGTERM comes.',
+  },
+  postStart: {
+    level: 'decide',
+    why: 'A worker has no hooks of its own, and what this one does is not done',
+    wayOut:
+      'Do it at the start of the program, or in an init container; to render pages before the first request, set warmup.',
+  },
+  stopSignal: {
+    level: 'decide',
+    why: 'Corelane stops a worker by SIGTERM',
+    wayOut: 'Let the program handle SIGTERM.',
+  },
+};
+const OTHER_HOOK: Hook = {
+  level: 'decide',
+  why: 'A worker has no hooks of its own',
+  wayOut: 'Do it in the program.',
+};
+const NEEDLESS: Hook = {
+  level: 'info',
+  why: 'Corelane stops the workers when the proxies have drained',
+  wayOut: 'Let the server handle SIGTERM; a preStop that only sleeps is not needed.',
+};
+
+/** Takes each hook out by itself: that one is not needed says nothing of another one. */
+function removeLifecycle(draft: Draft, { lifecycle }: V1Container, path: Path): void {
+  if (lifecycle === undefined) return;
+  const hooks = Object.entries(lifecycle);
+  if (hooks.length === 0) draft.remove([...path, 'lifecycle'], { code: 'C001', what: 'removed', ...NEEDLESS });
+  for (const [name, hook] of hooks)
+    draft.remove([...path, 'lifecycle', name], { code: 'C001', what: 'removed', ...hookSaid(name, hook) });
+}
+
+function hookSaid(name: string, hook: unknown): Hook {
+  if (hook === 'SIGTERM' || (name === 'preStop' && onlyWaits(hook))) return NEEDLESS;
+  return (Object.hasOwn(HOOKS, name) ? HOOKS[name] : undefined) ?? OTHER_HOOK;
+}
+
+/** Whether a hook does nothing but sleep. */
+function onlyWaits(hook: unknown): boolean {
+  if (!isRecord(hook)) return true;
+  const { exec, ...others } = hook;
+  if (!isRecord(exec)) return Object.keys(others).every((kind) => kind === 'sleep');
+  const command = Array.isArray(exec.command) ? exec.command.map(String) : [];
+  const line = command.join(' ').replace(/^(\/bin\/)?(ba|da|a)?sh -[a-z]*c /, '');
+  return /^(\/(usr\/)?bin\/)?sleep [0-9.]+[smh]?;?$/.test(line.trim());
+}
+
+/** Says where PORT, or the number of the old port, stands in other variables. */
+function sayPortInValues(draft: Draft, container: V1Container, path: Path, port: number | string | undefined): void {
   for (const [index, { name, value }] of (container.env ?? []).entries()) {
+    const isFixed = port !== undefined && /(^|_)PORT$/.test(name) && value === String(port) && !isPort(name);
+    if (isFixed) {
+      draft.say([...path, 'env', index], {
+        code: 'C004',
+        level: 'decide',
+        what: `${name} is ${value}, as the old port was`,
+        why: 'A server that listens there wants the same port in all workers of a pod, and each has one of its own in PORT',
+        wayOut: `Let the program listen on PORT, and leave ${name} out.`,
+      });
+    }
     if (!value?.includes('$(PORT)')) continue;
     draft.say([...path, 'env', index], {
       code: 'C004',
@@ -149,18 +222,28 @@ function removePort(draft: Draft, container: V1Container, path: Path): void {
       wayOut: 'Build that value in the program.',
     });
   }
-  if (port < 0) return;
-  draft.remove([...path, 'env', port], {
-    code: 'C001',
-    level: 'info',
-    what: 'PORT is removed',
-    why: 'Each worker is told a port of its own: 9002, 9003 and so on',
-    wayOut: 'Nothing to do, if the server listens on $PORT.',
-  });
+}
+
+function isPort(name: string): boolean {
+  return name === 'PORT' || PORT_VARIABLES.includes(name);
+}
+
+/** PORT is Corelane's, and stands behind the variables of the template. What a server reads before it goes, too. */
+function removePort(draft: Draft, { env = [] }: V1Container, path: Path): void {
+  // Last ones first: an index behind a removed one means something else.
+  for (const [index, { name }] of [...env.entries()].reverse()) {
+    if (!isPort(name)) continue;
+    draft.remove([...path, 'env', index], {
+      code: 'C001',
+      level: 'info',
+      what: `${name} is removed`,
+      why: 'Each worker is told a port of its own: 9002, 9003 and so on',
+      wayOut: 'Nothing to do, if the server listens on $PORT.',
+    });
+  }
 }
 
 function wayOut(field: keyof typeof REMOVED, { readinessProbe }: V1Container): string {
-  if (field === 'lifecycle') return 'Let the server handle SIGTERM; a preStop that only sleeps is not needed.';
   const path = readinessProbe?.httpGet?.path;
   if (field !== 'readinessProbe' || !path || path === '/') return 'Nothing to do.';
   return `Nothing to do. If ${path} also warms the server up: warmup: { path: ${path}, requests: 1 }; load balancers that ask it: ping.path.`;

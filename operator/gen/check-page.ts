@@ -33,11 +33,12 @@ export function checkPage(): string {
 # What check and convert look for
 
     npx corelane check -f renderservice.yaml --node-cpu 4     # a file, for nodes of 4 vCPUs
+    npx corelane check -f renderservice.yaml --server         # what the cluster would refuse, for pipelines (C024)
     npx corelane check -n shop                                # all RenderServices of a namespace, in the cluster
     npx corelane check -f deployment.yaml -f service.yaml     # what a Deployment would bring along
     npx corelane convert -f deployment.yaml > renderservice.yaml
 
-\`check\` reads only. In a cluster it reads as far as your rights go, and says what it could not look at. [convert.md](convert.md) tells how to
+\`check\` reads only, and with \`--server\` makes dry runs. In a cluster it reads as far as your rights go, and says what it could not look at. [convert.md](convert.md) tells how to
 move a Deployment.
 
 | level | means |

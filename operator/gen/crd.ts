@@ -47,6 +47,24 @@ function toStructural(schema: z.ZodType): Schema {
   return structural(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input', unrepresentable: 'any' }) as Schema);
 }
 
+/**
+ * Without defaults inside the items of lists. Whoever compares what he has applied with what there is takes a list for
+ * one value (kubectl apply, and Argo CD with ServerSideApply), so an item to which the API server adds a field would
+ * differ for ever. The operator fills these fields in by itself.
+ */
+function withoutItemDefaults(node: Schema, isInItem = false): Schema {
+  const { properties, items, additionalProperties } = node;
+  const below = (child: Schema) => withoutItemDefaults(child, isInItem);
+  return {
+    ...Object.fromEntries(Object.entries(node).filter(([key]) => key !== 'default' || !isInItem)),
+    ...(properties && {
+      properties: Object.fromEntries(Object.entries(properties).map(([name, child]) => [name, below(child)])),
+    }),
+    ...(items !== undefined && { items: withoutItemDefaults(items as Schema, true) }),
+    ...(typeof additionalProperties === 'object' && { additionalProperties: below(additionalProperties as Schema) }),
+  };
+}
+
 const column = (name: string, type: string, jsonPath: string, description: string, priority = 0) => ({
   name,
   type,
@@ -55,7 +73,7 @@ const column = (name: string, type: string, jsonPath: string, description: strin
   ...(priority > 0 && { priority }),
 });
 
-/** The OpenAPI schema of the resource, as in the CRD. */
+/** The OpenAPI schema of the resource, with all defaults: those that the API server fills in, and the operator's. */
 export function resourceSchema(): Schema {
   return {
     type: 'object',
@@ -123,7 +141,7 @@ export function customResourceDefinition() {
               1,
             ),
           ],
-          schema: { openAPIV3Schema: resourceSchema() },
+          schema: { openAPIV3Schema: withoutItemDefaults(resourceSchema()) },
         },
       ],
     },

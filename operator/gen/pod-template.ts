@@ -76,14 +76,16 @@ function resolve(node: Node, schemas: Record<string, Node>): Node {
   return target;
 }
 
-/** Fields of a list item that identify it must be required or have a default, which Kubernetes has for a few. */
-function withKeyDefaults(list: Node, item: Node): Node {
+/**
+ * A list whose items have keys. A CRD wants such keys to be required, or to have a default, and inside a list there
+ * are no defaults (crd.ts). So a list with an optional key (`protocol` of a port) is one value.
+ */
+function keyed(list: Node, item: Node): Node {
   const required = (item.required ?? []) as string[];
-  const missing = ((list['x-kubernetes-list-map-keys'] ?? []) as string[]).filter((key) => !required.includes(key));
-  if (missing.length === 0) return item;
-  const properties = { ...(item.properties as Record<string, Node>) };
-  for (const key of missing) properties[key] = { ...properties[key], default: key === 'protocol' ? 'TCP' : '' };
-  return { ...item, properties };
+  const keys = (list['x-kubernetes-list-map-keys'] ?? []) as string[];
+  if (keys.every((key) => required.includes(key))) return { ...list, items: item };
+  const { 'x-kubernetes-list-type': _type, 'x-kubernetes-list-map-keys': _keys, ...rest } = list;
+  return { ...rest, items: item };
 }
 
 /** One node, with its references replaced by what they refer to. `path` is that of the field in the template. */
@@ -106,8 +108,7 @@ function structural(source: Node, schemas: Record<string, Node>, path: string): 
   if (typeof node.additionalProperties === 'object') {
     result.additionalProperties = structural(node.additionalProperties as Node, schemas, `${path}.*`);
   }
-  if (node.items) result.items = withKeyDefaults(node, structural(node.items as Node, schemas, `${path}[]`));
-  return result;
+  return node.items ? keyed(result, structural(node.items as Node, schemas, `${path}[]`)) : result;
 }
 
 const [file] = process.argv.slice(2);

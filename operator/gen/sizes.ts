@@ -22,8 +22,9 @@ export function requestsOfPod(): string {
   const added = (spec?.initContainers ?? []).map(({ name, restartPolicy, resources: { requests, limits } = {} }) => [
     restartPolicy ? `\`${name}\`` : `\`${name}\` (an init container: has ended when the workers start)`,
     requests?.cpu ?? '',
-    requests?.memory ?? '',
-    limits?.memory ?? '',
+    // One that has ended has the resources of a worker, which says what namespaces want.
+    requests?.memory ?? 'yours',
+    limits?.memory ?? 'yours',
   ]);
   const worker = spec?.containers[0]?.resources?.requests?.cpu ?? '';
   return table(['', 'CPU', 'memory', 'memory limit'], [['each worker', worker, 'yours', 'yours'], ...added]);

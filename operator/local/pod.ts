@@ -10,6 +10,7 @@ import {
   ASSETS_MOUNT_PATH,
   CACHE_MOUNT_PATH,
   CANARY_FILE,
+  HOOK_MOUNT_PATH,
   LIVE_FILE,
   LIVE_MOUNT_PATH,
   NGINX_CONTAINER,
@@ -24,7 +25,7 @@ import {
 import { assetsOf } from '../src/api/presets.ts';
 import type { RenderServiceSpec } from '../src/api/spec.ts';
 import { assetContainer } from '../src/plan/assets.ts';
-import { runtimeContainers } from '../src/plan/runtime.ts';
+import { runtimeContainer } from '../src/plan/runtime.ts';
 import { workerContainers } from '../src/plan/workers.ts';
 import { renderConfig } from '../src/render/index.ts';
 import { type LiveConfig, renderLive } from '../src/render/live.ts';
@@ -63,6 +64,8 @@ export interface LocalPodOptions {
   files?: Record<string, string>;
   /** How many requests half of the fleet's workers get at a time (`concurrency: Auto`), as the operator would say. */
   median?: number | undefined;
+  /** User and group of the proxies, such as 1000920000:0, as a namespace may assign them; else those of the image. */
+  user?: string | undefined;
   /** After so long the pod's network ends by itself, should nobody be left to remove it. */
   secondsMax?: number;
 }
@@ -70,8 +73,10 @@ export interface LocalPodOptions {
 export class LocalPod {
   readonly engine: Engine;
   readonly spec: RenderServiceSpec;
-  /** What the proxies share: their sockets and the mark of a drain. */
+  /** What the proxies share: their sockets and the marks of a drain. */
   readonly run: string;
+  /** The part of it that the workers see, too. */
+  readonly marks: string;
   haproxy = '';
   nginx = '';
   readonly workers: string[] = [];
@@ -90,6 +95,7 @@ export class LocalPod {
     this.#options = options;
     this.#folder = engine.folder();
     this.run = this.open('run');
+    this.marks = this.open('run/drain');
   }
 
   /** Starts the proxies and copies the worker runtime; serves, without workers, when it returns. */
@@ -163,6 +169,12 @@ export class LocalPod {
     return pod === undefined ? [] : partLabel(pod, name);
   }
 
+  /** Options of the engine for containers of the sidecar image. */
+  get #user(): string[] {
+    const { user } = this.#options;
+    return user === undefined ? [] : ['--user', user];
+  }
+
   /** Removes everything. */
   async stop(): Promise<void> {
     const containers = [...this.workers, this.nginx, this.haproxy, this.#holder].filter(Boolean);
@@ -181,13 +193,15 @@ export class LocalPod {
   /** Runs the init container of the plan. */
   async #copyRuntime(): Promise<void> {
     const image = this.#options.sidecarImage;
-    const [init] = runtimeContainers(withCopiedAssets(this.spec), { image });
-    if (!init) return;
     const folder = this.open('runtime');
-    await this.engine.runSidecar(image, ['--volume', `${folder}:/corelane`], ...(init.args ?? []));
-    const live = join(this.#folder, 'live');
-    if (this.spec.runtime.instrument)
-      this.#runtime = ['--volume', `${folder}:/corelane:ro`, '--volume', `${live}:${WORKER_LIVE_MOUNT_PATH}:ro`];
+    await this.engine.runSidecar(
+      image,
+      [...this.#user, '--volume', `${folder}:${RUNTIME_MOUNT_PATH}`],
+      ...(runtimeContainer(this.spec, { image }).args ?? []),
+    );
+    const mounts = [`${folder}:${RUNTIME_MOUNT_PATH}`, `${this.marks}:${HOOK_MOUNT_PATH}`];
+    if (this.spec.runtime.instrument) mounts.push(`${join(this.#folder, 'live')}:${WORKER_LIVE_MOUNT_PATH}`);
+    this.#runtime = mounts.flatMap((mount) => ['--volume', `${mount}:ro`]);
   }
 
   /**
@@ -350,7 +364,7 @@ export class LocalPod {
     const addresses = await this.#startHolder();
     const live = ['--volume', `${join(this.#folder, 'live')}:${LIVE_MOUNT_PATH}:ro`];
     const shared = ['--volume', `${config}:/etc/corelane:ro`, ...live, '--volume', `${this.run}:/run/corelane`];
-    const options = ['--network', this.network, ...RESTRICTED, ...shared];
+    const options = ['--network', this.network, ...RESTRICTED, ...this.#user, ...shared];
     const keyMount = ['--volume', `${join(this.#folder, 'key')}:${PEERS_KEY_MOUNT_PATH}:ro`];
     const env = { CORELANE_PEERS: PEERS_HOST, CORELANE_REVISION: revision, CORELANE_POD_IPS: addresses.join(',') };
     const peers = [...Object.entries(env).flatMap(([name, value]) => ['--env', `${name}=${value}`]), ...keyMount];
@@ -387,9 +401,4 @@ function asOwnUser(container: V1Container): V1Container {
   const [user, group] = [process.getuid?.(), process.getgid?.()];
   if (user === undefined) return container;
   return { ...container, securityContext: { ...container.securityContext, runAsUser: user, runAsGroup: group } };
-}
-
-/** An engine mounts no images. */
-function withCopiedAssets({ sidecar, ...spec }: RenderServiceSpec): RenderServiceSpec {
-  return { ...spec, sidecar: { ...sidecar, assets: { ...sidecar.assets, source: 'Copy' } } };
 }

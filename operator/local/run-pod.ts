@@ -1,5 +1,5 @@
 /** A pod of `corelane run`: what is asked of its supervisors, and how its workers are hurt. */
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { V1Container } from '@kubernetes/client-node';
 import { PORTS } from '../src/api/names.ts';
@@ -110,11 +110,13 @@ export class RunPod extends LocalPod {
     await this.inWorker(worker, SIGNAL, 'SIGCONT');
   }
 
-  /** Drains as kubelet does it: the hooks of all containers at the same time, then SIGTERM, workers first. */
+  /** Drains as kubelet does it: the hooks of the proxies, then SIGTERM, workers first. */
   async drain(): Promise<void> {
     const hook = (container: string) => this.engine.run('exec', container, 'corelane-drain');
-    const waits = this.workers.map(() => this.get('/wait-for-drain', { port: PORTS.health }).catch(() => {}));
-    await Promise.allSettled([hook(this.haproxy), hook(this.nginx), ...waits]);
+    // The hooks of the workers would look for a file, which is on this machine here. A pod that is removed has none.
+    const isOver = () => existsSync(join(this.marks, 'over')) || !existsSync(this.marks);
+    const over = until(`${this.name} has drained`, isOver);
+    await Promise.allSettled([hook(this.haproxy), hook(this.nginx), over]);
     await this.engine.run('kill', '--signal', 'TERM', ...this.workers).catch(() => {});
   }
 

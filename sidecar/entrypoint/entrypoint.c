@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,7 +42,7 @@ static const struct timespec LOOK = {.tv_sec = 1};
 /* Where this is not process 1 of its container (a pod may share its processes) they would end it. */
 static const int IGNORED[] = {SIGHUP, SIGQUIT};
 
-#define DRAINING_MARK RUN_FOLDER "/draining"
+#define DRAINING_MARK DRAIN_FOLDER "/begun"
 #define FORGOTTEN_MARK RUN_FOLDER "/forgotten"
 #define DRAINED_MARK RUN_FOLDER "/drained"
 #define NGINX_PID_FILE "/tmp/nginx.pid"
@@ -313,6 +314,8 @@ int main(int argc, char **argv) {
   read_settings();
   if (proxy == &HAPROXY) prepare_haproxy();
   else prepare_nginx();
+  /* Where there is no volume, as in the tests of this program, the hook needs the folder all the same. */
+  mkdir(DRAIN_FOLDER, 0755);
   /* kubelet also runs the hook before it replaces a container whose probe fails. In a pod that ends it starts none. */
   unlink(DRAINING_MARK);
 

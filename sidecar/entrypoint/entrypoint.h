@@ -8,8 +8,10 @@
 #define CONFIG_FOLDER "/etc/corelane"
 /* Sockets and marks that both proxies see. */
 #define RUN_FOLDER "/run/corelane"
+/* Marks of a drain that the hooks of all other containers see, too: a volume of its own. */
+#define DRAIN_FOLDER RUN_FOLDER "/drain"
 /* Version of docs/protocol.md that this image speaks; PROTOCOL_VERSION of the operator. */
-#define PROTOCOL_VERSION 8
+#define PROTOCOL_VERSION 9
 
 /* Says why, to the log and to kubelet, and ends the container. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

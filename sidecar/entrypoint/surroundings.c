@@ -9,6 +9,9 @@
 
 #define ADDRESSES_MAX_BYTES 1000
 #define BLANKS " \t\n"
+/* Istio's ambient mode gives connections of the node itself these addresses. No pod has them. */
+#define AMBIENT_IPV4 "169.254.7.127"
+#define AMBIENT_IPV6 "fd16:9254:7127:1337:ffff:ffff:ffff:ffff"
 
 static bool is_address(const char *text) {
   unsigned char parsed[sizeof(struct in6_addr)];
@@ -107,8 +110,8 @@ static void add_ipv6_gateway(char *addresses) {
 }
 
 /*
- * $CORELANE_NODE: addresses of the node, as far as known here. kubelet's probes and hooks come from one of these, or
- * from the default gateway, which most networks of pods have on the node.
+ * $CORELANE_NODE: addresses of the node, as far as known here. kubelet's probes come from one of these, or from the
+ * default gateway, which most networks of pods have on the node, or from those of Istio's ambient mode.
  */
 void find_node_addresses(void) {
   char addresses[ADDRESSES_MAX_BYTES] = "", given[ADDRESSES_MAX_BYTES];
@@ -120,5 +123,7 @@ void find_node_addresses(void) {
     fail("CORELANE_HOST_IPS is too long");
   for (char *address = strtok(given, ", "); address != NULL; address = strtok(NULL, ", "))
     add_address(addresses, address);
-  set_variable("CORELANE_NODE", "%s", addresses[0] == '\0' ? "127.0.0.1" : addresses);
+  add_address(addresses, AMBIENT_IPV4);
+  add_address(addresses, AMBIENT_IPV6);
+  set_variable("CORELANE_NODE", "%s", addresses);
 }

@@ -1,10 +1,9 @@
--- What HAProxy 3.0 cannot do by itself: begin with all workers down, wait for a worker, wait for the end of a drain,
--- ask a supervisor. Arguments (haproxy.cfg, lua-load): key=number, times in milliseconds; first-port and
+-- What HAProxy 3.0 cannot do by itself: begin with all workers down, wait for a worker, see when a drain is over, ask
+-- a supervisor. Arguments (haproxy.cfg, lua-load): key=number, times in milliseconds; first-port and
 -- without-slot-max are 0 where workers have no supervisor; revision is a text.
 
 local settings = require('settings')('corelane.lua', { ... }, {
-  'workers', 'first-port', 'drain-delay-ms', 'queue-timeout-ms', 'waiters-max', 'stranger-waiters-max', 'revision',
-  'without-slot-max',
+  'workers', 'first-port', 'drain-delay-ms', 'queue-timeout-ms', 'revision', 'without-slot-max',
 }, { revision = true })
 
 require('supervisors').start(settings)

@@ -3,7 +3,9 @@
 local live = require('live.values')
 local now_ms = require('clock')
 
-local DRAINING_MARK = '/run/corelane/draining'
+local DRAINING_MARK = '/run/corelane/drain/begun'
+-- The hooks of all other containers wait for it, and kubelet sends them SIGTERM then (sidecar/drain).
+local OVER_MARK = '/run/corelane/drain/over'
 local FORGOTTEN_MARK = '/run/corelane/forgotten'
 local NGINX_STOPPED_MARK = '/run/corelane/nginx-stopped'
 local DRAINED_MARK = '/run/corelane/drained'
@@ -68,57 +70,6 @@ local function late_assets()
   return size
 end
 
----- Hooks that wait ----
-
--- `{ news, limit_ms, is_stranger }`
-local hooks = {}
-local hooks_count, strangers_count = 0, 0
-
-local function release(hook)
-  hooks[hook] = nil
-  if hook.is_stranger then
-    strangers_count = strangers_count - 1
-  else
-    hooks_count = hooks_count - 1
-  end
-  hook.news:push(true)
-end
-
--- HAProxy does not notice that a waiting client has gone: where nothing drains each wait has a limit.
-local function release_late_hooks()
-  local now = now_ms()
-  for hook in pairs(hooks) do
-    if now >= hook.limit_ms then release(hook) end
-  end
-end
-
-local function release_all_hooks()
-  for hook in pairs(hooks) do release(hook) end
-end
-
--- Holds a preStop hook until the pod has drained, which drain.timeout bounds. The task below looks for all of them. A
--- place is some 20 kB, so there is a number of them; strangers (`txn.is_stranger`) have few of their own, and take none
--- from kubelet.
-core.register_action('wait_for_drain', { 'http-req' }, function(txn)
-  if drained() then return end
-  local is_stranger = txn:get_var('txn.is_stranger') ~= nil
-  local count, count_max = hooks_count, settings['waiters-max']
-  if is_stranger then count, count_max = strangers_count, settings['stranger-waiters-max'] end
-  if count >= count_max then
-    txn:set_var('txn.crowded', true)
-    return
-  end
-  local patience_ms = settings['drain-delay-ms'] + live['drain-timeout-ms'] + 5000
-  local hook = { news = core.queue(), limit_ms = now_ms() + patience_ms, is_stranger = is_stranger }
-  hooks[hook] = true
-  if is_stranger then
-    strangers_count = strangers_count + 1
-  else
-    hooks_count = hooks_count + 1
-  end
-  hook.news:pop_wait()
-end)
-
 ---- The drain ----
 
 local function drain()
@@ -141,7 +92,8 @@ local function drain()
   end
   forgotten_since_ms = now_ms()
   while exists(DRAINING_MARK) do
-    if next(hooks) and drained() then release_all_hooks() end
+    -- Once more where the mark could not be made: a disk may be full for a while.
+    if not exists(OVER_MARK) and drained() then make(OVER_MARK) end
     core.msleep(POLL_MS)
   end
   draining_since_ms, forgotten_since_ms = nil, nil
@@ -156,11 +108,9 @@ local function watch()
     if not exists(DRAINING_MARK) then
       os.remove(FORGOTTEN_MARK)
       os.remove(DRAINED_MARK)
+      os.remove(OVER_MARK)
     end
-    while not exists(DRAINING_MARK) do
-      release_late_hooks()
-      core.msleep(POLL_MS)
-    end
+    while not exists(DRAINING_MARK) do core.msleep(POLL_MS) end
     drain()
   end
 end

@@ -56,7 +56,7 @@ const inside = (pod: Pod, items: string, where = 'purge'): Promise<string> =>
       .then(async (answer) => console.log(answer.status, (await answer.text()).trim()))`,
   );
 
-/** What the cache handler of the example for Next does when a program calls revalidatePath. */
+/** Runs the cache handler of the example for Next in a worker, as revalidatePath does. */
 async function revalidatePath(pod: Pod, path: string): Promise<void> {
   await pod.inWorker(
     0,

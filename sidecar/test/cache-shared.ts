@@ -67,7 +67,7 @@ export type Act = (home: Pod) => Promise<unknown>;
 
 /** Begins the drain of a pod. */
 export async function drained(home: Pod): Promise<void> {
-  await docker('exec', home.haproxy, 'touch', '/run/corelane/draining');
+  await docker('exec', home.haproxy, 'touch', '/run/corelane/drain/begun');
   await until('it drains', async () => (await home.get('/readyz', { port: PORTS.health })).status !== 200);
 }
 

@@ -160,7 +160,7 @@ describe('Server-Sent Events', () => {
   test('at a drain they go on for a while, and are cut then', async () => {
     const [first, second] = [await openEvents(pod, 'drain-1', '&step=write:5'), await openEvents(pod, 'drain-2')];
     const hooks = [pod.haproxy, pod.nginx].map((container) => docker('exec', container, 'corelane-drain'));
-    const waits = pod.workers.map(() => pod.get('/wait-for-drain', { port: PORTS.health }));
+    const waits = pod.drainHooks();
     const isRefused = () =>
       pod.get('/ping').then(
         () => false,
@@ -173,7 +173,7 @@ describe('Server-Sent Events', () => {
     pod.release('end-drain-1');
     expect([await first.ended, first.bytes()]).toEqual([true, 12]);
     expect([await second.ended, second.bytes()]).toEqual([false, 7]);
-    expect((await Promise.all(waits)).map(({ status }) => status)).toEqual([200, 200]);
+    expect(await waits).toEqual(['drained', 'drained']);
     await Promise.all(hooks);
   }, 50_000);
 });

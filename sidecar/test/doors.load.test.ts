@@ -110,7 +110,7 @@ const ALL_WELL = {
 
 const ATTACKS = [
   [['idle', 'half', 'slow']],
-  [['requests:/livez', 'requests:/wait-for-drain', 'requests:/metrics', 'requests:/']],
+  [['requests:/livez', 'requests:/metrics', 'requests:/']],
   [['unread:/metrics', 'h2']],
 ];
 
@@ -153,18 +153,4 @@ describe.each(Object.keys(SOURCES) as Source[])('thousands of connections from %
       expect(answered).toBeLessThan(opened / 20);
     }
   });
-});
-
-// The last one: nothing comes after a drain.
-test('neighbours that wait for a drain take no place from the hooks of kubelet', async () => {
-  // Of its own: those who have waited at the other one from the node's address have the places of kubelet's hooks for a
-  // while.
-  pod = await fleet.add(SPEC);
-  const end = await flood('another pod', PORTS.health, ['requests:/wait-for-drain']);
-  const hooks = pod.workers.map(() => pod.get('/wait-for-drain', { port: PORTS.health }));
-  await Promise.all([pod.haproxy, pod.nginx].map((proxy) => docker('exec', proxy, 'corelane-drain')));
-  expect((await Promise.all(hooks)).map(({ status, body }) => `${status} ${body}`)).toEqual(
-    Array(2).fill('200 drained'),
-  );
-  expect((await end()).opened).toBeGreaterThanOrEqual(CONNECTIONS['another pod']);
 });

@@ -1,7 +1,7 @@
 /** The ports that are not for clients, and that every pod of the cluster may reach: 8998 and 8999. */
-import { docker, logs, NODE_IMAGE, start } from '../../e2e/harness/engine/docker.ts';
+import { docker } from '../../e2e/harness/engine/docker.ts';
 import { Fleet } from '../../e2e/harness/engine/fleet.ts';
-import { type Pod, until } from '../../e2e/harness/engine/pod.ts';
+import type { Pod } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import type { RenderServiceSpecInput } from '../../operator/src/api/spec.ts';
 
@@ -47,18 +47,4 @@ test('no program of the pod can listen beside a proxy, not even one of the same 
   const taken = [http, peers, health, stats, figures].flatMap((port) => [`0.0.0.0:${port}`, `127.0.0.1:${port}`]);
   const free = '127.0.0.1:9099';
   expect(await docker('exec', pod.haproxy, 'perl', '-MIO::Socket::INET', '-e', listen, ...taken, free)).toBe(free);
-});
-
-test('preparations for a stop by neighbours wait in few places of their own', async () => {
-  const told = `for (let n = 0; n < 15; n += 1)
-    require('node:http').get({ host: '${await pod.address()}', port: ${PORTS.health}, path: '/wait-for-drain', agent: false },
-      (response) => response.resume().on('end', () => console.log(response.statusCode)));`;
-  // Fewer than one address may have connections, more than they may wait together.
-  const neighbours = await Promise.all(
-    [0, 1].map(() => start('--network', fleet.network, '--entrypoint', 'node', NODE_IMAGE, '-e', told)),
-  );
-  const refused = async () =>
-    (await Promise.all(neighbours.map(logs))).flatMap((log) => log.split('\n')).filter((line) => line === '503');
-  await until('the others are refused', async () => (await refused()).length === 30 - (2 + 16));
-  await docker('rm', '--force', ...neighbours);
 });

@@ -8,8 +8,10 @@ export function stopping(thePod: () => Pod) {
   /** The preStop hooks of all containers, at the same time. */
   function preStop() {
     const hook = (container: string) => docker('exec', container, 'corelane-drain');
-    const waits = thePod().workers.map(() => thePod().get('/wait-for-drain', { port: PORTS.health }));
-    return { proxies: Promise.all([hook(thePod().haproxy), hook(thePod().nginx)]), workers: Promise.all(waits) };
+    return {
+      proxies: Promise.all([hook(thePod().haproxy), hook(thePod().nginx)]),
+      workers: thePod().drainHooks(),
+    };
   }
 
   /** The exit code of a container once it has ended. */

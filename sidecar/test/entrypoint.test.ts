@@ -19,8 +19,10 @@ const NEXT = String(PROTOCOL_VERSION + 1);
 
 beforeAll(prepare);
 
-test.each(['haproxy', 'nginx'] as const)('what the operator writes is taken by %s', async (proxy) => {
+test.each(['haproxy', 'nginx'] as const)('what the operator writes is taken by %s, as whatever user', async (proxy) => {
   expect(await complaint(POD_ENV, proxy)).toBe('');
+  // OpenShift gives each namespace users of its own, in group 0.
+  expect(await complaint(POD_ENV, proxy, '--user', '1000920000:0')).toBe('');
 });
 
 test.each(['haproxy', 'nginx'] as const)(
@@ -140,7 +142,7 @@ describe('with a stand-in for the proxy', () => {
     const lines = (await logs(container)).split('\n');
     expect(lines).toContain('CORELANE_NAMESERVER=fe80::1');
     expect(lines).toContain('CORELANE_PEERS=shop-peers.shop.svc.cluster.test');
-    expect(lines).toContain('CORELANE_NODE=192.0.2.7 fd00::7 ');
+    expect(lines).toContain('CORELANE_NODE=192.0.2.7 fd00::7 169.254.7.127 fd16:9254:7127:1337:ffff:ffff:ffff:ffff ');
     expect(lines).toContain(`CORELANE_PROTOCOL_VERSION=${PROTOCOL_VERSION}`);
     // front.sock, replay.sock, timed.sock, cache.sock, cache-again.sock, the port of the probes.
     expect(lines.filter((line) => line.startsWith('socket:'))).toHaveLength(6);
@@ -181,7 +183,7 @@ describe('with a stand-in for the proxy', () => {
   test('after its drain the container of nginx waits for kubelet, or for the end of the drain', async () => {
     const { container } = await standIn('nginx', `echo $$ >/tmp/nginx.pid; trap 'exit 0' QUIT; ${WAITS}`, {});
     await said(container, 'begun');
-    await docker('exec', container, 'touch', '/run/corelane/draining', '/run/corelane/forgotten');
+    await docker('exec', container, 'touch', '/run/corelane/drain/begun', '/run/corelane/forgotten');
     await docker('kill', '--signal', 'USR1', container);
     const has = (file: string) =>
       docker('exec', container, 'test', '-e', file).then(
@@ -190,7 +192,7 @@ describe('with a stand-in for the proxy', () => {
       );
     await until('nginx has ended', () => has('/run/corelane/nginx-stopped'));
     expect((await stateOf(container)).Running).toBe(true);
-    await docker('exec', container, 'rm', '/run/corelane/draining');
+    await docker('exec', container, 'rm', '/run/corelane/drain/begun');
     expect(await exitCode(container)).toBe(0);
   });
 

@@ -124,7 +124,7 @@ describe('a full queue', () => {
 
   test('a pod that drains says that the connection ends', async () => {
     await whileFull(async () => {
-      writeFileSync(join(pod.run, 'draining'), '');
+      writeFileSync(join(pod.marks, 'begun'), '');
       // One that would keep its connection.
       const agent = new http.Agent({ keepAlive: true });
       const answer = await until('HAProxy has seen it', async () => {
@@ -134,7 +134,7 @@ describe('a full queue', () => {
       expect(seen(answer)).toEqual([200, 'queue-full', 'shell']);
       agent.destroy();
     });
-    rmSync(join(pod.run, 'draining'));
+    rmSync(join(pod.marks, 'begun'));
   });
 });
 

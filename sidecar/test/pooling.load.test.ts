@@ -6,7 +6,6 @@
 import { docker, SIDECAR_IMAGE } from '../../e2e/harness/engine/docker.ts';
 import { Fleet, knownPeers } from '../../e2e/harness/engine/fleet.ts';
 import { type Answer, type Pod, until } from '../../e2e/harness/engine/pod.ts';
-import { PORTS } from '../../operator/src/api/names.ts';
 import { figure } from '../../operator/test/support/figure.ts';
 import { begunIn, hops, isReady, many, patient } from './pooling.ts';
 
@@ -205,7 +204,7 @@ test('a pod that drains takes nothing from others, and ends although they ask', 
   const busy = many(4, (id) => other.get(`/?hold=1&id=${id}`));
   await other.queued(3);
   await Promise.all([hook, ended]);
-  expect((await home.get('/wait-for-drain', { port: PORTS.health })).body).toBe('drained');
+  expect(await home.drainHooks()).toEqual(['drained']);
   other.release('r0', 'r1', 'r2', 'r3');
   await busy;
   expect(begunIn(home)).toEqual([]);

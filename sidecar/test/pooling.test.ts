@@ -138,7 +138,7 @@ test('a pod that drains hands over what it has', async () => {
   await other.begun('stays');
   const waiting = many(2, (id) => home.get(`/?hold=1&id=${id}`), 'moves-');
   await home.queued(1);
-  await docker('exec', home.haproxy, 'touch', '/run/corelane/draining');
+  await docker('exec', home.haproxy, 'touch', '/run/corelane/drain/begun');
   await until('it drains', async () => !(await isReady(home)));
   other.release('stays');
   await until('the other pod has taken one', () => begunSince(other).length === 2);

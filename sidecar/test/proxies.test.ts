@@ -1,17 +1,30 @@
-/** A proxy dies in its container: what that costs, and what it does not. */
+/**
+ * A proxy dies in its container: what that costs, and what it does not. The proxies are of a user that a namespace
+ * assigns, as OpenShift does: nothing of it is in the image.
+ */
 
 import { docker } from '../../e2e/harness/engine/docker.ts';
 import { type Answer, type Pod, until } from '../../e2e/harness/engine/pod.ts';
 import { PORTS } from '../../operator/src/api/names.ts';
 import { post, startPatient } from './proxies.ts';
 
+const USER = ['1000920000', '0'];
+
 let pod: Pod;
 beforeAll(async () => {
-  pod = await startPatient();
+  pod = await startPatient({ user: USER.join(':') });
 });
 afterAll(() => pod?.stop());
 
 const statuses = (answers: Answer[]) => answers.map(({ status }) => status);
+
+test('the proxies work as any user in group 0', async () => {
+  for (const container of [pod.haproxy, pod.nginx]) {
+    const ids = await Promise.all(['-u', '-g'].map((option) => docker('exec', container, 'id', option)));
+    expect(ids).toEqual(USER);
+  }
+  expect((await post(pod, 'any-user')).status).toBe(200);
+});
 
 test('HAProxy dies: who comes while it is away waits, probes too, safe requests that it had are served by the next one', async () => {
   const startedAt = await pod.startedAt(pod.haproxy);

@@ -110,8 +110,7 @@ export async function deploymentOf(namespace: string, name: string): Promise<Liv
 
 /** Names of everything of these kinds that carries the RenderService's label. */
 export async function objectsOf(namespace: string, name: string): Promise<string[]> {
-  const kinds =
-    'deployments,replicasets,pods,services,endpointslices,configmaps,poddisruptionbudgets,networkpolicies,serviceaccounts';
+  const kinds = 'deployments,replicasets,pods,services,endpointslices,configmaps,poddisruptionbudgets,networkpolicies';
   const text = await kubectl(['-n', namespace, 'get', kinds, '-l', `corelane.dev/renderservice=${name}`, '-o', 'name']);
   return text.split('\n').filter(Boolean);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Answer, Call } from '../../../operator/local/http.ts';
 import { LocalPod, PEERS_HOST } from '../../../operator/local/pod.ts';
-import { PORTS } from '../../../operator/src/api/names.ts';
+import { PORTS, WAIT_FOR_DRAIN } from '../../../operator/src/api/names.ts';
 import { classesOf } from '../../../operator/src/api/presets.ts';
 import type { RenderServiceSpecInput } from '../../../operator/src/api/spec.ts';
 import { renderServiceSpec } from '../../../operator/src/api/validated-spec.ts';
@@ -44,6 +44,8 @@ export interface PodOptions {
   median?: number;
   /** More files beside the configuration, in /etc/corelane, by name. */
   files?: Record<string, string>;
+  /** User and group of the proxies; those of the image unless given. */
+  user?: string;
 }
 
 /** Else a URL that nobody has seen answered goes over a new connection to its worker (docs/adr/0023-quarantine.md). */
@@ -114,12 +116,13 @@ export class Pod extends LocalPod {
     { workers = true, key = FLEET_KEY, edit = (_file, text) => text, ...options }: WorkerOptions & PodOptions = {},
   ): Promise<Pod> {
     await prepare();
-    const { network, name, revision, files, median, shell, ...worker } = options;
+    const { network, name, revision, files, median, shell, user, ...worker } = options;
     const template = { spec: { containers: [{ name: 'worker', image: NODE_IMAGE }] } };
     // Tests find the lines of their requests by what is in the query.
     const accessLog = { query: 'Full' as const };
     const pod = new Pod(engine, renderServiceSpec.parse({ template, accessLog, ...patient(input) }), {
-      ...{ sidecarImage: SIDECAR_IMAGE, network, revision, key, files, median, shell, secondsMax: SECONDS_MAX },
+      ...{ sidecarImage: SIDECAR_IMAGE, network, revision, key, files, median, shell, user },
+      secondsMax: SECONDS_MAX,
       edit: (file, text) => Pod.editAll(file, edit(file, text)),
       ...(name !== undefined && { name }),
     });
@@ -284,6 +287,16 @@ export class Pod extends LocalPod {
       .split('\n')
       .filter(Boolean)
       .map((line) => JSON.parse(line));
+  }
+
+  /** Runs the hook of a worker, with options of `docker exec`; what it says when the pod has drained. */
+  waitForDrain(worker: number, ...options: string[]): Promise<string> {
+    return docker('exec', ...options, this.workers[worker] ?? '', ...WAIT_FOR_DRAIN);
+  }
+
+  /** The hooks of all workers. */
+  drainHooks(): Promise<string[]> {
+    return Promise.all(this.workers.map((_worker, index) => this.waitForDrain(index)));
   }
 
   /** Changes whenever a container is started again. */

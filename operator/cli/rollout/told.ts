@@ -13,8 +13,11 @@ export interface Standing {
 /** Of a resource: in one sentence, and what that means. */
 export function standingOf({ metadata, status, spec }: Resource): Standing {
   const of = (type: string) => status?.conditions?.find((one: Condition) => one.type === type);
-  if (!status?.rollout || status.observedGeneration !== metadata.generation)
-    return { outcome: 'rolling', text: 'the operator has not looked at it yet' };
+  const isSeen = status?.observedGeneration === metadata.generation;
+  const stalled = of('Stalled');
+  // A spec that is refused has no revision.
+  if (isSeen && !status?.rollout && stalled?.status === 'True') return { outcome: 'stalled', text: stalled.message };
+  if (!isSeen || !status?.rollout) return { outcome: 'rolling', text: 'the operator has not looked at it yet' };
   const { phase, revision, revisions } = status.rollout;
   const target = revisions.find((one) => one.revision === revision);
   const { replicas: wanted = 0 } = spec as { replicas?: number };
@@ -26,12 +29,13 @@ export function standingOf({ metadata, status, spec }: Resource): Standing {
   const text = [`revision ${target?.number} (${revision}): ${pods} are available`, ...old, ...kept].join('; ');
   const canary = canaryStanding(metadata.name, status.rollout);
   if (canary) return canary;
-  const stalled = of('Stalled');
   if (stalled?.status === 'True') return { outcome: 'stalled', text: `${text}; ${stalled.message}` };
   if (phase === 'Paused')
     return { outcome: 'paused', text: `${text}; paused: corelane rollout resume ${metadata.name}` };
   if (phase === 'Complete' && of('Ready')?.status === 'True') return { outcome: 'complete', text };
-  return { outcome: 'rolling', text };
+  // Behind the counts of pods it says what they lack.
+  const [, ...lacks] = (of('Ready')?.message ?? '').split('; ');
+  return { outcome: 'rolling', text: [text, ...lacks].join('; ') };
 }
 
 /** Of a canary that is under way, or was aborted. */

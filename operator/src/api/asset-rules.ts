@@ -13,6 +13,9 @@ const HAS_FOLDER = `${CONTAINERS}.exists(w, (w.name == '${WORKER_CONTAINER}' || 
 /** CEL: each folder is known before the image is; Angular's has a "*" in it. */
 const KNOWN = `has(self.assets) ? self.assets.all(a, !a.from.contains('*') && (a.from.startsWith('/') || ${HAS_FOLDER})) : !has(self.framework) || self.framework != 'Angular' && ${HAS_FOLDER}`;
 
+/** CEL: inside a list the API server fills in no default (gen/crd.ts). */
+const IMMUTABLE = '(has(a.immutable) && a.immutable)';
+
 /** Each entry of `assets` for itself; `cel` is about `a`. */
 function ofEach(message: string, cel: string, holds: (asset: Asset, spec: RenderServiceSpec) => boolean): SpecRule {
   return {
@@ -41,12 +44,12 @@ export const assetRules: SpecRule[] = [
   ),
   ofEach(
     'an immutable file is kept for a year: leave maxAge out, or immutable',
-    "!a.immutable || !a.maxAge.matches('[1-9]')",
+    `!${IMMUTABLE} || !has(a.maxAge) || !a.maxAge.matches('[1-9]')`,
     ({ immutable, maxAge }) => !immutable || durationMs(maxAge) === 0,
   ),
   ofEach(
     'mutable names exceptions from immutable, below its path: set immutable, or leave mutable out',
-    'a.mutable.all(m, a.immutable && m.startsWith(a.path))',
+    `!has(a.mutable) || a.mutable.all(m, ${IMMUTABLE} && m.startsWith(a.path))`,
     ({ immutable, mutable, path }) => mutable.every((file) => immutable && file.startsWith(path)),
   ),
   {

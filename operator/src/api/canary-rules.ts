@@ -35,7 +35,8 @@ export const canaryRules: SpecRule[] = [
   onCanary(
     ['steps'],
     'each must have a time (for), or approval: true: what does neither last nor wait is no step',
-    `${STEPS}.all(s, s.approval || !${isDuration(FOR)} || duration(${FOR}) > duration('0s'))`,
+    // Inside a list the API server fills in no default (gen/crd.ts).
+    `${STEPS}.all(s, has(s.approval) && s.approval || has(${FOR}) && (!${isDuration(FOR)} || duration(${FOR}) > duration('0s')))`,
     ({ steps }) => steps.every((step) => step.approval || durationMs(step.for) > 0),
   ),
   onCanary(

@@ -1,6 +1,7 @@
 /** Rules about classes of requests, between each other and with what the proxies and workers can hold. */
 import { CONCURRENCY_MAX } from './concurrency-rules.ts';
 import { quantityOf, sizeBytes } from './scalars.ts';
+import { CLASS_CONCURRENCY, CLASS_QUEUE_LENGTH } from './spec/classes.ts';
 import { concurrencyBounds } from './spec/concurrency.ts';
 import type { RenderServiceSpec } from './spec.ts';
 import type { SpecRule } from './spec-rule.ts';
@@ -68,6 +69,10 @@ const MEMORY = `(${USABLE} * ${float(LIMIT)} - ${FIXED_BYTES}.0 - ${either('cach
 /** CEL: the resource has no classes of its own. Those of a preset always fit (presets.ts). */
 const NONE = '!has(self.classes) || self.classes.size() == 0';
 
+/** CEL of a class `c`: inside a list the API server fills in no default (gen/crd.ts). */
+const PLACES = `(has(c.concurrency) ? c.concurrency : ${CLASS_CONCURRENCY})`;
+const WAITING = `(has(c.queue) && has(c.queue.maxLength) ? c.queue.maxLength : ${CLASS_QUEUE_LENGTH})`;
+
 export const classRules: SpecRule[] = [
   {
     path: ['classes'],
@@ -78,7 +83,7 @@ export const classRules: SpecRule[] = [
   {
     path: ['classes'],
     message: `concurrency of all classes and spec.concurrency together must not be more than ${WORKER_REQUESTS_MAX}: a worker keeps an account of so many requests at a time`,
-    cel: `${NONE} || ${CONCURRENCY_MAX} + self.classes.map(c, c.concurrency).sum() <= ${WORKER_REQUESTS_MAX}`,
+    cel: `${NONE} || ${CONCURRENCY_MAX} + self.classes.map(c, ${PLACES}).sum() <= ${WORKER_REQUESTS_MAX}`,
     holds: (spec) =>
       !spec.classes?.length ||
       spec.classes.reduce((sum, { concurrency }) => sum + concurrency, concurrencyBounds(spec).max) <=
@@ -88,7 +93,7 @@ export const classRules: SpecRule[] = [
     path: ['classes'],
     message:
       'workersPerPod x concurrency and queue.maxLength of all classes together must be no more than two thirds of the requests that nginx has memory for (docs/edge.md): make sidecar.nginx.memoryLimit larger, or these smaller',
-    cel: `${NONE} || !isQuantity(${LIMIT}) || !isQuantity(${REQUEST}) || !isQuantity(${RESPONSE}) || !isQuantity(${HEAD}) || double(self.classes.map(c, self.workersPerPod * c.concurrency + c.queue.maxLength).sum()) * ${EACH} <= ${REQUESTS_SHARE} * ${MEMORY}`,
+    cel: `${NONE} || !isQuantity(${LIMIT}) || !isQuantity(${REQUEST}) || !isQuantity(${RESPONSE}) || !isQuantity(${HEAD}) || double(self.classes.map(c, self.workersPerPod * ${PLACES} + ${WAITING}).sum()) * ${EACH} <= ${REQUESTS_SHARE} * ${MEMORY}`,
     holds: (spec) => !spec.classes?.length || classRequests(spec) <= classRequestsMax(spec),
   },
 ];

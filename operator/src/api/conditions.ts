@@ -160,25 +160,40 @@ function lacking(have: number, pods: number): string {
 }
 
 /**
- * Whether what was applied stays as it is. There only since somebody has fought for an object, as long as the operator
- * knows of it.
+ * Whether the objects of a RenderService are what Corelane has applied. There only since somebody else has written
+ * one, or mutating admission has changed one, as long as the status remembers it.
  */
 export const objectsInSync = {
   yes: () => draft('ObjectsInSync', 'True', 'InSync', 'nobody else writes the objects of this RenderService'),
-  /** By hand, mostly: `kubectl rollout undo`, `kubectl scale`, `kubectl edit` of a Deployment. */
-  takenBack: (what: string[], name: string) =>
+  /** By hand, mostly: `kubectl scale`, `kubectl set image`, `kubectl edit` of a Deployment. */
+  takenBack: (writes: string[]) =>
     draft(
       'ObjectsInSync',
       'False',
       'TakenBack',
-      `${what.join('; ')}; Corelane has taken it back, because the RenderService says what it is to be. Use kubectl scale renderservice ${name}, or corelane rollout undo ${name} and its like`,
+      `${writes.join('. ')}. Corelane has restored what the RenderService asks for`,
     ),
-  contended: (what: string[]) =>
+  contended: (writes: string[]) =>
     draft(
       'ObjectsInSync',
       'False',
       'Contended',
-      `${what.join('; ')}, again and again, and Corelane takes it back, by now once a minute only. Let that program leave these objects alone, or set what it wants in the RenderService`,
+      `${writes.join('. ')}. This happens again and again, so Corelane repairs it at most once a minute now. Exclude the object from that program`,
+    ),
+  /** By webhooks and policies of the cluster. To write it again would end the same way. */
+  mutated: (changes: string[]) =>
+    draft(
+      'ObjectsInSync',
+      'True',
+      'Mutated',
+      `mutating admission changes what Corelane applies: ${changes.join('. ')}. Corelane leaves it so`,
+    ),
+  mutationHurts: (hurts: string[], changes: string[]) =>
+    draft(
+      'ObjectsInSync',
+      'False',
+      'MutationHurts',
+      `mutating admission changes what Corelane applies, and that hurts: ${hurts.join('. ')}. Exempt the object from that webhook or policy. Where it makes limits equal to requests, raise sidecar.nginx.cpu and memory, and those of sidecar.haproxy${changes.length > 0 ? `. It also changes ${changes.join('. ')}` : ''}`,
     ),
 };
 

@@ -3,7 +3,7 @@ import { quantityOf, sizeBytes } from './scalars.ts';
 import type { RenderServiceSpec } from './spec.ts';
 
 const KIB = 1024;
-/** What a proxy with so little memory has room for (render/model/budget.ts). In ascending order. */
+/** The largest head that a proxy takes whose memory limit is below `below` (render/model/budget.ts), ascending. */
 export const MEMORY_STEPS = [
   { below: '160Mi', bytesMax: 16 * KIB },
   { below: '256Mi', bytesMax: 64 * KIB },

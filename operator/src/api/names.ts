@@ -25,6 +25,11 @@ export const LABEL_SERVING = `${GROUP}/serving`;
 
 /** Hash of the object as Corelane last applied it; a difference means that the plan changed. */
 export const ANNOTATION_APPLIED_HASH = `${GROUP}/applied-hash`;
+/**
+ * On an object that mutating admission has changed: hash of what it has made of what Corelane applied. As long as the
+ * object is so, it is not written again.
+ */
+export const ANNOTATION_ADMITTED_HASH = `${GROUP}/admitted-hash`;
 /** ConfigMap that a pod template was rendered for; tells which ConfigMaps are still needed. */
 export const ANNOTATION_CONFIG = `${GROUP}/config`;
 /** On a Deployment: what its pods were made of (plan/made.ts). */
@@ -66,8 +71,10 @@ export const RUNTIME_CONTAINER = 'corelane-runtime';
 export const ASSETS_CONTAINER = 'corelane-assets';
 /** Where nginx finds assets: a folder for each entry of spec.assets, by its number, with the path of the URL below. */
 export const ASSETS_MOUNT_PATH = '/corelane-assets';
-/** Where the workers find the worker runtime. */
+/** Where the workers find the worker runtime, and the containers beside them their hook. */
 export const RUNTIME_MOUNT_PATH = '/corelane';
+/** The command of a preStop hook: it ends when the pod has drained. */
+export const WAIT_FOR_DRAIN = [`${RUNTIME_MOUNT_PATH}/wait-for-drain`];
 /** Where HAProxy finds the key of its RenderService, and the name of the file and of the Secret's key. */
 export const PEERS_KEY_MOUNT_PATH = '/etc/corelane-peers';
 export const PEERS_KEY = 'key';
@@ -84,8 +91,11 @@ export const LIVE_FILE = 'settings';
 /** Who is on which side of a canary; not there without such rules. */
 export const CANARY_FILE = 'canary';
 export const WORKER_LIVE_MOUNT_PATH = '/corelane-live';
-/** What the proxies of a pod share: their sockets, and the mark of a drain. */
+/** What the proxies of a pod share: their sockets, and marks of a drain. */
 export const RUN_MOUNT_PATH = '/run/corelane';
+/** Where the proxies make the marks that the hooks of all other containers look at, and where those find them. */
+export const DRAIN_MOUNT_PATH = `${RUN_MOUNT_PATH}/drain`;
+export const HOOK_MOUNT_PATH = '/corelane-drain';
 /** Prefix of the volumes that Corelane adds to a pod. */
 export const VOLUME_PREFIX = 'corelane-';
 

@@ -100,7 +100,7 @@ export const networkPolicy = z
       .boolean()
       .default(true)
       .describe(
-        'Whether a NetworkPolicy is made. It lets in: everybody at 9000 and at ports that containers beside the worker declare, pods of this RenderService at 9001, and the namespace of the operator and monitoring at 8998 and 8999. What pods send is not touched.',
+        'Whether a NetworkPolicy is made. It lets in: everybody at 9000, at ports of a service mesh (15008, 4143) and at ports that containers beside the worker declare, pods of this RenderService at 9001, and the namespace of the operator and monitoring at 8998 and 8999. What pods send is not touched.',
       ),
     monitoring: z
       .array(networkPeer)

@@ -1,6 +1,7 @@
 /** The RenderService as a whole: metadata, spec, status. */
 import { z } from 'zod';
 import type { Condition } from './conditions.ts';
+import { USER_LABELS_MAX } from './labels.ts';
 import { API_VERSION, KIND, NAME_LENGTH_MAX } from './names.ts';
 import { withQuotesMissing } from './quotes.ts';
 import type { RenderServiceSpec } from './spec.ts';
@@ -193,7 +194,7 @@ export const renderServiceStatus = z
         'x-kubernetes-list-type': 'map',
         'x-kubernetes-list-map-keys': ['type'],
         description:
-          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable, LiveSettingsApplied, DataPlaneCurrent; ConcurrencyTuned with concurrency: Auto, and with a number that is too small; ObjectsInSync once somebody else has fought for an object; SchemaInStep once the CustomResourceDefinition and the operator have been of different versions; ScalingActive where scaling is set.',
+          'Ready, Reconciling and Stalled as kstatus defines them; WorkersHealthy, CapacityAvailable, LiveSettingsApplied, DataPlaneCurrent; ConcurrencyTuned with concurrency: Auto, and with a number that is too small; ObjectsInSync once somebody else has written an object of it, or mutating admission has changed one; SchemaInStep once the CustomResourceDefinition and the operator have been of different versions; ScalingActive where scaling is set.',
       }),
   })
   .describe('Observed state.');
@@ -213,6 +214,9 @@ export const resourceRules = [
   },
 ];
 
+const tooManyLabels = (count: number) =>
+  `has ${count} labels; every object of the RenderService gets all of them, so ${USER_LABELS_MAX} are the most: remove some`;
+
 /** Metadata that the operator reads. */
 export interface ResourceMetadata {
   name: string;
@@ -221,6 +225,7 @@ export interface ResourceMetadata {
   generation: number;
   resourceVersion: string;
   deletionTimestamp?: string;
+  labels?: Record<string, string>;
   annotations?: Record<string, string>;
 }
 
@@ -290,9 +295,11 @@ function removeField(value: unknown, path: PropertyKey[]): void {
 
 function parse(resource: RenderServiceResource, unknown: string[]): ParseResult {
   const errors: FieldError[] = [];
-  const { name } = resource.metadata;
+  const { name, labels } = resource.metadata;
   if (name.length > NAME_LENGTH_MAX || !NAME_PATTERN.test(name))
     errors.push({ path: 'metadata.name', message: nameMessage });
+  const count = Object.keys(labels ?? {}).length;
+  if (count > USER_LABELS_MAX) errors.push({ path: 'metadata.labels', message: tooManyLabels(count) });
   const parsed = renderServiceSpec.safeParse(resource.spec ?? {}, { error: withQuotesMissing });
   if (!parsed.success) {
     errors.push(...parsed.error.issues.map(({ path, message }) => ({ path: fieldPath(['spec', ...path]), message })));

@@ -14,6 +14,7 @@ import { acceptedMsMax } from './drain.ts';
 import {
   ASSETS_CONTAINER,
   HAPROXY_CONTAINER,
+  HOOK_MOUNT_PATH,
   isReservedPort,
   NGINX_CONTAINER,
   PORTS,
@@ -28,14 +29,14 @@ import { durationMs, quantityOf, sizeBytes } from './scalars.ts';
 import { scalingRules } from './scaling-rules.ts';
 import { serviceRules } from './service-rules.ts';
 import { concurrencyBounds } from './spec/concurrency.ts';
-import { ORDERED_MAX } from './spec/priority.ts';
+import { ORDERED_MAX, PRIORITY_DELAY } from './spec/priority.ts';
 import type { RenderServiceSpec } from './spec.ts';
 import { isDuration, type SpecRule } from './spec-rule.ts';
 import { stickinessRules } from './stickiness-rules.ts';
 import { workerTemplate } from './worker-template.ts';
 
 const CONTAINERS = 'self.template.spec.containers';
-const OWN_MOUNTS = [RUNTIME_MOUNT_PATH, WORKER_LIVE_MOUNT_PATH];
+const OWN_MOUNTS = [RUNTIME_MOUNT_PATH, WORKER_LIVE_MOUNT_PATH, HOOK_MOUNT_PATH];
 const INIT_CONTAINERS = 'self.template.spec.initContainers';
 const containersPath = ['template', 'spec', 'containers'];
 /** `w` is the container that becomes the workers. */
@@ -89,14 +90,26 @@ function notLarger(one: string, other: string): string {
   return `!isQuantity(${one}) || !isQuantity(${other}) || quantity(${one}).compareTo(quantity(${other})) <= 0`;
 }
 
-/** The memory limit of a proxy holds its request. */
-function limitAboveRequest(proxy: 'nginx' | 'haproxy'): SpecRule {
-  return {
-    path: ['sidecar', proxy, 'memoryLimit'],
-    message: `must not be smaller than sidecar.${proxy}.memory, the request`,
-    cel: notLarger(`self.sidecar.${proxy}.memory`, `self.sidecar.${proxy}.memoryLimit`),
-    holds: ({ sidecar }) => quantityOf(sidecar[proxy].memory) <= quantityOf(sidecar[proxy].memoryLimit),
-  };
+/** The limits of a proxy hold its requests. */
+function limitsAboveRequests(proxy: 'nginx' | 'haproxy'): SpecRule[] {
+  const field = `self.sidecar.${proxy}`;
+  return [
+    {
+      path: ['sidecar', proxy, 'memoryLimit'],
+      message: `must not be smaller than sidecar.${proxy}.memory, the request`,
+      cel: notLarger(`${field}.memory`, `${field}.memoryLimit`),
+      holds: ({ sidecar }) => quantityOf(sidecar[proxy].memory) <= quantityOf(sidecar[proxy].memoryLimit),
+    },
+    {
+      path: ['sidecar', proxy, 'cpuLimit'],
+      message: `must not be smaller than sidecar.${proxy}.cpu, the request`,
+      cel: `!has(${field}.cpuLimit) || ${notLarger(`${field}.cpu`, `${field}.cpuLimit`)}`,
+      holds: ({ sidecar }) => {
+        const { cpu, cpuLimit } = sidecar[proxy];
+        return cpuLimit === undefined || quantityOf(cpu) <= quantityOf(cpuLimit);
+      },
+    },
+  ];
 }
 
 const DISK = 'self.sidecar.nginx.ephemeralStorageLimit';
@@ -148,10 +161,10 @@ export const specRules: SpecRule[] = [
   },
   {
     path: containersPath,
-    message: `the worker container must not mount anything at ${OWN_MOUNTS.join(' or ')}: Corelane does; choose another mountPath`,
-    cel: `${CONTAINERS}.all(w, !${IS_WORKER} || !has(w.volumeMounts) || w.volumeMounts.all(m, !(m.mountPath in ${JSON.stringify(OWN_MOUNTS)})))`,
+    message: `must not mount anything at ${OWN_MOUNTS.join(', ')}: Corelane does; choose another mountPath`,
+    cel: `${CONTAINERS}.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, !(m.mountPath in ${JSON.stringify(OWN_MOUNTS)})))`,
     holds: (spec) =>
-      workers(spec).every(({ volumeMounts }) =>
+      containers(spec).every(({ volumeMounts }) =>
         (volumeMounts ?? []).every(({ mountPath }) => !OWN_MOUNTS.includes(mountPath)),
       ),
   },
@@ -229,14 +242,15 @@ export const specRules: SpecRule[] = [
   {
     path: ['priority', 'classes'],
     message: `delay and queue.timeout together must not be longer than ${ORDERED_MAX}: HAProxy keeps the order of the queue for no longer`,
-    cel: `!has(self.priority) || !${isDuration('self.queue.timeout')} || self.priority.classes.all(c, !${isDuration('c.delay')} || duration(c.delay) + duration(self.queue.timeout) <= duration('${ORDERED_MAX}'))`,
+    // Inside a list the API server fills in no default (gen/crd.ts).
+    cel: `!has(self.priority) || !${isDuration('self.queue.timeout')} || self.priority.classes.all(c, has(c.delay) && !${isDuration('c.delay')} || duration(has(c.delay) ? c.delay : '${PRIORITY_DELAY}') + duration(self.queue.timeout) <= duration('${ORDERED_MAX}'))`,
     holds: ({ priority, queue }) =>
       (priority?.classes ?? []).every(
         ({ delay }) => durationMs(delay) + durationMs(queue.timeout) <= durationMs(ORDERED_MAX),
       ),
   },
-  limitAboveRequest('nginx'),
-  limitAboveRequest('haproxy'),
+  ...limitsAboveRequests('nginx'),
+  ...limitsAboveRequests('haproxy'),
   {
     path: ['sidecar', 'nginx', 'ephemeralStorageLimit'],
     message: `must be at least ${1 / BODIES_SHARE} times buffering.request.maxSize: that part of it is for bodies, and one must fit; make it larger, or maxSize smaller`,

@@ -158,20 +158,18 @@ export const ANNOTATION_REVISION = 'deployment.kubernetes.io/revision';
 /** A number, as text. */
 const REVISION_LENGTH_MAX = 20;
 
-/** Of a ReplicaSet only which ConfigMap its pods mount, whose account they have, and which template it is of. */
+/** Of a ReplicaSet only which ConfigMap its pods mount, and which template it is of. */
 export function reduceReplicaSet({ apiVersion, kind, metadata, spec }: KubeObject): KubeObject {
   const template = unpacked((spec as { template?: unknown }).template) as
-    | { metadata?: { annotations?: Record<string, string> }; spec?: { serviceAccountName?: string } }
+    | { metadata?: { annotations?: Record<string, string> } }
     | undefined;
   const config = template?.metadata?.annotations?.[ANNOTATION_CONFIG];
-  const account = template?.spec?.serviceAccountName;
   const revision = metadata.annotations?.[ANNOTATION_REVISION];
   return {
     apiVersion,
     kind,
     metadata: identity(metadata),
     ...(config !== undefined && config.length <= NAME_LENGTH_MAX && { config: shared(config) }),
-    ...(account !== undefined && { account: shared(account) }),
     ...(revision !== undefined && revision.length <= REVISION_LENGTH_MAX && { revision }),
   };
 }

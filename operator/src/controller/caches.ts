@@ -14,7 +14,6 @@ import { reduceOwned } from './owned-parts.ts';
 
 /** Kinds of which a RenderService owns objects that the operator writes. */
 const OWNED_KINDS = [
-  kinds.serviceAccount,
   kinds.configMap,
   kinds.service,
   kinds.podDisruptionBudget,

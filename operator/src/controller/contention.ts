@@ -1,15 +1,16 @@
 /**
- * Objects that another controller writes again and again: what it sets we take away, which makes it set it again. Two
- * programs that do so at full speed load the API server, and neither ever wins; so the second one to notice, which is
- * us, slows down and says so.
+ * Objects of a RenderService that others write, too. What they set is taken back, and told. A program sets it again:
+ * two that do so at full speed load the API server, and neither ever wins. So Corelane slows down, and says so. One
+ * record for each object holds all that is remembered of it.
  */
 import type { Condition } from '../api/conditions.ts';
-import { ANNOTATION_APPLIED_HASH, LIVE_FILE } from '../api/names.ts';
+import { ANNOTATION_APPLIED_HASH, LABEL_SERVING, LIVE_FILE } from '../api/names.ts';
 import type { Difference } from '../kube/apply.ts';
-import { fieldText, foreignFields, lastWriter } from '../kube/drift.ts';
-import { kinds } from '../kube/kinds.ts';
+import { foreignFields } from '../kube/drift.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { type Admission, admissionOf } from './admission.ts';
+import { foreignWrite } from './foreign-writes.ts';
 
 /**
  * Repairs of one object at once: more than a person does who tries something out, and a second or two of a program.
@@ -20,30 +21,36 @@ const REPAIRS = { burst: 30, everyMs: 60_000 };
 /** What somebody has done by hand is told for so long. */
 const TAKEN_BACK_MS = 600_000;
 
-/** Fields that are named in a message. */
-const NAMED_MAX = 3;
-
-interface Contended {
-  bucket: TokenBucket;
+interface Remembered {
+  /** What was last applied, or found to be. */
+  applied?: {
+    hash: string;
+    /** Uid of the RenderService: another one of the same name has objects of its own. */
+    owner: string | undefined;
+    resourceVersion: string | undefined;
+  };
+  admission?: Admission;
+  /** Of a pod: whether it was last labelled as one that gets requests. */
+  isServing?: boolean;
+  /** Repairs that are left; there since the first one. */
+  repairs?: TokenBucket;
   /** A sentence, once there were too many repairs. */
-  about?: string;
+  contended?: string;
+  takenBack?: { about: string; atMs: number };
 }
 
-interface Applied {
-  hash: string;
-  /** Of the object when it was as it should be. */
-  resourceVersion: string | undefined;
+/** Of a RenderService. */
+interface Service {
+  /** By kind and name. */
+  objects: Map<string, Remembered>;
+  /** When this process first saw what another one had told; undefined where it has told something itself. */
+  inheritedMs?: number | undefined;
+  /** Whether all of its objects have been looked at: until then less is known of them than status says. */
+  isKnown?: boolean;
 }
 
 export class Contention {
-  /** By RenderService, then by object. */
-  readonly #objects = new Map<string, Map<string, Contended>>();
-  /** What was last applied, likewise. */
-  readonly #applied = new Map<string, Map<string, Applied>>();
-  /** What each pod was last labelled with, by RenderService and then by uid. */
-  readonly #labelled = new Map<string, Map<string, boolean>>();
-  /** What was taken back, by RenderService and then by object. */
-  readonly #takenBack = new Map<string, Map<string, { about: string; atMs: number }>>();
+  readonly #services = new Map<string, Service>();
   readonly #now: () => number;
 
   constructor(now: () => number = () => performance.now()) {
@@ -52,9 +59,13 @@ export class Contention {
 
   /** Notes that `live` is what `desired` asks for: it has been applied, or was found to be. */
   applied(key: string, desired: KubeObject, live: KubeObject): void {
-    const all = this.#applied.get(key) ?? new Map<string, Applied>();
-    this.#applied.set(key, all);
-    all.set(place(desired), { hash: hashOf(desired), resourceVersion: live.metadata.resourceVersion });
+    const object = this.#object(key, desired);
+    const { hash, resourceVersion } = object.applied ?? {};
+    const applied = { hash: hashOf(desired), owner: ownerOf(desired), resourceVersion: live.metadata.resourceVersion };
+    // To look costs a template that is unpacked: at rest nothing new is to be seen.
+    const isSame = hash === applied.hash && resourceVersion === applied.resourceVersion;
+    if (!isSame || resourceVersion === undefined) object.admission = admissionOf(desired, live);
+    object.applied = applied;
   }
 
   /**
@@ -62,87 +73,124 @@ export class Contention {
    * since it was last applied. Of live settings the plan may have changed because of what somebody has written there:
    * they are read from that object. Nobody but us has business with it, so another version is somebody else's.
    */
-  isRepair(key: string, desired: KubeObject, live: KubeObject, todo: Difference): boolean {
+  isRepair(key: string, desired: KubeObject, live: KubeObject | undefined, todo: Difference): boolean {
     if (todo === 'edited' || todo === 'foreign-fields') return true;
-    const before = this.#applied.get(key)?.get(place(desired));
-    if (todo !== 'changed' || !before) return false;
-    if (before.hash === hashOf(desired)) return true;
-    return isLive(desired) && before.resourceVersion !== live.metadata.resourceVersion;
+    const { applied } = this.#object(key, desired);
+    if (todo === 'none' || !applied) return false;
+    if (!live) return applied.owner === ownerOf(desired);
+    if (applied.hash === hashOf(desired)) return true;
+    return isLive(desired) && applied.resourceVersion !== live.metadata.resourceVersion;
   }
 
-  /** Whether `live`, an object of the RenderService `key`, may be repaired now. */
-  mayRepair(key: string, live: KubeObject): boolean {
-    const objects = this.#objects.get(key) ?? new Map<string, Contended>();
-    this.#objects.set(key, objects);
-    const name = `${live.kind} "${live.metadata.name}"`;
-    const entry = objects.get(name) ?? { bucket: new TokenBucket(REPAIRS.burst, REPAIRS.everyMs, this.#now) };
-    objects.set(name, entry);
-    if (entry.bucket.take()) return true;
-    entry.about = `${name}: ${whoDoesWhat(live)}`;
-    return false;
+  /** Whether an object of the RenderService `key` may be repaired now. `live` is undefined where it is gone. */
+  mayRepair(key: string, desired: KubeObject, live: KubeObject | undefined): boolean {
+    return this.#mayWrite(this.#object(key, desired), () => foreignWrite(desired, live));
   }
 
   /** Whether a pod of the RenderService may be labelled now: without bound as often as it is to have another label. */
   mayLabel(key: string, pod: KubeObject, isServing: boolean): boolean {
-    const labelled = this.#labelled.get(key) ?? new Map<string, boolean>();
-    this.#labelled.set(key, labelled);
-    const { uid = '' } = pod.metadata;
-    if (labelled.get(uid) === isServing) return this.mayRepair(key, pod);
-    labelled.set(uid, isServing);
+    const object = this.#object(key, pod);
+    const about = () => `Pod "${pod.metadata.name}": somebody changes its label ${LABEL_SERVING}`;
+    if (object.isServing === isServing) return this.#mayWrite(object, about);
+    object.isServing = isServing;
     return true;
   }
 
-  /** Forgets all pods but these. */
-  keepPods(key: string, pods: KubeObject[]): void {
-    const uids = new Set(pods.map(({ metadata }) => metadata.uid));
-    const labelled = this.#labelled.get(key);
-    for (const uid of labelled?.keys() ?? []) if (!uids.has(uid)) labelled?.delete(uid);
+  #mayWrite(object: Remembered, about: () => string): boolean {
+    object.repairs ??= new TokenBucket(REPAIRS.burst, REPAIRS.everyMs, this.#now);
+    if (object.repairs.take()) return true;
+    object.contended = about();
+    return false;
+  }
+
+  /** Notes that somebody has written into `live`, or deleted it, and that it has become `desired` again. */
+  takenBack(key: string, desired: KubeObject, live: KubeObject | undefined): void {
+    const object = this.#object(key, desired);
+    // The plan of live settings has changed, and somebody may have written them or not.
+    const isPlanned = object.applied !== undefined && object.applied.hash !== hashOf(desired);
+    if (live && isPlanned && foreignFields(live).length === 0) return;
+    object.takenBack = { about: foreignWrite(desired, live), atMs: this.#now() };
+    this.#service(key).inheritedMs ??= Number.NEGATIVE_INFINITY;
+  }
+
+  /** Forgets all objects but these, which have been looked at, as far as nothing is to be told of them. */
+  keepOnly(key: string, objects: Pick<KubeObject, 'kind' | 'metadata'>[]): void {
+    const service = this.#service(key);
+    service.isKnown = true;
+    const names = new Set(objects.map(nameOf));
+    for (const [name, object] of service.objects) {
+      if (names.has(name)) continue;
+      const isAtPeace = object.repairs?.isFull ?? true;
+      if (isAtPeace && this.#freshOf(object) === undefined) service.objects.delete(name);
+      // It is another object that may come in its place.
+      else Object.assign(object, { applied: undefined, admission: undefined, isServing: undefined });
+    }
   }
 
   /** A sentence about each object of a RenderService that others fight for. Half an hour of peace ends it. */
   of(key: string): string[] {
-    const objects = this.#objects.get(key);
-    if (!objects) return [];
-    for (const [name, { bucket }] of objects) if (bucket.isFull) objects.delete(name);
-    if (objects.size === 0) this.#objects.delete(key);
-    return [...objects.values()].flatMap(({ about }) => about ?? []);
-  }
-
-  /** Notes that somebody has written into `live`, which becomes `desired` again. */
-  takenBack(key: string, live: KubeObject, desired: KubeObject): void {
-    const objects = this.#takenBack.get(key) ?? new Map();
-    this.#takenBack.set(key, objects);
-    const name = `${live.kind} "${live.metadata.name}"`;
-    objects.set(name, { about: `${name}: ${scaling(live, desired) ?? whoDoesWhat(live)}`, atMs: this.#now() });
+    return this.#objects(key).flatMap((object) => {
+      if (object.repairs?.isFull) Object.assign(object, { repairs: undefined, contended: undefined });
+      return object.contended ?? [];
+    });
   }
 
   /** A sentence about each object that somebody has written into of late. */
   takenBackOf(key: string): string[] {
-    const all = [...(this.#takenBack.get(key)?.values() ?? [])];
-    return all.filter(({ atMs }) => this.#now() - atMs < TAKEN_BACK_MS).map(({ about }) => about);
+    return this.#objects(key).flatMap((object) => this.#freshOf(object) ?? []);
+  }
+
+  #freshOf({ takenBack }: Remembered): string | undefined {
+    return takenBack && this.#now() - takenBack.atMs < TAKEN_BACK_MS ? takenBack.about : undefined;
+  }
+
+  /** What another process, which led before, has told of such writes, for as long as it would tell it itself. */
+  toldBefore(key: string, conditions: Condition[] | undefined): Condition | undefined {
+    const service = this.#service(key);
+    const told = conditions?.find(({ type, reason }) => type === 'ObjectsInSync' && reason === 'TakenBack');
+    service.inheritedMs ??= told ? this.#now() : Number.NEGATIVE_INFINITY;
+    return this.#now() - service.inheritedMs < TAKEN_BACK_MS ? told : undefined;
+  }
+
+  /** Sentences about what mutating admission has made of objects of a RenderService. */
+  admissionsOf(key: string): { changed: string[]; hurts: string[] } {
+    const all = this.#objects(key).map(({ admission }) => admission);
+    return {
+      changed: all.flatMap((one) => one?.changed ?? []),
+      hurts: all.flatMap((one) => one?.hurts ?? []),
+    };
+  }
+
+  /** Whether all objects of a RenderService have been looked at since this process began to lead. */
+  isKnown(key: string): boolean {
+    return this.#services.get(key)?.isKnown === true;
   }
 
   forget(key: string): void {
-    this.#labelled.delete(key);
-    this.#takenBack.delete(key);
-    this.#objects.delete(key);
-    this.#applied.delete(key);
+    this.#services.delete(key);
+  }
+
+  #service(key: string): Service {
+    const service = this.#services.get(key) ?? { objects: new Map() };
+    this.#services.set(key, service);
+    return service;
+  }
+
+  #objects(key: string): Remembered[] {
+    return [...(this.#services.get(key)?.objects.values() ?? [])];
+  }
+
+  #object(key: string, object: Pick<KubeObject, 'kind' | 'metadata'>): Remembered {
+    const { objects } = this.#service(key);
+    const name = nameOf(object);
+    const remembered = objects.get(name) ?? {};
+    objects.set(name, remembered);
+    return remembered;
   }
 }
 
-/** What another process, which led before, has told of such a write, for as long as it would tell it itself. */
-export function toldBefore(conditions: Condition[] | undefined, nowMs: number): Condition | undefined {
-  const told = conditions?.find(({ type, reason }) => type === 'ObjectsInSync' && reason === 'TakenBack');
-  return told && nowMs - Date.parse(told.lastTransitionTime) < TAKEN_BACK_MS ? told : undefined;
-}
-
-/**
- * Which of the objects of a RenderService. Beside its live settings it has one ConfigMap at a time, whose name changes
- * with what is in it.
- */
-function place(desired: KubeObject): string {
-  const { kind, metadata } = desired;
-  return kind === kinds.configMap.kind && !isLive(desired) ? kind : `${kind} "${metadata.name}"`;
+function nameOf({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string {
+  return `${kind} "${metadata.name}"`;
 }
 
 /** Whether it is the ConfigMap of live settings, as planned. */
@@ -154,18 +202,6 @@ function hashOf({ metadata }: KubeObject): string {
   return metadata.annotations?.[ANNOTATION_APPLIED_HASH] ?? '';
 }
 
-/** `kubectl scale` goes another way than other writes. */
-function scaling(live: KubeObject, desired: KubeObject): string | undefined {
-  const [is, was] = [live, desired].map(({ spec }) => (spec as { replicas?: number } | undefined)?.replicas);
-  const scaler = live.metadata.managedFields?.findLast(({ subresource }) => subresource === 'scale');
-  return is === was || !scaler ? undefined : `"${scaler.manager}" has scaled it from ${was} to ${is}`;
-}
-
-function whoDoesWhat(live: KubeObject): string {
-  const foreign = foreignFields(live);
-  if (foreign.length === 0) return `"${lastWriter(live) ?? 'somebody'}" changes what Corelane has set`;
-  const fields = [...new Set(foreign.map(({ path }) => fieldText(path)))];
-  const managers = [...new Set(foreign.map(({ manager }) => `"${manager}"`))];
-  const rest = fields.length > NAMED_MAX ? ` and ${fields.length - NAMED_MAX} more` : '';
-  return `${managers.join(', ')} sets ${fields.slice(0, NAMED_MAX).join(', ')}${rest}`;
+function ownerOf({ metadata }: KubeObject): string | undefined {
+  return metadata.ownerReferences?.[0]?.uid;
 }

@@ -8,6 +8,7 @@ import { kinds } from '../kube/kinds.ts';
 import { Packed, TextDigest } from '../kube/packed.ts';
 import { shared } from '../kube/shared.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { tellsRefusal } from '../pods/problems.ts';
 import { withoutForeignContent } from './cached-parts.ts';
 import type { DeploymentStatus } from './deployment-status.ts';
 import { isPast, reducePast } from './past-revision.ts';
@@ -91,8 +92,9 @@ const STATUS: Record<string, (status: unknown) => unknown> = {
 
 type Condition = NonNullable<DeploymentStatus['conditions']>[number];
 
-/** Its words are for people, but for those of who refuses pods. */
-function reduceCondition({ type, status, reason, message }: Condition): Condition {
-  const words = type === 'ReplicaFailure' && message !== undefined && { message };
+/** The message is for people, except where the API server refuses pods: the status of the RenderService has it. */
+function reduceCondition(condition: Condition): Condition {
+  const { type, status, reason, message } = condition;
+  const words = tellsRefusal(condition) && message !== undefined && { message };
   return { type, status, ...(reason !== undefined && { reason }), ...words };
 }

@@ -32,7 +32,7 @@ interface Parts {
   spec?: {
     replicas?: number;
     selector?: object;
-    template?: { metadata?: { annotations?: Record<string, string> }; spec?: { serviceAccountName?: string } };
+    template?: { metadata?: { annotations?: Record<string, string> } };
   };
   status?: { observedGeneration?: number; replicas?: number };
 }
@@ -50,7 +50,7 @@ export function reducePast(object: KubeObject): KubeObject {
   const { apiVersion, kind, metadata } = object;
   const { generation, deletionTimestamp, annotations = {} } = metadata;
   const { spec, status } = object as Parts;
-  const { metadata: ofPods, spec: podSpec } = spec?.template ?? {};
+  const ofPods = spec?.template?.metadata;
   const remembered = Object.entries(annotations).filter(([name]) => REMEMBERED.includes(name));
   return {
     apiVersion,
@@ -63,10 +63,7 @@ export function reducePast(object: KubeObject): KubeObject {
     spec: {
       replicas: 0,
       selector: spec?.selector,
-      template: {
-        metadata: { annotations: { [ANNOTATION_CONFIG]: ofPods?.annotations?.[ANNOTATION_CONFIG] } },
-        spec: { serviceAccountName: podSpec?.serviceAccountName },
-      },
+      template: { metadata: { annotations: { [ANNOTATION_CONFIG]: ofPods?.annotations?.[ANNOTATION_CONFIG] } } },
     },
     status: { observedGeneration: status?.observedGeneration },
   } as KubeObject;

@@ -9,9 +9,9 @@ import type { Caches } from './caches.ts';
 import { deploymentStatus } from './deployment-status.ts';
 
 /**
- * Owned objects beyond the plan. What pods of an older template need (a ConfigMap, the ServiceAccount) stays as long as
- * a Deployment or a ReplicaSet could start some, and until the Deployment controller has seen the newest templates:
- * before that it may still make a ReplicaSet of an earlier one.
+ * Owned objects beyond the plan. The ConfigMap that pods of an older template need stays as long as a Deployment or a
+ * ReplicaSet could start some, and until the Deployment controller has seen the newest templates: before that it may
+ * still make a ReplicaSet of an earlier one.
  */
 export function superfluous(
   caches: Caches,
@@ -25,7 +25,7 @@ export function superfluous(
   wanted.add(`ConfigMap/${configName}`);
   const deployments = caches.deploymentsOf(renderService.metadata);
   const settled = deployments.every((one) => deploymentStatus(one).observedGeneration === one.metadata.generation);
-  const others = ['ConfigMap', 'ServiceAccount', 'PodDisruptionBudget', 'NetworkPolicy']
+  const others = ['ConfigMap', 'PodDisruptionBudget', 'NetworkPolicy']
     .flatMap((kind) => caches.owned(kind).ownedBy(namespace, uid))
     .filter(({ metadata }) => !metadata.deletionTimestamp)
     .filter(({ kind, metadata }) => !wanted.has(`${kind}/${metadata.name}`));
@@ -60,7 +60,7 @@ export async function prune(caches: Caches, objects: KubeObject[]): Promise<void
 }
 
 function isForPods({ kind }: KubeObject): boolean {
-  return kind === 'ConfigMap' || kind === 'ServiceAccount';
+  return kind === 'ConfigMap';
 }
 
 function keyOf({ kind, metadata }: KubeObject): string {
@@ -69,5 +69,5 @@ function keyOf({ kind, metadata }: KubeObject): string {
 
 /** What pods of these ReplicaSets need. */
 function neededBy(replicaSets: KubeObject[]): Set<string> {
-  return new Set(replicaSets.flatMap(({ config, account }) => [`ConfigMap/${config}`, `ServiceAccount/${account}`]));
+  return new Set(replicaSets.map(({ config }) => `ConfigMap/${config}`));
 }

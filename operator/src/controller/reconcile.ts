@@ -19,10 +19,9 @@ import {
   type RenderServiceStatus,
 } from '../api/resource.ts';
 import { durationMs, rfc3339 } from '../api/scalars.ts';
-import { apply, assertOwned, difference, NotOwnedError, readLive } from '../kube/apply.ts';
+import { apply, assertOwned, deviateAlike, difference, NotOwnedError, readLive } from '../kube/apply.ts';
 import { errorLine } from '../kube/error-line.ts';
 import type { EventDraft, EventRecorder } from '../kube/events.ts';
-import { kinds } from '../kube/kinds.ts';
 import { controllerOf } from '../kube/owner.ts';
 import { ApiError } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
@@ -38,7 +37,7 @@ import { BEFORE_REVISIONS, isRevision } from '../plan/own-deployments.ts';
 import { choosePods, configNameOf, type PodsBefore, withPastTurn } from '../plan/pods.ts';
 import { concurrencyEvent } from '../pods/events.ts';
 import { type Fleet, observeFleet } from '../pods/fleet.ts';
-import { CREATING_MS, isCreating } from '../pods/problems.ts';
+import { CREATING_MS, isCreating, objectRefusal } from '../pods/problems.ts';
 import type { PodSampler } from '../pods/sampler.ts';
 import { proxyEndsAgain } from '../pods/status.ts';
 import { podsWithoutRoom } from '../pods/without-room.ts';
@@ -48,7 +47,7 @@ import { isActive } from '../rollout/canary-state.ts';
 import type { Acks } from '../rollout/canary-world.ts';
 import type { Caches } from './caches.ts';
 import type { CanaryWatch } from './canary-watch.ts';
-import { Contention, toldBefore } from './contention.ts';
+import { Contention } from './contention.ts';
 import type { DataPlane } from './data-plane.ts';
 import { type PodsNow, standingOf } from './data-plane-standing.ts';
 import type { LiveSettings, LiveView } from './live-settings.ts';
@@ -80,8 +79,11 @@ import {
 const STALLED_RECHECK_MS = 15_000;
 /** Busy workers and queues change with every request; a write for them alone is worth it twice a minute. */
 const FIGURES_MS = 30_000;
-/** About 1.5 s of tries. Rights that have just been given are not known to every API server at once. */
-const FORBIDDEN_TRIES = 5;
+/**
+ * About 1.5 s of tries. Rights that have just been given are not known to every API server at once. A condition tells
+ * within two seconds that admission forbids an object.
+ */
+export const FORBIDDEN_TRIES = 5;
 /** An object that somebody else writes is looked at again after this time. */
 const CONTENDED_MS = 60_000;
 /** About 3 s of tries: from here on status says that something is wrong. */
@@ -163,7 +165,6 @@ export class Reconciler {
         applied.pods,
         applied.rollout,
       );
-      this.#contention.keepPods(key, caches.podsOf(namespace, name));
       const contended = this.#contention.of(key).length > 0;
       const again = [
         applied.keyAfterMs,
@@ -251,6 +252,7 @@ export class Reconciler {
     this.#options.canaries.want(renderService, watchSubject(plan.next, renderService));
     const useless = superfluous(caches, renderService, planned, configNameOf(pods.template));
     await prune(caches, [...useless, ...plan.forgotten]);
+    this.#contention.keepOnly(key, [...(planned as KubeObject[]), ...caches.podsOf(namespace, name)]);
     const renewed = pods.annotations[ANNOTATION_RENEWED];
     const [target] = deployments as [KubeObject];
     const retainMs = durationMs(renderService.spec.rollout.retain.for);
@@ -420,11 +422,13 @@ export class Reconciler {
       this.#contention.applied(key, object, live);
       return live;
     }
-    const isRepair = live !== undefined && this.#contention.isRepair(key, object, live, todo);
-    if (isRepair && !this.#contention.mayRepair(key, live)) return live;
-    if (isRepair && desired.kind === kinds.deployment.kind) this.#contention.takenBack(key, live, object);
+    const isRepair = this.#contention.isRepair(key, object, live, todo);
+    if (isRepair && !this.#contention.mayRepair(key, object, live)) return live ?? object;
     try {
       const result = await apply(caches.rest, caches.owned(desired.kind), object, live);
+      // An object that deviates as before after a repair was changed by admission, and by nobody.
+      const isRestored = !live || todo === 'foreign-fields' || !deviateAlike(object, live, result);
+      if (isRepair && isRestored) this.#contention.takenBack(key, object, live);
       this.#contention.applied(key, object, result);
       onWrite(`${desired.kind} ${todo}`, `${desired.metadata.namespace}/${desired.metadata.name}`);
       return result;
@@ -432,7 +436,7 @@ export class Reconciler {
       if (isRefusal(error, failures)) {
         throw new StalledError(
           'Rejected',
-          `the API server refuses ${desired.kind} "${desired.metadata.name}": ${error.message}`,
+          `the API server refuses ${desired.kind} "${desired.metadata.name}": ${objectRefusal(error.message)}`,
         );
       }
       throw error;
@@ -444,14 +448,18 @@ export class Reconciler {
     if (contended.length > 0) return [objectsInSync.contended(contended)];
     const taken = this.#takenBack(resource, key);
     if (taken) return [taken];
-    return resource.status?.conditions?.some(({ type }) => type === 'ObjectsInSync') ? [objectsInSync.yes()] : [];
+    const { changed, hurts } = this.#contention.admissionsOf(key);
+    if (hurts.length > 0) return [objectsInSync.mutationHurts(hurts, changed)];
+    if (changed.length > 0) return [objectsInSync.mutated(changed)];
+    const told = resource.status?.conditions?.find(({ type }) => type === 'ObjectsInSync');
+    // A new leader whose first reconcile fails knows nothing better than what the one before has told.
+    return told ? [this.#contention.isKnown(key) ? objectsInSync.yes() : told] : [];
   }
 
   /** What is to be said of writes by hand of late. */
-  #takenBack({ metadata, status }: RenderServiceResource, key: string): ConditionDraft | undefined {
+  #takenBack({ status }: RenderServiceResource, key: string): ConditionDraft | undefined {
     const taken = this.#contention.takenBackOf(key);
-    if (taken.length > 0) return objectsInSync.takenBack(taken, metadata.name);
-    return toldBefore(status?.conditions, this.#options.now().getTime());
+    return taken.length > 0 ? objectsInSync.takenBack(taken) : this.#contention.toldBefore(key, status?.conditions);
   }
 
   #schemaCondition(resource: RenderServiceResource, unknown: string[]): ConditionDraft[] {
@@ -532,6 +540,7 @@ export class Reconciler {
     onWrite('status', key);
     const news = [
       transitionEvent(resource, drafts),
+      syncEvent(resource, drafts, this.#contention.takenBackOf(key)),
       dataPlaneEvent(resource, drafts),
       capacityEvent(resource, drafts, now()),
       concurrencyEvent(resource.status?.conditions, drafts),
@@ -599,14 +608,31 @@ function transitionEvent(resource: RenderServiceResource, drafts: ConditionDraft
   if (stall) return { type: 'Warning', reason: stall.reason, action: 'Reconcile', note: stall.message };
   const loop = changed.find(({ type, status }) => type === 'WorkersHealthy' && status === 'False');
   if (loop) return { type: 'Warning', reason: loop.reason, action: 'Observe', note: loop.message };
-  const contended = changed.find(({ type, status }) => type === 'ObjectsInSync' && status === 'False');
-  if (contended) return { type: 'Warning', reason: contended.reason, action: 'Reconcile', note: contended.message };
   const apart = changed.find(({ type, status }) => type === 'SchemaInStep' && status === 'False');
   if (apart) return { type: 'Warning', reason: apart.reason, action: 'Reconcile', note: apart.message };
   const up = changed.find(
     ({ type, status, reason }) => type === 'Ready' && status === 'True' && reason === 'AllPodsReady',
   );
   return up && { type: 'Normal', reason: up.reason, action: 'Reconcile', note: up.message };
+}
+
+/**
+ * An event when objects are no longer as they were applied, and for each further write of somebody else that status
+ * does not tell yet.
+ * @param writes sentences about these
+ */
+function syncEvent(
+  resource: RenderServiceResource,
+  drafts: ConditionDraft[],
+  writes: string[],
+): EventDraft | undefined {
+  const next = drafts.find(({ type }) => type === 'ObjectsInSync');
+  const before = resource.status?.conditions?.find(({ type }) => type === 'ObjectsInSync');
+  if (next?.status !== 'False') return undefined;
+  const told = { type: 'Warning', reason: next.reason, action: 'Reconcile' } as const;
+  if (next.reason !== 'TakenBack') return next.reason === before?.reason ? undefined : { ...told, note: next.message };
+  const news = writes.filter((write) => !before?.message.includes(write));
+  return news.length > 0 ? { ...told, note: objectsInSync.takenBack(news).message } : undefined;
 }
 
 const DATA_PLANE_EVENTS: Record<string, [type: EventDraft['type'], reason: string]> = {

@@ -15,7 +15,7 @@ import { isSubset } from '../kube/subset.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { selectorText, servingLabels } from '../plan/index.ts';
 import type { Fleet } from '../pods/fleet.ts';
-import { evictionProblem, podProblem, refusalOf } from '../pods/problems.ts';
+import { evictionProblem, isWithoutReplicaSet, podProblem, refusalOf } from '../pods/problems.ts';
 import { countWorkers } from '../pods/status.ts';
 import type { Caches } from './caches.ts';
 import { type DeploymentStatus, deploymentStatus } from './deployment-status.ts';
@@ -133,7 +133,8 @@ function canaryConditions(
 }
 
 function isNews(deployment: KubeObject): boolean {
-  return (deploymentStatus(deployment).observedGeneration ?? 0) < (deployment.metadata.generation ?? 0);
+  const { observedGeneration = 0 } = deploymentStatus(deployment);
+  return observedGeneration < (deployment.metadata.generation ?? 0) && !isWithoutReplicaSet(deployment);
 }
 
 /** kubelet sees nothing of a worker that ends: its supervisor starts it again inside the container. */

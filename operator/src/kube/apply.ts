@@ -2,14 +2,19 @@
  * Brings one object of the plan into the cluster: server-side apply, only when something differs, and never over
  * an object that belongs to somebody else.
  */
-import { ANNOTATION_APPLIED_HASH, KIND, MANAGER } from '../api/names.ts';
+import { createHash } from 'node:crypto';
+import { ANNOTATION_ADMITTED_HASH, ANNOTATION_APPLIED_HASH, KIND, MANAGER } from '../api/names.ts';
 import type { Cache } from './cache.ts';
 import { foreignFields, purged } from './drift.ts';
 import { collectionPath, objectPath } from './kinds.ts';
 import { controllerOf } from './owner.ts';
+import { digestOf } from './packed.ts';
 import { APPLY_PATCH, ApiError, isNotFound, JSON_PATCH, type Rest } from './rest.ts';
-import { isSubset } from './subset.ts';
+import { type Deviation, deviations } from './subset.ts';
 import type { KubeObject } from './types.ts';
+
+/** Digits of a hash that tells one state of an object from another. */
+const HASH_LENGTH = 16;
 
 /** An object of this name exists and is not the RenderService's. */
 export class NotOwnedError extends Error {
@@ -61,13 +66,48 @@ export type Difference =
   | 'edited' // somebody has changed a field of ours
   | 'foreign-fields'; // somebody has added one
 
-/** Compares without a call. `desired` carries its own hash, which tells fields that the plan no longer has. */
+/**
+ * Compares without a call. `desired` carries its own hash, which tells fields that the plan no longer has. What
+ * mutating admission has made of it counts as applied: to write it again would end the same way.
+ */
 export function difference(live: KubeObject | undefined, desired: KubeObject): Difference {
   if (live === undefined) return 'missing';
-  const hash = (object: KubeObject) => object.metadata.annotations?.[ANNOTATION_APPLIED_HASH];
-  if (hash(live) !== hash(desired) || !isApplied(live)) return 'changed';
-  if (!isSubset(desired, live)) return 'edited';
+  if (!isApplied(live)) return 'changed';
+  const fields = deviations(desired, live);
+  if (fields.length > 0 && !isAdmitted(live, desired, fields))
+    return appliedHash(live) === appliedHash(desired) ? 'edited' : 'changed';
   return foreignFields(live).length > 0 ? 'foreign-fields' : 'none';
+}
+
+function appliedHash({ metadata }: KubeObject): string | undefined {
+  return metadata.annotations?.[ANNOTATION_APPLIED_HASH];
+}
+
+/** Whether `live` is noted to be what admission makes of `desired`. */
+function isAdmitted(live: KubeObject, desired: KubeObject, fields: Deviation[]): boolean {
+  return live.metadata.annotations?.[ANNOTATION_ADMITTED_HASH] === hashOfAdmitted(desired, fields);
+}
+
+/** Fields of `desired` that mutating admission has changed, as is noted in `live`. */
+export function admittedFields(desired: KubeObject, live: KubeObject): Deviation[] {
+  if (live.metadata.annotations?.[ANNOTATION_ADMITTED_HASH] === undefined) return [];
+  const fields = deviations(desired, live);
+  return isAdmitted(live, desired, fields) ? fields : [];
+}
+
+/** Whether two objects deviate from `desired` in the same way. */
+export function deviateAlike(desired: KubeObject, one: KubeObject, other: KubeObject): boolean {
+  const [first, second] = [one, other].map((object) => hashOfAdmitted(desired, deviations(desired, object)));
+  return first === second;
+}
+
+/** Hash of a plan and of what admission has made of it; the same for whole objects and for those of a cache. */
+function hashOfAdmitted(desired: KubeObject, fields: Deviation[]): string {
+  const made = fields.map(({ path, live }) => [path, digestOf(live)]);
+  return createHash('sha256')
+    .update(JSON.stringify([appliedHash(desired), made]))
+    .digest('hex')
+    .slice(0, HASH_LENGTH);
 }
 
 /**
@@ -82,14 +122,36 @@ export async function apply(rest: Rest, cache: Cache, desired: KubeObject, live?
 
 async function change(rest: Rest, cache: Cache, desired: KubeObject, live: KubeObject): Promise<KubeObject> {
   const path = objectPath(cache.kind, desired.metadata.namespace ?? '', desired.metadata.name);
-  const fieldManager = MANAGER;
   if (foreignFields(live).length > 0 || !isApplied(live)) await makeOurs(rest, path, desired);
+  const made = await patch(rest, path, desired, live.metadata.uid);
+  return (await noteAdmission(rest, path, desired, made)) ?? made;
+}
+
+async function patch(rest: Rest, path: string, desired: KubeObject, uid: string | undefined): Promise<KubeObject> {
   return await rest.request<KubeObject>('PATCH', path, {
-    query: { fieldManager, force: 'true' },
+    query: { fieldManager: MANAGER, force: 'true' },
     contentType: APPLY_PATCH,
     // With the uid the API server refuses when the object is another one by now.
-    body: { ...desired, metadata: { ...desired.metadata, uid: live.metadata.uid } },
+    body: { ...desired, metadata: { ...desired.metadata, uid } },
   });
+}
+
+/**
+ * Where the API server has answered a write with another object than `desired`, notes on it what it is, so that nobody
+ * takes that for an edit. Another apply without the note takes it away again.
+ * @param made the answer to the write itself: a later look might show what somebody has done since
+ */
+async function noteAdmission(
+  rest: Rest,
+  path: string,
+  desired: KubeObject,
+  made: KubeObject,
+): Promise<KubeObject | undefined> {
+  const fields = deviations(desired, made);
+  if (fields.length === 0) return undefined;
+  const { metadata } = desired;
+  const annotations = { ...metadata.annotations, [ANNOTATION_ADMITTED_HASH]: hashOfAdmitted(desired, fields) };
+  return await patch(rest, path, { ...desired, metadata: { ...metadata, annotations } }, made.metadata.uid);
 }
 
 /**
@@ -119,7 +181,9 @@ async function create(rest: Rest, cache: Cache, desired: KubeObject): Promise<Ku
     query: { fieldManager: MANAGER },
     body: desired,
   });
-  return await becomeApplied(rest, objectPath(cache.kind, namespace, name), created);
+  const path = objectPath(cache.kind, namespace, name);
+  const applied = await becomeApplied(rest, path, created);
+  return (await noteAdmission(rest, path, desired, created)) ?? applied;
 }
 
 /** Whether the fields that we own are those that we have applied. */

@@ -8,6 +8,8 @@ import type { FieldSet, KubeObject, ManagedFieldsEntry } from './types.ts';
 
 /** Parts of an object that are Corelane's alone; labels, annotations and status are everybody's. */
 const OWN_ROOTS = ['f:spec', 'f:data', 'f:binaryData'];
+/** Where a writer can have touched something of ours: some labels and annotations are. */
+const WRITTEN_ROOTS = [...OWN_ROOTS, 'f:metadata'];
 /** `kubectl rollout restart` sets an annotation of the pod template: it must go on working. */
 const SHARED_PATH = ['f:spec', 'f:template', 'f:metadata', 'f:annotations'];
 
@@ -52,7 +54,7 @@ export function reducedOwners(object: KubeObject): ManagedFieldsEntry[] {
   const others = entries.flatMap((entry): ManagedFieldsEntry[] => {
     const { manager, operation, subresource, time, fieldsV1 = {} } = entry;
     if (subresource) return subresource === 'scale' ? [{ manager, operation, subresource } as ManagedFieldsEntry] : [];
-    const roots = OWN_ROOTS.filter((root) => fieldsV1[root]);
+    const roots = WRITTEN_ROOTS.filter((root) => fieldsV1[root]);
     if (manager === MANAGER || roots.length === 0) return [];
     const own = foreign.filter((one) => one.manager === (manager ?? '')).map(({ path }) => path);
     // Two entries of one manager may each have some of them.
@@ -91,11 +93,11 @@ export function fieldText(path: FieldPath): string {
     .slice(1);
 }
 
-/** Who of the others has written last to spec or data of an object of ours. */
+/** The manager that wrote last to an object of ours, apart from Corelane. */
 export function lastWriter({ metadata }: KubeObject): string | undefined {
   const others = (metadata.managedFields ?? []).filter(
     ({ manager, subresource, fieldsV1 }) =>
-      manager !== MANAGER && !subresource && OWN_ROOTS.some((root) => fieldsV1?.[root]),
+      manager !== MANAGER && !subresource && WRITTEN_ROOTS.some((root) => fieldsV1?.[root]),
   );
   return others.toSorted((one, other) => (one.time ?? '').localeCompare(other.time ?? '')).at(-1)?.manager;
 }

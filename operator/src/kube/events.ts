@@ -15,8 +15,8 @@ export interface EventDraft {
   note: string;
 }
 
-/** The API takes at most 1 KiB. */
-const NOTE_LENGTH_MAX = 1024;
+/** Of UTF-8. The API refuses an Event with more, so whoever may choose a long name could hide what he has done. */
+const NOTE_BYTES_MAX = 1024;
 
 /**
  * Events are objects in etcd for an hour. A resource that does wrong all the time must not fill it, nor must a thousand
@@ -72,7 +72,7 @@ export class EventRecorder {
       reportingInstance: instance,
       regarding: { ...reference({ metadata }), namespace },
       ...event,
-      note: event.note.slice(0, NOTE_LENGTH_MAX),
+      note: shortened(event.note),
     };
     try {
       await rest.request('POST', collectionPath(kinds.event, namespace), { body });
@@ -80,4 +80,9 @@ export class EventRecorder {
       onError(key, error);
     }
   }
+}
+
+/** As much as the API takes, without the half of a character at the end. */
+function shortened(note: string): string {
+  return new TextDecoder().decode(Buffer.from(note).subarray(0, NOTE_BYTES_MAX), { stream: true });
 }

@@ -13,7 +13,6 @@ export const kinds = {
   configMap: { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' },
   secret: { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' },
   service: { apiVersion: 'v1', kind: 'Service', plural: 'services' },
-  serviceAccount: { apiVersion: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts' },
   pod: { apiVersion: 'v1', kind: 'Pod', plural: 'pods' },
   deployment: { apiVersion: 'apps/v1', kind: 'Deployment', plural: 'deployments' },
   replicaSet: { apiVersion: 'apps/v1', kind: 'ReplicaSet', plural: 'replicasets' },

@@ -41,20 +41,26 @@ export function unpacked(value: unknown): unknown {
 
 /** Of a text that nobody reads, only what tells it from another one. */
 export class TextDigest {
-  readonly #sha256: string;
+  readonly sha256: string;
 
   constructor(text: string) {
-    this.#sha256 = sha256(text);
+    this.sha256 = sha256(text);
   }
 
   isOf(text: string): boolean {
-    return sha256(text) === this.#sha256;
+    return sha256(text) === this.sha256;
   }
 
   /** @throws Error always: what is not there cannot be written */
   toJSON(): never {
     throw new Error('of this text only a digest is kept');
   }
+}
+
+/** Tells a value from another one; the same for a text and for its digest. */
+export function digestOf(value: unknown): string {
+  if (value instanceof TextDigest) return value.sha256;
+  return typeof value === 'string' ? sha256(value) : (JSON.stringify(value) ?? '');
 }
 
 function sha256(text: string): string {

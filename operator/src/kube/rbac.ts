@@ -10,13 +10,11 @@ export interface PolicyRule {
   verbs: string[];
 }
 
-/** Objects of which the operator keeps a cache and which it applies. "create" is what apply needs for a new object. */
-const OWNED = ['get', 'list', 'watch', 'create', 'patch'];
 /**
- * Kinds into which somebody can put a field: a whole update takes it away. A
- * ServiceAccount has no spec.
+ * Objects of which the operator keeps a cache and which it applies. "create" is what apply needs for a new object; a
+ * whole update takes a field away that somebody has put in.
  */
-const OWNED_WITH_SPEC = [...OWNED, 'update'];
+const OWNED = ['get', 'list', 'watch', 'create', 'patch', 'update'];
 
 export const rules: Record<'namespaced' | 'ownNamespace', PolicyRule[]> = {
   /** In every namespace with RenderServices: a ClusterRole, or a Role in the one namespace. */
@@ -25,14 +23,13 @@ export const rules: Record<'namespaced' | 'ownNamespace', PolicyRule[]> = {
     { apiGroups: [GROUP], resources: [`${PLURAL}/status`, `${PLURAL}/scale`], verbs: ['patch'] },
     // blockOwnerDeletion in an owner reference needs it where OwnerReferencesPermissionEnforcement is on
     { apiGroups: [GROUP], resources: [`${PLURAL}/finalizers`], verbs: ['update'] },
-    { apiGroups: [''], resources: ['configmaps'], verbs: [...OWNED_WITH_SPEC, 'delete'] },
+    { apiGroups: [''], resources: ['configmaps'], verbs: [...OWNED, 'delete'] },
     // The key of the peers: made, never read. That there is one, 409 says.
     { apiGroups: [''], resources: ['secrets'], verbs: ['create'] },
-    { apiGroups: [''], resources: ['services'], verbs: OWNED_WITH_SPEC },
-    { apiGroups: [''], resources: ['serviceaccounts'], verbs: [...OWNED, 'delete'] },
-    { apiGroups: ['apps'], resources: ['deployments'], verbs: [...OWNED_WITH_SPEC, 'delete'] },
-    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...OWNED_WITH_SPEC, 'delete'] },
-    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...OWNED_WITH_SPEC, 'delete'] },
+    { apiGroups: [''], resources: ['services'], verbs: OWNED },
+    { apiGroups: ['apps'], resources: ['deployments'], verbs: [...OWNED, 'delete'] },
+    { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: [...OWNED, 'delete'] },
+    { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: [...OWNED, 'delete'] },
     { apiGroups: ['apps'], resources: ['replicasets'], verbs: ['list', 'watch'] },
     // An annotation, so that kubelet looks at their files at once: without it live settings take up to two minutes. A
     // label, so that the Service leads to pods of a revision, or no longer.

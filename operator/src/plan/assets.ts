@@ -9,7 +9,10 @@ import { quantityOf } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { workerTemplate } from '../api/worker-template.ts';
 import { assetRoot } from '../render/model/assets.ts';
-import { NO_TOKEN_MOUNT, SECURITY_CONTEXT } from './proxies.ts';
+import { RUNTIME_MOUNT } from './drain-hook.ts';
+import { NO_TOKEN_MOUNT } from './proxies.ts';
+import { initResources } from './resources.ts';
+import { workerImageSecurity } from './users.ts';
 
 const VOLUME = `${VOLUME_PREFIX}assets`;
 /** Before a folder that may be in one of WORKDIR: of a preset, whose application may be a part of a monorepo. */
@@ -18,7 +21,7 @@ const HERE_OR_BELOW = '**/';
 const COPY_PROGRAM = `${RUNTIME_MOUNT_PATH}/copy-assets`;
 
 /** Whether an init container copies. */
-export function copiesAssets(spec: RenderServiceSpec): boolean {
+function copiesAssets(spec: RenderServiceSpec): boolean {
   return assetsOf(spec).length > 0 && spec.sidecar.assets.source === 'Copy';
 }
 
@@ -56,7 +59,7 @@ export function assetContainers(spec: RenderServiceSpec): V1Container[] {
 
 /**
  * The container that copies. Of the worker's container it has what finds the files and may read them: image, folder
- * and user. Nothing of its environment (NODE_OPTIONS, secrets) or of its volumes.
+ * and user; and its resources. Nothing of its environment (NODE_OPTIONS, secrets) or of its volumes.
  * @param template the container that becomes the workers
  */
 export function assetContainer(spec: RenderServiceSpec, template: V1Container): V1Container {
@@ -69,20 +72,10 @@ export function assetContainer(spec: RenderServiceSpec, template: V1Container): 
     ...(imagePullPolicy && { imagePullPolicy }),
     ...(workingDir !== undefined && { workingDir }),
     command: [COPY_PROGRAM, String(Math.floor(quantityOf(spec.sidecar.assets.sizeLimit))), ...folders],
-    resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { memory: '64Mi' } },
-    securityContext: { ...SECURITY_CONTEXT, ...readerOf(spec, template) },
-    volumeMounts: [
-      { name: `${VOLUME_PREFIX}runtime`, mountPath: RUNTIME_MOUNT_PATH, readOnly: true },
-      { name: VOLUME, mountPath: ASSETS_MOUNT_PATH },
-      NO_TOKEN_MOUNT,
-    ],
+    resources: initResources(template),
+    securityContext: workerImageSecurity(template),
+    volumeMounts: [RUNTIME_MOUNT, { name: VOLUME, mountPath: ASSETS_MOUNT_PATH }, NO_TOKEN_MOUNT],
   };
-}
-
-/** Who may read the files: the worker's user and group where the template names them, but not root. */
-function readerOf({ template: { spec: pod } }: RenderServiceSpec, { securityContext }: V1Container) {
-  const { runAsUser, runAsGroup } = { ...pod?.securityContext, ...securityContext };
-  return runAsUser ? { runAsUser, ...(runAsGroup !== undefined && { runAsGroup }) } : {};
 }
 
 function folderOf(path: string, index: number): string {

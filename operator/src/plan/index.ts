@@ -8,7 +8,6 @@ import { networkPolicy, type OperatorAccess } from './network-policy.ts';
 import type { PlannedObject } from './objects.ts';
 import { freshPods } from './pods.ts';
 import type { SidecarImage } from './proxies.ts';
-import { serviceAccount } from './service-account.ts';
 import { peersService, service } from './services.ts';
 
 export { deploymentName, type PlannedRevision } from './deployment.ts';
@@ -45,7 +44,6 @@ export function desiredObjects(
   pods: PlannedPods = newPods(renderService, sidecar),
 ): PlannedObject[] {
   return [
-    ...serviceAccount(renderService),
     ...(pods.config ? [pods.config] : []),
     liveConfigMap(renderService, median, pods.resting, pods.canary),
     service(renderService, pods.canRest),

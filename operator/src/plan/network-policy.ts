@@ -19,8 +19,18 @@ interface Port {
 }
 
 /**
- * The policy, or nothing when the spec turns it off. Probes and hooks need no rule: kubelet reaches the pods of its own
- * node whatever a policy says.
+ * Ports of the proxies that service meshes put into pods; without a mesh nobody listens there. A mesh sends whatever a
+ * pod gets to one of the first two, by mutual TLS: Istio's ambient mode (HBONE), and Linkerd. The policy cannot see
+ * then which port of the pod it is for (docs/meshes.md). The others are metrics: Istio's, Envoy's, Linkerd's.
+ */
+const MESH_PORTS = [15_008, 4_143];
+const MESH_METRICS_PORTS = [15_020, 15_090, 4_191];
+/** Istio's ambient mode gives what comes from the node itself, kubelet's probes, this address. No pod can have it. */
+const AMBIENT_PROBES = '169.254.7.127/32';
+
+/**
+ * The policy, or nothing when the spec turns it off. Without Istio's ambient mode probes need no rule: kubelet reaches
+ * the pods of its own node whatever a policy says.
  */
 export function networkPolicy(renderService: RenderService, access: OperatorAccess): PlannedObject[] {
   const { enabled, monitoring, ingress } = renderService.spec.networkPolicy;
@@ -38,12 +48,13 @@ export function networkPolicy(renderService: RenderService, access: OperatorAcce
           podSelector: pods,
           policyTypes: ['Ingress'],
           ingress: [
-            { ports: [tcp(PORTS.http), ...declaredPorts(renderService)] },
+            { ports: openPorts(renderService) },
             { ports: [tcp(PORTS.peers)], from: [{ podSelector: pods }] },
             {
-              ports: [tcp(PORTS.health), tcp(PORTS.stats)],
+              ports: [PORTS.health, PORTS.stats, ...MESH_METRICS_PORTS].map(tcp),
               from: [operator, ...access.monitoring, ...monitoring],
             },
+            { from: [{ ipBlock: { cidr: AMBIENT_PROBES } }] },
             ...ingress,
           ],
         },
@@ -57,22 +68,18 @@ function tcp(port: number): Port {
 }
 
 /**
- * Ports that containers beside the worker declare: what they serve was open to all before there was a policy. The
- * worker's own are no ports of the pod: it listens on loopback.
+ * Ports for everybody: of requests, and those that containers beside the worker declare, for what they serve was open
+ * to all before there was a policy. The worker's own are no ports of the pod: it listens on loopback.
  */
-function declaredPorts({ spec }: RenderService): Port[] {
+function openPorts({ spec }: RenderService): Port[] {
   const { containers = [], initContainers = [] } = spec.template.spec ?? {};
   const worker = workerTemplate(containers);
   const others: V1Container[] = [...containers, ...(initContainers ?? [])].filter((container) => container !== worker);
-  const ports = others
-    .flatMap(({ ports: declared }) => declared ?? [])
+  const declared = others
+    .flatMap(({ ports }) => ports ?? [])
     // An init container that declares a port of ours must not open it.
-    .filter(({ containerPort }) => !isReservedPort(containerPort));
-  const unique = new Map(
-    ports.map(({ protocol = 'TCP', containerPort }) => [
-      `${protocol}/${containerPort}`,
-      { protocol, port: containerPort },
-    ]),
-  );
-  return [...unique.values()];
+    .filter(({ containerPort }) => !isReservedPort(containerPort))
+    .map(({ protocol = 'TCP', containerPort }): Port => ({ protocol, port: containerPort }));
+  const all = [...[PORTS.http, ...MESH_PORTS].map(tcp), ...declared];
+  return [...new Map(all.map((one) => [`${one.protocol}/${one.port}`, one])).values()];
 }

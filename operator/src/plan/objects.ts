@@ -1,5 +1,6 @@
 /** What all objects of a plan have in common: names, labels, owner, hash. */
 import { createHash } from 'node:crypto';
+import { isInherited } from '../api/labels.ts';
 import {
   ANNOTATION_APPLIED_HASH,
   API_VERSION,
@@ -79,6 +80,14 @@ interface Draft {
   content: Record<string, unknown>;
 }
 
+/**
+ * Labels that the user has given to the RenderService: policies and bills ask for them on each object. Pods have those
+ * of the template, as those of a Deployment do: a change of these here replaces no pod.
+ */
+function userLabels({ metadata: { labels = {} } }: RenderService): Record<string, string> {
+  return Object.fromEntries(Object.entries(labels).filter(([key]) => isInherited(key)));
+}
+
 /** Completes a draft: namespace, labels, owner reference and the hash by which a later plan sees that it changed. */
 export function plannedObject(renderService: RenderService, draft: Draft): PlannedObject {
   const { metadata } = renderService;
@@ -89,6 +98,7 @@ export function plannedObject(renderService: RenderService, draft: Draft): Plann
       name: draft.name,
       namespace: metadata.namespace,
       labels: {
+        ...userLabels(renderService),
         ...draft.labels,
         [LABEL_MANAGED_BY]: MANAGER,
         [LABEL_INSTANCE]: metadata.name,

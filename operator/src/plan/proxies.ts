@@ -1,9 +1,9 @@
 /** The nginx and HAProxy containers and their volumes. The contract with the image is in sidecar/README.md. */
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import { CACHE_DISK_FACTOR } from '../api/disk.ts';
 import {
   CACHE_MOUNT_PATH,
   CONFIG_MOUNT_PATH,
+  DRAIN_MOUNT_PATH,
   HAPROXY_CONTAINER,
   LABEL_REVISION,
   LIVE_MOUNT_PATH,
@@ -15,10 +15,12 @@ import {
   SHELL_MOUNT_PATH,
   VOLUME_PREFIX,
 } from '../api/names.ts';
-import { quantityOf, sizeBytes } from '../api/scalars.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { hasCache } from '../render/model/cache.ts';
 import { hasPeers } from '../render/model/pooling.ts';
+import { DRAIN_VOLUME } from './drain-hook.ts';
+import { cacheBytes, kibibytes, proxyResources } from './resources.ts';
+import { sidecarSecurity } from './users.ts';
 
 /** Image of both proxies, the same for all RenderServices of an operator. */
 export interface SidecarImage {
@@ -37,27 +39,13 @@ const CACHE_VOLUME = `${VOLUME_PREFIX}cache`;
 const NO_TOKEN_VOLUME = `${VOLUME_PREFIX}no-token`;
 /** Where the API server mounts the token of the pod's account, unless the container has a mount of its own there. */
 const TOKEN_PATH = '/var/run/secrets/kubernetes.io/serviceaccount';
-/** nginx' log and what it buffers on an ordinary day. */
-const DISK_REQUEST = '64Mi';
 const AT_START = { periodSeconds: 1, failureThreshold: 30 };
-/** User and group of the image. Numeric, because kubelet must see that it is not root. */
-const USER_ID = 10_001;
-
-/** What Pod Security "restricted" demands. */
-export const SECURITY_CONTEXT = {
-  allowPrivilegeEscalation: false,
-  capabilities: { drop: ['ALL'] },
-  readOnlyRootFilesystem: true,
-  runAsGroup: USER_ID,
-  runAsNonRoot: true,
-  runAsUser: USER_ID,
-  seccompProfile: { type: 'RuntimeDefault' },
-};
 
 /**
  * Mount of every container that Corelane adds: an empty folder where the token of the pod's account would be. The
- * account is the user's choice, and may do more than a proxy that strangers talk to should be able to. (The pod's own
- * field automountServiceAccountToken would take the token away from the user's containers, too.)
+ * account is that of the namespace or the user's choice, and may do more than a proxy that strangers talk to should be
+ * able to. (The pod's own field automountServiceAccountToken would take the token away from the user's containers, too,
+ * and Linkerd and Vault put nothing into pods without it.)
  */
 export const NO_TOKEN_MOUNT = { name: NO_TOKEN_VOLUME, mountPath: TOKEN_PATH, readOnly: true };
 
@@ -81,17 +69,9 @@ function cacheVolumes(spec: RenderServiceSpec): V1Volume[] {
   return hasCache(spec) ? [{ name: CACHE_VOLUME, emptyDir: { sizeLimit: kibibytes(cacheBytes(spec)) } }] : [];
 }
 
-function cacheBytes({ cache }: RenderServiceSpec): number {
-  return CACHE_DISK_FACTOR * sizeBytes(cache.maxSize);
-}
-
-function kibibytes(bytes: number): string {
-  return `${Math.ceil(bytes / 1024)}Ki`;
-}
-
 /**
- * Volumes of the proxies: configuration, live settings, sockets and drain mark, nginx' temporary files and pages, the
- * key of the peers, the page of `fallback`, no token.
+ * Volumes of the proxies: configuration, live settings, sockets, marks of a drain, nginx' temporary files and pages,
+ * the key of the peers, the page of `fallback`, no token.
  * @param names of both ConfigMaps, and of the Secret, where pods ask each other anything
  */
 export function proxyVolumes(
@@ -102,6 +82,7 @@ export function proxyVolumes(
     { name: CONFIG_VOLUME, configMap: { name: names.config } },
     { name: LIVE_VOLUME, configMap: { name: names.live } },
     { name: RUN_VOLUME, emptyDir: {} },
+    { name: DRAIN_VOLUME, emptyDir: { sizeLimit: '1Mi' } },
     { name: TEMP_VOLUME, emptyDir: {} },
     ...cacheVolumes(spec),
     ...(names.peersKey === undefined ? [] : [peersKeyVolume(names.peersKey)]),
@@ -127,7 +108,7 @@ export function proxyContainers(
   const peersKey = { name: PEERS_KEY_VOLUME, mountPath: PEERS_KEY_MOUNT_PATH, readOnly: true };
   return [
     {
-      ...common(HAPROXY_CONTAINER, spec.sidecar.haproxy, sidecar, { mounts: hasPeers(spec) ? [peersKey] : [] }),
+      ...common(spec, HAPROXY_CONTAINER, sidecar, hasPeers(spec) ? [peersKey] : []),
       env: [
         { name: 'CORELANE_PEERS', value: peersHost },
         {
@@ -136,7 +117,7 @@ export function proxyContainers(
         },
         // By these its peers know it, and it knows what was meant for it.
         { name: 'CORELANE_POD_IPS', valueFrom: { fieldRef: { fieldPath: 'status.podIPs' } } },
-        // kubelet's probes and hooks come from there.
+        // kubelet's probes come from there.
         { name: 'CORELANE_HOST_IPS', valueFrom: { fieldRef: { fieldPath: 'status.hostIPs' } } },
       ],
       ports: [
@@ -149,10 +130,11 @@ export function proxyContainers(
       readinessProbe: probe('/readyz', { periodSeconds: 1, failureThreshold: 2 }),
     },
     {
-      ...common(NGINX_CONTAINER, spec.sidecar.nginx, sidecar, {
-        disk: disk(spec),
-        mounts: [...(spec.fallback?.configMap ? [shell] : []), ...(hasCache(spec) ? [pages] : []), ...assets],
-      }),
+      ...common(spec, NGINX_CONTAINER, sidecar, [
+        ...(spec.fallback?.configMap ? [shell] : []),
+        ...(hasCache(spec) ? [pages] : []),
+        ...assets,
+      ]),
       ports: [{ name: 'http', containerPort: PORTS.http, protocol: 'TCP' }],
       // By HTTP: the port is open before nginx is there, the entry point holds it. Not by exec, which costs a process
       // of the container's engine each time, when a node that starts pods has the least to spare.
@@ -165,17 +147,12 @@ export function proxyContainers(
   ];
 }
 
-/** What one of the two has and the other has not. */
-interface Further {
-  disk?: { requests?: Record<string, string>; limits?: Record<string, string> };
-  mounts?: V1VolumeMount[];
-}
-
+/** @param mounts that one of the two has and the other has not */
 function common(
-  name: string,
-  resources: RenderServiceSpec['sidecar']['haproxy'],
+  spec: RenderServiceSpec,
+  name: typeof HAPROXY_CONTAINER | typeof NGINX_CONTAINER,
   { image, pullPolicy }: SidecarImage,
-  { disk = {}, mounts = [] }: Further,
+  mounts: V1VolumeMount[],
 ): V1Container {
   return {
     name,
@@ -184,32 +161,18 @@ function common(
     args: [name],
     restartPolicy: 'Always', // makes an init container a native sidecar
     lifecycle: { preStop: { exec: { command: ['corelane-drain'] } } },
-    // No CPU limit: throttling a proxy delays every request behind it.
-    resources: {
-      requests: { cpu: resources.cpu, memory: resources.memory, ...disk.requests },
-      limits: { memory: resources.memoryLimit, ...disk.limits },
-    },
-    securityContext: SECURITY_CONTEXT,
+    resources: proxyResources(spec, name),
+    securityContext: sidecarSecurity(spec),
     volumeMounts: [
       { name: CONFIG_VOLUME, mountPath: CONFIG_MOUNT_PATH, readOnly: true },
       { name: LIVE_VOLUME, mountPath: LIVE_MOUNT_PATH, readOnly: true },
       { name: RUN_VOLUME, mountPath: RUN_MOUNT_PATH },
+      { name: DRAIN_VOLUME, mountPath: DRAIN_MOUNT_PATH },
       ...(name === NGINX_CONTAINER ? [{ name: TEMP_VOLUME, mountPath: '/tmp' }] : []),
       ...mounts,
       NO_TOKEN_MOUNT,
     ],
   };
-}
-
-/** Without a request of its own the limit would be one, and a node that cannot spare it would get no pod. */
-function disk(spec: RenderServiceSpec) {
-  const { ephemeralStorageLimit } = spec.sidecar.nginx;
-  const request = quantityOf(ephemeralStorageLimit) < quantityOf(DISK_REQUEST) ? ephemeralStorageLimit : DISK_REQUEST;
-  // kubelet holds a pod to the sum of its containers' limits, and counts its volumes.
-  const limit = hasCache(spec)
-    ? kibibytes(quantityOf(ephemeralStorageLimit) + cacheBytes(spec))
-    : ephemeralStorageLimit;
-  return { requests: { 'ephemeral-storage': request }, limits: { 'ephemeral-storage': limit } };
 }
 
 function probe(path: string, times: { periodSeconds: number; failureThreshold: number }, port: number = PORTS.health) {

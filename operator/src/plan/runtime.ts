@@ -2,7 +2,7 @@
  * How the worker runtime gets into a worker: an init container copies it from the sidecar image into a volume, and
  * NODE_OPTIONS loads it into every Node.js process. docs/runtime.md tells what it does there.
  */
-import type { V1Container, V1EnvFromSource, V1EnvVar, V1Volume } from '@kubernetes/client-node';
+import type { V1Container, V1EnvFromSource, V1EnvVar, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import { deploymentIdOf } from '../api/deployment-id.ts';
 import { handlerMs } from '../api/handler-timeout.ts';
 import {
@@ -12,7 +12,6 @@ import {
   PORTS,
   RUNTIME_CONTAINER,
   RUNTIME_MOUNT_PATH,
-  VOLUME_PREFIX,
   WORKER_LIVE_MOUNT_PATH,
 } from '../api/names.ts';
 import { classesOf } from '../api/presets.ts';
@@ -20,12 +19,14 @@ import { durationMs, quantityOf, sizeBytes } from '../api/scalars.ts';
 import { concurrencyBounds } from '../api/spec/concurrency.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
 import { stallTimeoutMs } from '../api/watchdog.ts';
+import { workerTemplate } from '../api/worker-template.ts';
 import { budget } from '../render/model/budget.ts';
 import { heads } from '../render/model/heads.ts';
-import { copiesAssets } from './assets.ts';
-import { LIVE_VOLUME, NO_TOKEN_MOUNT, SECURITY_CONTEXT, type SidecarImage } from './proxies.ts';
+import { RUNTIME_VOLUME } from './drain-hook.ts';
+import { LIVE_VOLUME, NO_TOKEN_MOUNT, type SidecarImage } from './proxies.ts';
+import { initResources } from './resources.ts';
+import { sidecarSecurity } from './users.ts';
 
-const VOLUME = `${VOLUME_PREFIX}runtime`;
 const ENTRY = `--require=${RUNTIME_MOUNT_PATH}/supervisor.cjs`;
 const WEB_SOCKET_AGE = '1h';
 /**
@@ -40,40 +41,25 @@ const MIB = 1024 ** 2;
 /** Keeps a value of NODE_OPTIONS that the plan cannot see. */
 const USER_OPTIONS = 'CORELANE_USER_NODE_OPTIONS';
 
-/** The volume has what copies assets, too. */
-function hasVolume(spec: RenderServiceSpec): boolean {
-  return spec.runtime.instrument || copiesAssets(spec);
-}
-
-/** The volume with the worker runtime. */
-export function runtimeVolumes(spec: RenderServiceSpec): V1Volume[] {
-  return hasVolume(spec) ? [{ name: VOLUME, emptyDir: {} }] : [];
-}
+/** The volume with the worker runtime, and with programs that every pod needs: the hook, and what copies assets. */
+export const RUNTIME_VOLUMES: V1Volume[] = [{ name: RUNTIME_VOLUME, emptyDir: {} }];
 
 /** Copies the worker runtime; over what is there when the pod's sandbox was made anew. */
-export function runtimeContainers(spec: RenderServiceSpec, { image, pullPolicy }: SidecarImage): V1Container[] {
-  if (!hasVolume(spec)) return [];
-  return [
-    {
-      name: RUNTIME_CONTAINER,
-      image,
-      ...(pullPolicy && { imagePullPolicy: pullPolicy }),
-      args: ['cp', '--recursive', '--remove-destination', '/usr/share/corelane/runtime/.', RUNTIME_MOUNT_PATH],
-      resources: { requests: { cpu: '10m', memory: '16Mi' }, limits: { memory: '64Mi' } },
-      securityContext: SECURITY_CONTEXT,
-      volumeMounts: [{ name: VOLUME, mountPath: RUNTIME_MOUNT_PATH }, NO_TOKEN_MOUNT],
-    },
-  ];
+export function runtimeContainer(spec: RenderServiceSpec, { image, pullPolicy }: SidecarImage): V1Container {
+  return {
+    name: RUNTIME_CONTAINER,
+    image,
+    ...(pullPolicy && { imagePullPolicy: pullPolicy }),
+    args: ['cp', '--recursive', '--remove-destination', '/usr/share/corelane/runtime/.', RUNTIME_MOUNT_PATH],
+    resources: initResources(workerTemplate(spec.template.spec?.containers ?? [])),
+    securityContext: sidecarSecurity(spec),
+    volumeMounts: [{ name: RUNTIME_VOLUME, mountPath: RUNTIME_MOUNT_PATH }, NO_TOKEN_MOUNT],
+  };
 }
 
-/** Field `volumeMounts` of a worker, if it has any. */
-export function runtimeMounts(spec: RenderServiceSpec, template: V1Container): Pick<V1Container, 'volumeMounts'> {
-  if (!spec.runtime.instrument) return {};
-  const mounts = [
-    { name: VOLUME, mountPath: RUNTIME_MOUNT_PATH, readOnly: true },
-    { name: LIVE_VOLUME, mountPath: WORKER_LIVE_MOUNT_PATH, readOnly: true },
-  ];
-  return { volumeMounts: [...(template.volumeMounts ?? []), ...mounts] };
+/** What the runtime of a worker mounts beside its own files, which come with the hook. */
+export function runtimeMounts({ runtime }: RenderServiceSpec): V1VolumeMount[] {
+  return runtime.instrument ? [{ name: LIVE_VOLUME, mountPath: WORKER_LIVE_MOUNT_PATH, readOnly: true }] : [];
 }
 
 /**

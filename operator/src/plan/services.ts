@@ -21,7 +21,7 @@ export function service(renderService: RenderService, canRest: boolean): Planned
         selector: servingLabels(renderService, canRest),
         // By number: of several ports named "http" in a pod the first wins, and other containers stand before nginx.
         ports: [{ name: 'http', port, protocol: 'TCP', targetPort: PORTS.http, ...(appProtocol && { appProtocol }) }],
-        // externalTrafficPolicy and its like have the same names and values there.
+        // externalTrafficPolicy, ipFamilies and their like have the same names and values there.
         ...policies,
       },
     },

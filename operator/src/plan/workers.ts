@@ -3,6 +3,8 @@ import type { V1Container, V1EnvVar } from '@kubernetes/client-node';
 import { PORTS, workerName } from '../api/names.ts';
 import { presetEnv } from '../api/presets.ts';
 import type { RenderServiceSpec } from '../api/spec.ts';
+import { withDrainHook } from './drain-hook.ts';
+import { workerResources } from './resources.ts';
 import { runtimeEnv, runtimeMounts } from './runtime.ts';
 
 /**
@@ -11,16 +13,16 @@ import { runtimeEnv, runtimeMounts } from './runtime.ts';
  * and Services never talk to a worker), lifecycle. Both: NODE_OPTIONS (see runtime.ts).
  */
 export function workerContainers(spec: RenderServiceSpec, template: V1Container): V1Container[] {
-  const { ports: _ports, ...rest } = template;
-  return Array.from({ length: spec.workersPerPod }, (_unused, index) => ({
-    ...rest,
-    name: workerName(index),
-    env: runtimeEnv(spec, workerEnv(spec, template, index), index, template),
-    resources: withCpuRequest(template.resources),
-    ...runtimeMounts(spec, template),
-    // kubelet sends SIGTERM when this hook has returned: when the pod has drained (see sidecar/README.md).
-    lifecycle: { preStop: { httpGet: { path: '/wait-for-drain', port: PORTS.health } } },
-  }));
+  const { lifecycle: _lifecycle, ports: _ports, ...rest } = template;
+  return Array.from({ length: spec.workersPerPod }, (_unused, index) =>
+    withDrainHook({
+      ...rest,
+      name: workerName(index),
+      env: runtimeEnv(spec, workerEnv(spec, template, index), index, template),
+      resources: workerResources(template),
+      volumeMounts: [...(template.volumeMounts ?? []), ...runtimeMounts(spec)],
+    }),
+  );
 }
 
 function workerEnv(spec: RenderServiceSpec, { env: user = [], envFrom = [] }: V1Container, index: number): V1EnvVar[] {
@@ -33,10 +35,4 @@ function workerEnv(spec: RenderServiceSpec, { env: user = [], envFrom = [] }: V1
   const usual = [{ name: 'HOST', value: '127.0.0.1' }, ...(envFrom.length > 0 ? [] : presetEnv(spec))];
   const fallback = usual.filter(({ name }) => !user.some((own) => own.name === name));
   return [...user.filter(({ name }) => !fixed.some((own) => own.name === name)), ...fallback, ...fixed];
-}
-
-/** Each worker is meant to have one CPU; a user who asks for another amount gets that. */
-function withCpuRequest(resources: V1Container['resources'] = {}): V1Container['resources'] {
-  if (resources.requests?.cpu !== undefined || resources.limits?.cpu !== undefined) return resources;
-  return { ...resources, requests: { cpu: '1', ...resources.requests } };
 }

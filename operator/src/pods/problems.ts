@@ -4,29 +4,19 @@
  * shows them.
  */
 import { ASSETS_CONTAINER, HAPROXY_CONTAINER, NGINX_CONTAINER } from '../api/names.ts';
+import { unpacked } from '../kube/packed.ts';
 import type { KubeObject } from '../kube/types.ts';
+import { type PodContainers, resourcesWayOut } from './refused-resources.ts';
 import { type Ended, type PodStatus, statusOf } from './status.ts';
 
 /** Text, and what helps. The first that matches counts. */
 type Hints = [pattern: RegExp, wayOut: string][];
 
-/** The API server refuses to make a pod: the condition ReplicaFailure of a Deployment. */
+/** The API server refuses to make a pod, for another reason than its resources. */
 const REFUSALS: Hints = [
-  [
-    /exceeded quota/,
-    'raise that ResourceQuota, or ask for less: resources of the template, spec.sidecar, workersPerPod, replicas',
-  ],
-  [
-    /failed quota/,
-    'that ResourceQuota wants every container to say so: set it in the template, or give the namespace a LimitRange with defaults',
-  ],
   [
     /violates PodSecurity/,
     'set in the template what it names (securityContext), or give the namespace another Pod Security level',
-  ],
-  [
-    /(maximum|minimum) \w+ usage per|must be (less|greater) than or equal to|limit to request ratio/,
-    'a LimitRange of the namespace says so: set resources of the template or spec.sidecar within it',
   ],
   [
     /error looking up service account|serviceaccount "[^"]*" not found/,
@@ -40,6 +30,17 @@ const REFUSALS: Hints = [
     "that rule is not Corelane's: change the template as it asks, or speak with whoever made it",
   ],
 ];
+
+/** The API server refuses another object of a RenderService. */
+const OBJECT_REFUSALS: Hints = [
+  [
+    /denied the request|ValidatingAdmissionPolicy/,
+    'change the RenderService as that rule asks (all of its objects have its metadata.labels), or speak with whoever made it',
+  ],
+];
+
+/** Reason of a Deployment whose ReplicaSet the API server refuses. */
+const NO_REPLICA_SET = 'ReplicaSetCreateError';
 
 /** The scheduler finds no node. */
 const UNSCHEDULED: Hints = [
@@ -83,12 +84,43 @@ export const CREATING_MS = 60_000;
 /** The API server's and the scheduler's words can be long: one line of each node. */
 const TEXT_MAX = 600;
 
-/** Why no more pods are made, or undefined. */
-export function refusalOf(deployment: KubeObject): string | undefined {
-  const { conditions = [] } = (deployment.status ?? {}) as PodStatus;
-  const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
+/** Whether a condition of a Deployment says that the API server refuses its ReplicaSet, or pods of that one. */
+export function tellsRefusal({ type, status, reason }: { type: string; status: string; reason?: string }): boolean {
+  return status === 'True' ? type === 'ReplicaFailure' : reason === NO_REPLICA_SET;
+}
+
+/** Whether a Deployment has no ReplicaSet because the API server refuses it. It observes no generation then. */
+export function isWithoutReplicaSet({ status }: KubeObject): boolean {
+  const { conditions = [] } = (status ?? {}) as PodStatus;
+  return conditions.some(({ reason }) => reason === NO_REPLICA_SET);
+}
+
+/** Why no more pods are made, or undefined: in the words of a condition of the Deployment. */
+export function refusalOf({ spec, status }: KubeObject): string | undefined {
+  const { conditions = [] } = (status ?? {}) as PodStatus;
+  const failure = conditions.find(tellsRefusal);
   if (!failure) return undefined;
-  return `pods cannot be made: ${withHint(failure.message ?? failure.reason ?? '', REFUSALS)}`;
+  const template = unpacked((spec as { template?: unknown } | undefined)?.template) as
+    | { spec?: PodContainers }
+    | undefined;
+  const text = failure.message ?? failure.reason ?? '';
+  return `pods cannot be made: ${withWayOut(text, podWayOut(text, template?.spec ?? {}))}`;
+}
+
+/** What helps where the API server refuses to make a pod with these words; undefined where that is not known. */
+export function podWayOut(refusal: string, pod: PodContainers): string | undefined {
+  return resourcesWayOut(refusal, pod) ?? hintOf(refusal, REFUSALS);
+}
+
+/** What helps where the API server refuses another object with these words; undefined where that is not known. */
+export function objectWayOut(refusal: string): string | undefined {
+  return hintOf(refusal, OBJECT_REFUSALS);
+}
+
+/** Why the API server refuses an object that is no pod, with what helps where that is known. */
+export function objectRefusal(refusal: string): string {
+  const wayOut = objectWayOut(refusal);
+  return wayOut === undefined ? refusal : withWayOut(refusal, wayOut);
 }
 
 /** A sentence about the first pod that cannot run, or undefined. */
@@ -112,7 +144,8 @@ function unscheduled(pod: KubeObject): string | undefined {
   const { conditions = [] } = statusOf(pod);
   const condition = conditions.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
   if (!condition) return undefined;
-  return `pod ${pod.metadata.name} cannot be scheduled: ${withHint(condition.message ?? condition.reason ?? '', UNSCHEDULED)}`;
+  const text = condition.message ?? condition.reason ?? '';
+  return `pod ${pod.metadata.name} cannot be scheduled: ${withWayOut(text, hintOf(text, UNSCHEDULED))}`;
 }
 
 function waiting(pod: KubeObject): string | undefined {
@@ -175,10 +208,13 @@ function creating(pod: KubeObject, now: Date): string | undefined {
   return `pod ${pod.metadata.name} has a node, which does not get it ready: a volume that does not mount, a ConfigMap or Secret volume that is not there, or the network; kubectl describe pod ${pod.metadata.name} tells`;
 }
 
-function withHint(text: string, hints: Hints): string {
-  const hint = hints.find(([pattern]) => pattern.test(text))?.[1];
+function hintOf(text: string, hints: Hints): string | undefined {
+  return hints.find(([pattern]) => pattern.test(text))?.[1];
+}
+
+function withWayOut(text: string, wayOut: string | undefined): string {
   const shown = text.slice(0, TEXT_MAX).replace(/[.\s]+$/, '');
-  return hint ? `${shown}. Way out: ${hint}` : shown;
+  return wayOut === undefined ? shown : `${shown}. Way out: ${wayOut}`;
 }
 
 /** What a PodDisruptionBudget keeps from happening, or undefined: `kubectl drain` then waits without a word. */

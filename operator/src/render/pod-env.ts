@@ -11,7 +11,7 @@ import { whole } from './safe.ts';
  * whenever an image of the version before would misunderstand something. The image refuses to start with another one,
  * and says so.
  */
-export const PROTOCOL_VERSION = 8;
+export const PROTOCOL_VERSION = 9;
 
 /** The file. */
 export function renderPodEnv({ drain, ports }: DataPlaneModel): string {

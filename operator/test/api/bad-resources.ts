@@ -132,6 +132,9 @@ export const badResources: BadResource[] = [
     what: 'memory limit of nginx below its request',
     spec: { sidecar: { nginx: { memory: '128Mi', memoryLimit: '96Mi' } } },
   },
+  { what: 'CPU limit of HAProxy below its request', spec: { sidecar: { haproxy: { cpuLimit: '49m' } } } },
+  { what: 'CPU limit of nginx below its request', spec: { sidecar: { nginx: { cpu: '2', cpuLimit: '1' } } } },
+  { what: 'CPU limit of a proxy in words', spec: { sidecar: { nginx: { cpuLimit: 'none' } } } },
   { what: 'memory limit in which nginx cannot work', spec: { sidecar: { nginx: { memoryLimit: '63Mi' } } } },
   { what: 'memory limit in which HAProxy cannot work', spec: { sidecar: { haproxy: { memoryLimit: '79Mi' } } } },
   {
@@ -440,6 +443,14 @@ export const badResources: BadResource[] = [
     spec: container({ volumeMounts: [{ name: 'own', mountPath: '/corelane' }] }),
   },
   {
+    what: "mount where Corelane's hook is, in a second container",
+    spec: twoContainers(worker, {
+      name: 'log',
+      image: 'log:1',
+      volumeMounts: [{ name: 'own', mountPath: '/corelane-drain' }],
+    }),
+  },
+  {
     what: "init container with the runtime's name",
     spec: pod({ initContainers: [{ name: 'corelane-runtime', image: 'a:1' }] }),
   },
@@ -486,6 +497,16 @@ export const badResources: BadResource[] = [
   {
     what: 'label of the Service that Corelane sets',
     spec: { service: { labels: { 'corelane.dev/renderservice': 'b' } } },
+  },
+  { what: 'family of addresses that there is not', spec: { service: { ipFamilies: ['IPv5'] } } },
+  { what: 'two families of addresses for a Service with one', spec: { service: { ipFamilies: ['IPv6', 'IPv4'] } } },
+  {
+    what: 'one family of addresses for a Service with two',
+    spec: { service: { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6'] } },
+  },
+  {
+    what: 'the same family of addresses twice',
+    spec: { service: { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6', 'IPv6'] } },
   },
   { what: "label with Corelane's prefix", spec: podMetadata({ labels: { 'corelane.dev/renderservice': 'other' } }) },
   { what: 'label as number', spec: podMetadata({ labels: { version: 2 } }), apiServerOnly: true },
@@ -536,6 +557,16 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
         haproxy: { memoryLimit: '80Mi' },
       },
     },
+  },
+  { what: 'CPU limits of the proxies', spec: { sidecar: { nginx: { cpuLimit: '50m' }, haproxy: { cpuLimit: '2' } } } },
+  {
+    what: 'a worker with limits of everything',
+    spec: container({
+      resources: {
+        requests: { cpu: '500m', memory: '512Mi', 'ephemeral-storage': '1Gi' },
+        limits: { cpu: 2, memory: '512Mi', 'ephemeral-storage': '1Gi' },
+      },
+    }),
   },
   { what: 'memory of a proxy with an exponent', spec: { sidecar: { nginx: { memory: '64e6', memoryLimit: '.5Gi' } } } },
   { what: 'nobody is trusted', spec: { forwarded: { trust: [] } } },
@@ -726,6 +757,7 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
       ],
     },
   },
+  { what: 'assets for an hour', spec: asset({ maxAge: '1h' }) },
   { what: 'assets of a mounted image', spec: asset({}, imageVolume) },
   {
     what: 'a framework in a mounted image whose WORKDIR is known',
@@ -756,5 +788,10 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
   { what: 'objectives that say nothing', spec: { objectives: { latency: {} } } },
   { what: 'a whole percentage', spec: { objectives: { availability: 99 } } },
   { what: 'a p50 as long as the p99', spec: { objectives: { latency: { p50: '1s', p99: '1000ms' } } } },
+  { what: 'a Service of one family', spec: { service: { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv6'] } } },
+  {
+    what: 'a Service of both families',
+    spec: { service: { ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv6', 'IPv4'] } },
+  },
   { what: 'labels and annotations', spec: podMetadata({ labels: { app: 'shop' }, annotations: { 'a/b': 'c' } }) },
 ];

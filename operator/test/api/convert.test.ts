@@ -3,13 +3,15 @@
  * becomes of them.
  */
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 import type { Json } from '../support/api-client.ts';
 import { repository } from '../support/api-server.ts';
-import { renderService, sharedServer, World } from '../support/world.ts';
+import { eventually } from '../support/eventually.ts';
+import { podTemplate, renderService, sharedServer, World } from '../support/world.ts';
 
 const run = promisify(execFile);
 const GOLDEN = join(repository, 'operator/test/unit/convert/golden');
@@ -170,13 +172,35 @@ spec:
               cpu: "1"
               memory: 512Mi
 `);
+    const before = (await world.get('Service', 'shop')).spec.ports;
     const [, patch = ''] = /kubectl patch .* -p '(.*)'/.exec(stderr) ?? [];
     await world.kubectl.run('patch', 'service', 'shop', '--type', 'json', '-p', patch);
     const { spec } = await world.get('Service', 'shop');
     expect(spec).toMatchObject({
-      selector: { 'corelane.dev/renderservice': 'shop-render' },
+      selector: { 'corelane.dev/renderservice': 'shop-render', 'corelane.dev/serving': 'true' },
       ports: [{ port: 8080, targetPort: 9000 }],
     });
+    const [, back = ''] = /# +kubectl patch .* -p '(.*)'/.exec(stderr) ?? [];
+    await world.kubectl.run('patch', 'service', 'shop', '--type', 'json', '-p', back);
+    const { selector, ports } = (await world.get('Service', 'shop')).spec;
+    expect({ selector, ports }).toEqual({ selector: { app: 'shop' }, ports: before });
+  });
+
+  test('a NetworkPolicy for the old pods is read, and nothing is written without one for the new pods', async () => {
+    const { admin } = world;
+    const policies = `/apis/networking.k8s.io/v1/namespaces/${world.namespace}/networkpolicies`;
+    await admin.post(policies, {
+      metadata: { name: 'closed' },
+      spec: { podSelector: { matchLabels: { app: 'shop' } }, policyTypes: ['Ingress'] },
+    });
+    try {
+      const args = ['convert', 'deployment/shop', '-n', world.namespace, '--name', 'shop-render'];
+      const { code, stdout, stderr } = await corelane(world.server.adminKubeconfig, ...args);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(/^C010 error {3}NetworkPolicy\/closed spec\.podSelector: it selects the old pods/m);
+    } finally {
+      await admin.delete(`${policies}/closed`);
+    }
   });
 
   test('a Deployment or namespace without anything is told by name', async () => {
@@ -238,5 +262,135 @@ spec:
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const [{ skipped }] = JSON.parse(stdout);
     expect(skipped.map(({ code: id }: Json) => id)).toEqual(expect.arrayContaining(['C003', 'C014']));
+  });
+});
+
+describe('check --server', () => {
+  interface Asked {
+    spec?: object;
+    /** Of the RenderService. */
+    labels?: Record<string, string>;
+    /** Asks in the place of the administrator, in no group. */
+    user?: string;
+  }
+
+  /** Findings of C024 and what is skipped, of a RenderService that is not applied. */
+  async function asked({ namespace, server }: World, { spec, labels, user }: Asked = {}) {
+    const folder = mkdtempSync(join(tmpdir(), 'corelane-'));
+    try {
+      const [file, kubeconfig] = [join(folder, 'shop.json'), join(folder, 'kubeconfig')];
+      const { metadata, ...resource } = renderService(namespace, 'shop', spec);
+      writeFileSync(file, JSON.stringify({ ...resource, metadata: { ...metadata, ...(labels && { labels }) } }));
+      const access = parse(readFileSync(server.adminKubeconfig, 'utf8'));
+      if (user) access.users[0].user.as = user;
+      writeFileSync(kubeconfig, stringify(access), { mode: 0o600 });
+      const { code, stdout, stderr } = await corelane(kubeconfig, 'check', '-f', file, '--server', '-o', 'json');
+      expect(stderr).toBe('');
+      const [{ findings, skipped }] = JSON.parse(stdout);
+      return {
+        code,
+        refused: findings
+          .filter(({ code: id }: Json) => id === 'C024')
+          .map(({ what, wayOut }: Json) => `${what}. ${wayOut}`),
+        skipped: skipped.find(({ code: id }: Json) => id === 'C024')?.why,
+      };
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  }
+
+  test('of what the cluster takes says nothing, and writes nothing', async () => {
+    const other = await World.create(sharedServer(), 'check-server');
+    const before = await other.resourceVersions();
+    expect(await asked(other)).toEqual({
+      code: 0,
+      refused: [],
+      skipped: undefined,
+    });
+    expect(await other.resourceVersions()).toEqual(before);
+    expect(await other.list('Pod')).toEqual([]);
+    // Its own objects are no clash.
+    await other.createRenderService('shop', { replicas: 0 });
+    const operator = await other.startOperator();
+    try {
+      await other.untilApplied('shop');
+    } finally {
+      await operator.stop();
+    }
+    const spec = { replicas: 0, workersPerPod: 3 };
+    expect(await asked(other, { spec })).toMatchObject({ code: 0, refused: [] });
+  });
+
+  test('says what a LimitRange, a name that is taken and a field that there is not would lead to', async () => {
+    const other = await World.create(sharedServer(), 'check-server-refuses');
+    await other.admin.post(`/api/v1/namespaces/${other.namespace}/limitranges`, {
+      metadata: { name: 'small' },
+      spec: { limits: [{ type: 'Container', min: { cpu: '100m' } }] },
+    });
+    await other.admin.post(other.path('Service'), { metadata: { name: 'shop' }, spec: { ports: [{ port: 80 }] } });
+    const { code, refused } = await asked(other);
+    expect({ code, refused }).toEqual({
+      code: 2,
+      refused: [
+        expect.stringMatching(/^Service "shop" exists and does not belong to this RenderService/),
+        expect.stringMatching(
+          /^a pod would be refused: pods "shop-\S+" is forbidden: minimum cpu usage per Container is 100m, but request is 50m\. A LimitRange of the namespace says so: set spec\.sidecar\.haproxy\.cpu and spec\.sidecar\.nginx\.cpu to at least 100m\.$/,
+        ),
+      ],
+    });
+    const template = podTemplate({ imagePullpolicy: 'Always' });
+    const misspelt = await asked(other, { spec: { template } });
+    expect(misspelt.refused).toEqual([
+      expect.stringMatching(/^RenderService "shop" would be refused: .*imagePullpolicy/),
+    ]);
+  });
+
+  test('asks about objects with the labels of the RenderService, which a policy may want', async () => {
+    const other = await World.create(sharedServer(), 'check-server-labels');
+    const path = '/apis/admissionregistration.k8s.io/v1/validatingadmission';
+    const name = other.namespace;
+    await other.admin.post(`${path}policies`, {
+      metadata: { name },
+      spec: {
+        matchConstraints: {
+          namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } },
+          resourceRules: [
+            { apiGroups: ['apps'], apiVersions: ['v1'], operations: ['CREATE'], resources: ['deployments'] },
+          ],
+        },
+        validations: [{ expression: "'team' in object.metadata.?labels.orValue({})", message: 'the label "team"' }],
+      },
+    });
+    await other.admin.post(`${path}policybindings`, {
+      metadata: { name },
+      spec: { policyName: name, validationActions: ['Deny'] },
+    });
+    await eventually('the policy is in force', async () => {
+      const { refused } = await asked(other);
+      expect(refused).toEqual([expect.stringMatching(/^Deployment "shop-\S+" would be refused: .*the label "team"/)]);
+    });
+    expect((await asked(other, { labels: { team: 'web' } })).refused).toEqual([]);
+  });
+
+  test('skips what the user has no right to', async () => {
+    const other = await World.create(sharedServer(), 'check-server-rights');
+    // Not the operator: its account may only write objects that have an owner.
+    const user = 'pipeline';
+    const verbs = ['get', 'create', 'patch'];
+    const rules = [
+      { apiGroups: [''], resources: ['configmaps', 'services'], verbs },
+      { apiGroups: ['apps'], resources: ['deployments'], verbs },
+      { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs },
+      { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs },
+    ];
+    await other.admin.post(other.path('Role'), { metadata: { name: user }, rules });
+    await other.admin.post(other.path('RoleBinding'), {
+      metadata: { name: user },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: user },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+    });
+    const { code, refused, skipped } = await asked(other, { user });
+    expect({ code, refused }).toEqual({ code: 0, refused: [] });
+    expect(skipped).toMatch(/ask about RenderService "shop", a pod$/);
   });
 });

@@ -17,7 +17,7 @@ const UNTOUCHED = ['still-1', 'still-2'];
 /** After ten failures in a row the next try is a minute away. */
 const REST_MS = 120_000;
 /** Of each RenderService, beside its Deployments. */
-const OWNED: KindName[] = ['Service', 'PodDisruptionBudget', 'ServiceAccount'];
+const OWNED: KindName[] = ['Service', 'PodDisruptionBudget'];
 /** Revisions of before that are remembered. */
 const HISTORY_MAX = 2;
 /** Longer than all of this takes: its end would be one more write. */

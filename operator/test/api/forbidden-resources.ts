@@ -15,15 +15,18 @@ const rule = (
   ...(name && { resourceNames: [name] }),
 });
 
+/** The account that pods have unless their template names another one. */
+const DEFAULT_ACCOUNT = rule('', 'serviceaccounts', 'impersonate', 'default');
+
 /** Users by name, and what each may do beside all with RenderServices. */
 export const RIGHTS = {
-  tenant: [],
+  tenant: [DEFAULT_ACCOUNT],
   'creates-pods': [rule('', 'pods', 'create')],
-  'creates-services': [rule('', 'services', 'create')],
-  'creates-policies': [rule('networking.k8s.io', 'networkpolicies', 'create')],
-  impersonates: [rule('', 'serviceaccounts', 'impersonate', 'batch')],
-  'uses-host': [rule('corelane.dev', 'renderservices/host', 'use')],
-  'uses-host-elsewhere': [rule('corelane.dev', 'renderservices/host', 'use', 'another')],
+  'creates-services': [DEFAULT_ACCOUNT, rule('', 'services', 'create')],
+  'creates-policies': [DEFAULT_ACCOUNT, rule('networking.k8s.io', 'networkpolicies', 'create')],
+  impersonates: [DEFAULT_ACCOUNT, rule('', 'serviceaccounts', 'impersonate', 'batch')],
+  'uses-host': [DEFAULT_ACCOUNT, rule('corelane.dev', 'renderservices/host', 'use')],
+  'uses-host-elsewhere': [DEFAULT_ACCOUNT, rule('corelane.dev', 'renderservices/host', 'use', 'another')],
 } as const;
 
 export type Tenant = keyof typeof RIGHTS;
@@ -31,6 +34,8 @@ export type Tenant = keyof typeof RIGHTS;
 export interface Forbidden {
   what: string;
   spec: Json;
+  /** Labels of the RenderService. */
+  labels?: Record<string, string>;
   /** Part of the resource that the message names. */
   field: string;
   allowed: Tenant[];
@@ -117,7 +122,10 @@ export const FORBIDDEN: Forbidden[] = [
     'creates-pods',
     'impersonates',
   ]),
-  account("the namespace's default ServiceAccount", pod({ serviceAccountName: 'default' }), ['creates-pods']),
+  account("another's ServiceAccount beside an empty name", pod({ serviceAccountName: '', serviceAccount: 'batch' }), [
+    'creates-pods',
+    'impersonates',
+  ]),
   borrowed('a Secret as a volume', volume({ secret: { secretName: 'key' } })),
   borrowed('a Secret among others in a volume', volume({ projected: { sources: [{ secret: { name: 'key' } }] } })),
   borrowed(
@@ -171,6 +179,13 @@ export const FORBIDDEN: Forbidden[] = [
     what: 'a label of the Service',
     spec: { service: { labels: { 'service.kubernetes.io/service-proxy-name': 'mine' } } },
     field: 'spec.service',
+    allowed: ['creates-services'],
+  },
+  {
+    what: 'a label that other controllers obey, on all objects',
+    spec: {},
+    labels: { team: 'web', 'multicluster.linkerd.io/exported': 'true' },
+    field: 'metadata.labels',
     allowed: ['creates-services'],
   },
   {

@@ -2,6 +2,7 @@
 import type { Json, KindName } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
+import { asTold, TOLD } from '../support/told.ts';
 import { podTemplate, renderService, sharedServer, World } from '../support/world.ts';
 
 let world: World;
@@ -47,7 +48,6 @@ describe('a new RenderService', () => {
   });
 
   test.each<[KindName, () => Promise<string>]>([
-    ['ServiceAccount', async () => 'new'],
     ['ConfigMap', () => currentConfigMap('new')],
     ['Service', async () => 'new'],
     ['Service', async () => 'new-peers'],
@@ -95,7 +95,7 @@ describe('an owned object', () => {
     await world.untilApplied('kept');
   });
 
-  test.each<KindName>(['ServiceAccount', 'ConfigMap', 'Service', 'PodDisruptionBudget', 'NetworkPolicy', 'Deployment'])(
+  test.each<KindName>(['ConfigMap', 'Service', 'PodDisruptionBudget', 'NetworkPolicy', 'Deployment'])(
     'comes back when somebody deletes it: %s',
     async (kind) => {
       const name = await nameOf(kind, 'kept');
@@ -137,18 +137,16 @@ describe('an owned object', () => {
       repaired: {
         spec: {
           ingress: [
-            { ports: [{ protocol: 'TCP', port: 9000 }] },
+            { ports: [9000, 15_008, 4_143].map((port) => ({ protocol: 'TCP', port })) },
             {
               ports: [{ protocol: 'TCP', port: 9001 }],
               from: [{ podSelector: { matchLabels: { 'corelane.dev/renderservice': 'kept' } } }],
             },
             {
-              ports: [
-                { protocol: 'TCP', port: 8998 },
-                { protocol: 'TCP', port: 8999 },
-              ],
+              ports: [8998, 8999, 15_020, 15_090, 4_191].map((port) => ({ protocol: 'TCP', port })),
               from: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'owned-objects' } } }],
             },
+            { from: [{ ipBlock: { cidr: '169.254.7.127/32' } }] },
           ],
         },
       },
@@ -159,20 +157,6 @@ describe('an owned object', () => {
       name: 'kept',
       patch: { spec: { podSelector: { matchLabels: { 'corelane.dev/renderservice': 'another' } } } },
       repaired: { spec: { podSelector: { matchLabels: { 'corelane.dev/renderservice': 'kept' } } } },
-    },
-    {
-      what: 'account that mounts its token',
-      kind: 'ServiceAccount',
-      name: 'kept',
-      patch: { automountServiceAccountToken: true },
-      repaired: { automountServiceAccountToken: false },
-    },
-    {
-      what: 'account without the field, which means the same',
-      kind: 'ServiceAccount',
-      name: 'kept',
-      patch: { automountServiceAccountToken: null },
-      repaired: { automountServiceAccountToken: false },
     },
     {
       what: 'replicas of the Deployment',
@@ -327,7 +311,7 @@ describe('an owned object', () => {
     });
   });
 
-  test.each<KindName>(['Service', 'Deployment', 'PodDisruptionBudget', 'NetworkPolicy', 'ServiceAccount', 'ConfigMap'])(
+  test.each<KindName>(['Service', 'Deployment', 'PodDisruptionBudget', 'NetworkPolicy', 'ConfigMap'])(
     'keeps labels and annotations that are not ours: %s',
     async (kind) => {
       const name = await nameOf(kind, 'kept');
@@ -362,6 +346,97 @@ describe('an owned object', () => {
   test('cannot have its configuration changed: the ConfigMap is immutable', async () => {
     const path = world.path('ConfigMap', await currentConfigMap('kept'));
     await expect(world.admin.patch(path, { data: { 'nginx.conf': 'events {}' } })).rejects.toThrow('immutable');
+  });
+});
+
+describe('what somebody writes into an owned object', () => {
+  const WORKER = String.raw`spec\.template\.spec\.containers\[{"name":"worker-0"}\]`;
+
+  /** Events about such writes. */
+  async function notes(): Promise<string[]> {
+    const events = (await world.events('told')).filter(({ reason }) => reason === 'TakenBack');
+    return events.map(({ note }) => note);
+  }
+
+  beforeAll(async () => {
+    await world.createRenderService('told');
+    await world.untilApplied('told');
+  });
+
+  test.each<[what: string, args: (deployment: string) => string[], told: RegExp]>([
+    [
+      'kubectl scale',
+      (name) => ['scale', `deployment/${name}`, '--replicas=1'],
+      /"kubectl" has scaled it from 2 to 1; use kubectl scale renderservice told --replicas=1 instead\. /,
+    ],
+    [
+      'kubectl scale to none',
+      (name) => ['scale', `deployment/${name}`, '--replicas=0'],
+      /: somebody has scaled it from 2 to 0; use kubectl scale renderservice told --replicas=0 instead\. /,
+    ],
+    [
+      'kubectl set env, as Reloader does it',
+      (name) => ['set', 'env', `deployment/${name}`, 'RELOADED=1', '--containers=worker-0'],
+      new RegExp(`"kubectl-set" sets ${WORKER}\\.env\\[{"name":"RELOADED"}\\]; set spec\\.template of `),
+    ],
+    [
+      'kubectl rollout pause',
+      (name) => ['rollout', 'pause', `deployment/${name}`],
+      /"kubectl-rollout" sets spec\.paused; set spec\.rollout\.paused of RenderService "told" instead\. /,
+    ],
+    [
+      'kubectl label, over a label of ours',
+      (name) => ['label', `deployment/${name}`, 'app.kubernetes.io/instance=mine', '--overwrite'],
+      /"kubectl-label" changes metadata\.labels\.app\.kubernetes\.io\/instance; RenderService "told" decides it\. /,
+    ],
+    [
+      'kubectl patch of the Service',
+      () => ['patch', 'service', 'told', '--patch', '{"spec":{"sessionAffinity":"ClientIP"}}'],
+      /^Service "told": "kubectl-patch" sets spec\.sessionAffinity.*; set spec\.service of RenderService "told" instead\. /,
+    ],
+    [
+      'kubectl delete',
+      () => ['delete', 'poddisruptionbudget', 'told'],
+      /^PodDisruptionBudget "told": somebody has deleted it; set spec\.disruptionBudget of RenderService "told" instead\. /,
+    ],
+    [
+      'kubectl set image',
+      (name) => ['set', 'image', `deployment/${name}`, 'worker-0=corelane.test/other:1'],
+      new RegExp(`"kubectl-set" sets ${WORKER}\\.image; set spec\\.template of RenderService "told" instead\\. `),
+    ],
+  ])('is told in an Event, with who, what and where to write it instead: %s', async (_what, args, told) => {
+    await world.kubectl.run(...args(await nameOf('Deployment', 'told')));
+    await eventually('the Event is there', async () =>
+      expect(await notes()).toContainEqual(expect.stringMatching(told)),
+    );
+    expect((await world.deployment('told')).spec.replicas).toBe(2);
+  });
+
+  test('is told by a condition as well', async () => {
+    const { status, reason, message } = await world.condition('told', 'ObjectsInSync');
+    expect([status, reason]).toEqual(['False', 'TakenBack']);
+    const about = message.slice(message.indexOf('Deployment "'));
+    expect(about).toMatch(asTold(TOLD.takenBack));
+  });
+
+  test('is told in one Event however often it is written', async () => {
+    const name = await nameOf('Deployment', 'told');
+    /** Fields that Corelane has applied. */
+    const ours = async () => {
+      const { managedFields } = (await world.deployment('told')).metadata;
+      return managedFields.find(({ manager, operation }: Json) => manager === 'corelane' && operation === 'Apply')
+        .fieldsV1;
+    };
+    const before = await ours();
+    await world.kubectl.run('set', 'image', `deployment/${name}`, 'worker-0=corelane.test/other:1');
+    // A repair is two writes. What somebody writes between them is taken back by the second one, and not told.
+    await eventually('all of it is taken back', async () => expect(await ours()).toEqual(before));
+    // The operator tells writes in their order: this Event comes after the one that must not come.
+    await world.kubectl.run('scale', `deployment/${name}`, '--replicas=9');
+    await eventually('the next is told', async () =>
+      expect(await notes()).toContainEqual(expect.stringContaining('from 2 to 9')),
+    );
+    expect((await notes()).filter((note) => note.includes('.image; set '))).toHaveLength(1);
   });
 });
 
@@ -516,6 +591,18 @@ describe('a change of the spec', () => {
     });
   });
 
+  test('reaches the families of its addresses, and what the cluster cannot give is told', async () => {
+    const service = { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv4'] };
+    await world.createRenderService('families', { service });
+    await world.untilApplied('families');
+    expect((await world.get('Service', 'families')).spec).toMatchObject(service);
+    await world.createRenderService('more-families', { service: { ipFamilyPolicy: 'RequireDualStack' } });
+    await eventually('the API server refuses a Service with both', async () => {
+      const stalled = await world.condition('more-families', 'Stalled');
+      expect(stalled).toMatchObject({ reason: 'Rejected', message: expect.stringContaining('spec.ipFamilyPolicy') });
+    });
+  });
+
   test.each([
     ['ClusterIP', 'NodePort'],
     ['NodePort', 'ClusterIP'],
@@ -533,6 +620,90 @@ describe('a change of the spec', () => {
   });
 });
 
+describe('labels of a RenderService, where a policy asks for some', () => {
+  const NAME = 'labelled';
+  const OWN = { 'app.kubernetes.io/instance': NAME, 'app.kubernetes.io/managed-by': 'corelane' };
+  const WRITTEN: KindName[] = ['Deployment', 'ConfigMap', 'Service', 'PodDisruptionBudget', 'NetworkPolicy'];
+
+  async function owned(kinds: KindName[]): Promise<Json[]> {
+    const lists = await Promise.all(kinds.map((kind) => world.list(kind)));
+    return lists.flat().filter(({ metadata }) => metadata.labels?.['corelane.dev/renderservice'] === NAME);
+  }
+
+  const setLabels = (labels: Record<string, string | null>) =>
+    world.admin.patch(world.path('RenderService', NAME), { metadata: { labels } });
+
+  beforeAll(async () => {
+    const root = '/apis/admissionregistration.k8s.io/v1';
+    const name = `team-${world.namespace}`;
+    await world.admin.post(`${root}/validatingadmissionpolicies`, {
+      metadata: { name },
+      spec: {
+        matchConstraints: {
+          resourceRules: [
+            {
+              apiGroups: ['', 'apps', 'policy', 'networking.k8s.io'],
+              apiVersions: ['*'],
+              operations: ['CREATE', 'UPDATE'],
+              resources: [
+                'configmaps',
+                'services',
+                'secrets',
+                'deployments',
+                'poddisruptionbudgets',
+                'networkpolicies',
+              ],
+            },
+          ],
+        },
+        matchConditions: [{ name: 'of-this-test', expression: `object.metadata.name.startsWith('${NAME}')` }],
+        validations: [{ expression: "'team' in object.metadata.?labels.orValue({})", message: 'the label "team"' }],
+      },
+    });
+    await world.admin.post(`${root}/validatingadmissionpolicybindings`, {
+      metadata: { name },
+      spec: {
+        policyName: name,
+        validationActions: ['Deny'],
+        matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': world.namespace } } },
+      },
+    });
+    const probe = { metadata: { name: `${NAME}-probe` } };
+    await eventually('the policy is in force', async () => {
+      await expect(world.admin.post(`${world.path('ConfigMap')}?dryRun=All`, probe)).rejects.toThrow(
+        'the label "team"',
+      );
+    });
+    const { metadata, ...resource } = renderService(world.namespace, NAME);
+    // Argo CD and Helm write the others.
+    const labels = { team: 'web', 'app.kubernetes.io/instance': 'app', 'app.kubernetes.io/managed-by': 'Helm' };
+    await world.admin.post(world.path('RenderService'), { ...resource, metadata: { ...metadata, labels } });
+    await world.untilApplied(NAME);
+  });
+
+  test('are on all of its objects from the beginning', async () => {
+    const objects = await owned([...WRITTEN, 'Secret']);
+    expect(objects).toHaveLength(8);
+    for (const { metadata } of objects) expect(metadata.labels).toMatchObject({ team: 'web', ...OWN });
+  });
+
+  test('change with it, go with it, and replace no pod', async () => {
+    const before = await world.deployment(NAME);
+    await setLabels({ team: 'shop', cost: '42' });
+    await eventually('all that is written has them', async () => {
+      const labels = (await owned(WRITTEN)).map(({ metadata }) => [metadata.labels.team, metadata.labels.cost]);
+      expect(labels).toEqual(Array(7).fill(['shop', '42']));
+    });
+    await setLabels({ cost: null });
+    await eventually('one of them is gone', async () => {
+      const labels = (await owned(WRITTEN)).map(({ metadata }) => [metadata.labels.team, metadata.labels.cost]);
+      expect(labels).toEqual(Array(7).fill(['shop', undefined]));
+    });
+    const [after, ...others] = await world.deployments(NAME);
+    expect([after?.metadata.uid, after?.spec, others]).toEqual([before.metadata.uid, before.spec, []]);
+  });
+});
+
 describe('a deleted RenderService', () => {
   async function ownedBy(name: string): Promise<string[]> {
     const kinds: KindName[] = [
@@ -541,7 +712,6 @@ describe('a deleted RenderService', () => {
       'Pod',
       'ConfigMap',
       'Service',
-      'ServiceAccount',
       'PodDisruptionBudget',
       'NetworkPolicy',
     ];

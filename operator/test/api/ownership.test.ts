@@ -18,7 +18,6 @@ afterAll(() => OperatorProcess.killAll());
 /** Content of an object of somebody else, by kind. */
 const FOREIGN: Partial<Record<KindName, object>> = {
   Service: { spec: { selector: { app: 'mine' }, ports: [{ port: 8080 }] } },
-  ServiceAccount: {},
   PodDisruptionBudget: { spec: { minAvailable: 1, selector: { matchLabels: { app: 'mine' } } } },
   NetworkPolicy: { spec: { podSelector: { matchLabels: { app: 'mine' } }, policyTypes: ['Ingress'] } },
   Deployment: {
@@ -53,14 +52,7 @@ async function untilStalled(name: string, kind: string): Promise<void> {
 
 /** Names of all objects that belong to a RenderService. */
 async function owned(name: string): Promise<string[]> {
-  const kinds: KindName[] = [
-    'ServiceAccount',
-    'ConfigMap',
-    'Service',
-    'PodDisruptionBudget',
-    'NetworkPolicy',
-    'Deployment',
-  ];
+  const kinds: KindName[] = ['ConfigMap', 'Service', 'PodDisruptionBudget', 'NetworkPolicy', 'Deployment'];
   const lists = await Promise.all(kinds.map((kind) => world.list(kind)));
   return lists.flatMap((items, index) =>
     items
@@ -73,7 +65,6 @@ describe('an object of somebody else that has a name of ours', () => {
   const cases: { kind: KindName; name: string; taken: string; before?: Json }[] = [
     { kind: 'Service', name: 'no-service', taken: 'no-service' },
     { kind: 'Service', name: 'no-headless', taken: 'no-headless-peers' },
-    { kind: 'ServiceAccount', name: 'no-account', taken: 'no-account' },
     { kind: 'PodDisruptionBudget', name: 'no-budget', taken: 'no-budget' },
     { kind: 'NetworkPolicy', name: 'no-policy', taken: 'no-policy' },
   ];
@@ -116,7 +107,7 @@ describe('an object of somebody else that has a name of ours', () => {
     await Promise.all(cases.map(({ kind, taken }) => world.admin.delete(world.path(kind, taken))));
     // Nothing tells the operator of objects without its label: it looks again every 15 s.
     await Promise.all(cases.map(({ name }) => world.untilApplied(name)));
-    for (const { name } of cases) expect(await owned(name)).toHaveLength(8);
+    for (const { name } of cases) expect(await owned(name)).toHaveLength(7);
   });
 });
 

@@ -6,7 +6,7 @@ import { ApiServer } from '../support/api-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { CONTROLLERS } from '../support/global-setup.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
-import { podTemplate, sharedServer, World } from '../support/world.ts';
+import { sharedServer, World } from '../support/world.ts';
 
 afterEach(() => OperatorProcess.killAll());
 
@@ -54,11 +54,10 @@ test('every right is used, and no other one is asked for', async () => {
       expect((await world.get('NetworkPolicy', 'shop')).spec.egress).toBeUndefined();
       expect((await world.get('ConfigMap', 'shop-live')).data.more).toBeUndefined();
     });
-    // What the plan no longer has goes; a ConfigMap and the account when no ReplicaSet has them any more.
+    // What the plan no longer has goes; a ConfigMap when no ReplicaSet has it any more.
     for (const seconds of [11, 12, 13, 14]) {
       await world.patchSpec('shop', {
         queue: { timeout: `${seconds}s` },
-        template: podTemplate({}, { serviceAccountName: 'own' }),
         disruptionBudget: { enabled: false },
         networkPolicy: { enabled: false },
       });
@@ -69,9 +68,8 @@ test('every right is used, and no other one is asked for', async () => {
         expect(status?.observedGeneration).toBe(live.generation);
       });
     }
-    await eventually('the scaled one has grown, and the account has gone', async () => {
+    await eventually('the scaled one has grown', async () => {
       expect((await world.get('RenderService', 'scaled')).spec.replicas).toBe(2);
-      expect(await world.find('ServiceAccount', 'shop')).toBeUndefined();
     });
     const pods = await eventually('both pods of the scaled one are there', async () => {
       const found = (await world.list('Pod')).filter(({ metadata }) => metadata.name.startsWith('scaled-'));

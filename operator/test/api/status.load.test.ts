@@ -1,13 +1,15 @@
 /**
- * Rights that come a moment after they are needed.
+ * Rights that come a moment after they are needed, and refusals, which come at once.
  *
  * A load test: the operator waits 1.5 s for rights, and the test must give them within that time.
  */
 import type { Json } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
+import { figure } from '../support/figure.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
-import { podTemplate, sharedServer, World } from '../support/world.ts';
+import { podTemplate, renderService, sharedServer, World } from '../support/world.ts';
 import { createReady } from './status.ts';
+import { quota } from './why-no-pods.ts';
 
 let world: World;
 let operator: OperatorProcess;
@@ -41,4 +43,33 @@ test('rights that come a moment later are waited for', async () => {
   });
   const events = await world.events('forbidden');
   expect(events.filter(({ type }) => type === 'Warning')).toEqual([]);
+});
+
+describe('a condition says within two seconds of kubectl apply what only the operator knows', () => {
+  const TOLD_MS = 2_000;
+
+  async function toldAfterMs(name: string, reason: string): Promise<number> {
+    await world.kubectl.apply(renderService(world.namespace, name));
+    const applied = performance.now();
+    await eventually(
+      `${name} is refused`,
+      async () => expect(await world.condition(name, 'Stalled')).toMatchObject({ status: 'True', reason }),
+      { everyMs: 20 },
+    );
+    return performance.now() - applied;
+  }
+
+  test('a name that is taken', async () => {
+    await world.admin.post(world.path('Service'), { metadata: { name: 'taken' }, spec: { ports: [{ port: 80 }] } });
+    const ms = await toldAfterMs('taken', 'NotOwned');
+    figure('time from kubectl apply to the condition: a name that is taken', ms, 'ms', `< ${TOLD_MS} ms`);
+    expect(ms).toBeLessThan(TOLD_MS);
+  });
+
+  test('an object that admission forbids', async () => {
+    await quota(world, { 'count/poddisruptionbudgets.policy': '0' });
+    const ms = await toldAfterMs('forbidden-budget', 'Rejected');
+    figure('time from kubectl apply to the condition: an object that admission forbids', ms, 'ms', `< ${TOLD_MS} ms`);
+    expect(ms).toBeLessThan(TOLD_MS);
+  });
 });

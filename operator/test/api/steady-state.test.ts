@@ -2,8 +2,10 @@
  * A cluster at rest stays at rest: what the API server makes of an applied object (defaults, normal forms, dropped
  * empty values) must not look like a change, or every resync would write to every object for ever.
  */
+import type { Json } from '../support/api-client.ts';
 import { eventually, settled } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
+import { asTold, TOLD } from '../support/told.ts';
 import { podTemplate, sharedServer, World } from '../support/world.ts';
 
 let world: World;
@@ -133,21 +135,102 @@ const SPECS: Record<string, object> = {
       loadBalancerSourceRanges: ['10.0.0.0/8', '192.0.2.0/24'],
     },
   },
+  'one-family-of-addresses': { service: { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv4'] } },
+  'both-where-there-are-two': { service: { ipFamilyPolicy: 'PreferDualStack' } },
+  'service-links': withPod({ enableServiceLinks: true, automountServiceAccountToken: false }),
   'other-numbers': {
     replicas: 0,
     rollout: { rolling: { maxSurge: '0%', maxUnavailable: 1, minReadySeconds: 0 } },
     disruptionBudget: { maxUnavailable: '0%' },
     sidecar: { nginx: { cpu: '1000m', memory: '1024Mi', memoryLimit: '1Gi' } },
   },
+  mirrored: {},
+  throttled: {},
+};
+const MIRROR = 'mirror.corelane.test/app:1';
+const NGINX = '/spec/template/spec/initContainers/2/resources/limits';
+/** What a policy of the cluster makes of the Deployments of a service: values by their place. */
+const MUTATIONS: Record<string, Record<string, string>> = {
+  mirrored: { '/spec/template/spec/containers/0/image': MIRROR, '/spec/template/spec/containers/1/image': MIRROR },
+  throttled: { [`${NGINX}/cpu`]: '50m', [`${NGINX}/memory`]: '64Mi' },
 };
 const NAMES = Object.keys(SPECS);
 const NAMES_WITH_PODS = NAMES.filter((name) => (SPECS[name] as { replicas?: number }).replicas !== 0);
 
+const POLICIES = '/apis/admissionregistration.k8s.io/v1/mutatingadmission';
+
+/** Makes a policy that changes the Deployments of this service. */
+async function mutate(service: string, values: Record<string, string>): Promise<void> {
+  const name = `${world.namespace}-${service}`;
+  const patches = Object.entries(values).map(
+    ([path, value]) => `JSONPatch{op: "add", path: "${path}", value: "${value}"}`,
+  );
+  const deployments = { apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments'] };
+  await world.admin.post(`${POLICIES}policies`, {
+    metadata: { name },
+    spec: {
+      reinvocationPolicy: 'Never',
+      matchConstraints: {
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': world.namespace } },
+        objectSelector: { matchLabels: { 'corelane.dev/renderservice': service } },
+        resourceRules: [{ ...deployments, operations: ['CREATE', 'UPDATE'] }],
+      },
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: `[${patches.join(', ')}]` } }],
+    },
+  });
+  await world.admin.post(`${POLICIES}policybindings`, { metadata: { name }, spec: { policyName: name } });
+}
+
+/** Values at these places of a Deployment. */
+function valuesAt(deployment: Json, places: string[]): unknown[] {
+  return places.map((place) =>
+    place
+      .slice(1)
+      .split('/')
+      .reduce((value, key) => value?.[key], deployment),
+  );
+}
+
+/** What the API server would make of a new Deployment of this service, at these places. */
+async function admitted(service: string, places: string[]): Promise<unknown[]> {
+  const container = (name: string) => ({
+    name,
+    image: 'corelane.test/app:1',
+    resources: { limits: { memory: '1Gi' } },
+  });
+  const labels = { 'corelane.dev/renderservice': service };
+  const spec = {
+    containers: ['worker-0', 'worker-1'].map(container),
+    initContainers: ['first', 'second', 'third'].map(container),
+  };
+  const made = await world.admin.post(`${world.path('Deployment')}?dryRun=All`, {
+    metadata: { name: `probe-${service}`, labels },
+    spec: { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } },
+  });
+  return valuesAt(made, places);
+}
+
 beforeAll(async () => {
   world = await World.create(sharedServer(), 'steady-state');
+  for (const [service, values] of Object.entries(MUTATIONS)) {
+    await mutate(service, values);
+    await eventually('the policy is in force', async () =>
+      expect(await admitted(service, Object.keys(values))).toEqual(Object.values(values)),
+    );
+  }
 });
 
-afterAll(() => OperatorProcess.killAll());
+afterAll(async () => {
+  await OperatorProcess.killAll();
+  for (const service of Object.keys(MUTATIONS)) await unmutate(service);
+});
+
+async function unmutate(service: string): Promise<void> {
+  for (const kind of ['policybindings', 'policies']) {
+    const path = `${POLICIES}${kind}/${world.namespace}-${service}`;
+    if (await world.admin.find(path)) await world.admin.delete(path);
+  }
+}
 
 /**
  * Calls that write, besides those for the Lease. The Lease is renewed by PUT; an object is repaired by PUT only
@@ -193,9 +276,8 @@ test('everything that an API server changes about an object is applied once', as
   for (const name of NAMES) await world.untilApplied(name);
   await settled('all objects', () => world.resourceVersions());
   atRest = await ownedVersions();
-  // Per RenderService: two ConfigMaps, two Services, budget, NetworkPolicy, Deployment; an account unless the template
-  // names one.
-  expect(Object.keys(atRest)).toHaveLength(NAMES.length * 8 - 2);
+  // Per RenderService: two ConfigMaps, two Services, budget, NetworkPolicy, Deployment.
+  expect(Object.keys(atRest)).toHaveLength(NAMES.length * 7);
   const deployment = await world.deployment('account-by-its-old-name');
   expect(deployment.spec.template.spec.serviceAccountName).toBe('mine');
   const rewritten = (await operator.metrics()).filter(
@@ -241,4 +323,62 @@ test('a real change afterwards writes to the one object that it is about', async
   const after = await settled('all objects', () => world.resourceVersions());
   const changed = Object.keys(after).filter((name) => after[name] !== before[name]);
   expect(changed.sort()).toEqual(['RenderService/plain', 'Service/plain']);
+});
+
+describe('an object that mutating admission changes', () => {
+  /** Values of the Deployment of a service where its policy changes them. */
+  async function valuesOf(service: string): Promise<unknown[]> {
+    return valuesAt(await world.deployment(service), Object.keys(MUTATIONS[service] ?? {}));
+  }
+
+  test.each([
+    ['mirrored', 'True', 'Mutated', asTold(TOLD.mutated)],
+    ['throttled', 'False', 'MutationHurts', asTold(TOLD.mutationHurts)],
+  ])('stays so, and is told: %s', async (service, status, reason, told) => {
+    expect(await valuesOf(service)).toEqual(Object.values(MUTATIONS[service] ?? {}));
+    const message = expect.stringMatching(told);
+    expect(await world.condition(service, 'ObjectsInSync')).toMatchObject({ status, reason, message });
+    expect(await world.condition('plain', 'ObjectsInSync')).toBeUndefined();
+  });
+
+  test('is told in one Event where it hurts, by both processes together', async () => {
+    const warnings = async (service: string) =>
+      (await world.events(service)).filter(({ type }) => type === 'Warning').map(({ reason }) => reason);
+    await eventually('the Event is there', async () => expect(await warnings('throttled')).toEqual(['MutationHurts']));
+    expect(await warnings('mirrored')).toEqual([]);
+  });
+
+  test('becomes what admission makes of it again when somebody writes into it, by one repair', async () => {
+    const repairs = () => operator.sum('corelane_operator_writes_total', ({ what }) => what === 'Deployment edited');
+    const before = await repairs();
+    const { metadata } = await world.deployment('mirrored');
+    await world.kubectl.run('scale', `deployment/${metadata.name}`, '--replicas=7');
+    await eventually('it is told', async () => {
+      const { reason, message } = await world.condition('mirrored', 'ObjectsInSync');
+      expect([reason, message]).toEqual([
+        'TakenBack',
+        `Deployment "${metadata.name}": "kubectl" has scaled it from 2 to 7; use kubectl scale renderservice mirrored --replicas=7 instead. Corelane has restored what the RenderService asks for`,
+      ]);
+    });
+    await settled('all objects', () => world.resourceVersions());
+    expect([await valuesOf('mirrored'), (await world.deployment('mirrored')).spec.replicas]).toEqual([
+      [MIRROR, MIRROR],
+      2,
+    ]);
+    expect((await repairs()) - before).toBe(1);
+  });
+
+  test('becomes what the plan asks for once the policy is gone and its note is taken away', async () => {
+    await unmutate('mirrored');
+    const places = Object.keys(MUTATIONS.mirrored ?? {});
+    const plain = ['corelane.test/app:1', 'corelane.test/app:1'];
+    await eventually('it is in force no more', async () => expect(await admitted('mirrored', places)).toEqual(plain));
+    expect(await valuesOf('mirrored')).toEqual([MIRROR, MIRROR]);
+    const { metadata } = await world.deployment('mirrored');
+    await world.kubectl.run('annotate', `deployment/${metadata.name}`, 'corelane.dev/admitted-hash-');
+    await eventually('it is as planned', async () => expect(await valuesOf('mirrored')).toEqual(plain));
+    expect((await world.deployment('mirrored')).metadata.annotations).not.toHaveProperty([
+      'corelane.dev/admitted-hash',
+    ]);
+  });
 });

@@ -3,6 +3,7 @@
  *
  * A load test: on a slow machine the operator is allowed more repairs meanwhile than are counted here.
  */
+import type { KindName } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
 import { figure } from '../support/figure.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
@@ -19,6 +20,11 @@ beforeAll(async () => {
 
 afterAll(() => OperatorProcess.killAll());
 
+/** Whether it is told that somebody fights for an object of this RenderService. */
+async function isContended(name: string): Promise<boolean> {
+  return (await world.condition(name, 'ObjectsInSync'))?.reason === 'Contended';
+}
+
 test('another controller that sets a field of ours again and again is told by name, and not fought at full speed', async () => {
   await world.createRenderService('fought');
   await world.untilApplied('fought');
@@ -29,12 +35,10 @@ test('another controller that sets a field of ours again and again is told by na
     await world.admin.patch(`${service}?fieldManager=kube-vip`, {
       spec: { sessionAffinity: 'None', externalIPs: ['192.0.2.7'] },
     });
-    const condition = await world.condition('fought', 'ObjectsInSync');
-    if (condition) break;
+    if (await isContended('fought')) break;
     await eventually('it is taken back, or held', async () => {
       const { spec } = await world.get('Service', 'fought');
-      const held = await world.condition('fought', 'ObjectsInSync');
-      expect(spec.externalIPs === undefined || held !== undefined).toBe(true);
+      expect(spec.externalIPs === undefined || (await isContended('fought'))).toBe(true);
     });
   }
   await eventually('it is told', async () => {
@@ -53,18 +57,40 @@ test('another controller that sets a field of ours again and again is told by na
   expect(notes).toHaveLength(1);
 });
 
-test('so is one that takes away the mark by which we know what we have applied', async () => {
-  await world.createRenderService('unmarked');
-  await world.untilApplied('unmarked');
-  const service = world.path('Service', 'unmarked');
+/** The name of the configuration that the pods of a RenderService have. */
+async function configOf(name: string): Promise<string> {
+  return (await world.deployment(name)).spec.template.metadata.annotations['corelane.dev/config'];
+}
+
+test.each<[what: string, kind: KindName, name: (service: string) => string | Promise<string>]>([
+  ['service', 'Service', (name) => name],
+  ['settings', 'ConfigMap', (name) => `${name}-live`],
+  ['config', 'ConfigMap', configOf],
+])('so is one that takes away the mark by which we know what we have applied: %s', async (what, kind, nameOf) => {
+  const service = `unmarked-${what}`;
+  await world.createRenderService(service);
+  await world.untilApplied(service);
+  const path = world.path(kind, await nameOf(service));
   const mark = 'corelane.dev/applied-hash';
-  const contended = () => world.condition('unmarked', 'ObjectsInSync');
-  for (let round = 0; round < 100 && !(await contended()); round += 1) {
-    await world.admin.patch(service, { metadata: { annotations: { [mark]: null } } });
+  for (let round = 0; round < 100 && !(await isContended(service)); round += 1) {
+    await world.admin.patch(path, { metadata: { annotations: { [mark]: null } } });
     await eventually('it is put back, or that is held', async () => {
-      const { metadata } = await world.get('Service', 'unmarked');
-      expect(metadata.annotations?.[mark] !== undefined || (await contended()) !== undefined).toBe(true);
+      const { metadata } = await world.admin.get(path);
+      expect(metadata.annotations?.[mark] !== undefined || (await isContended(service))).toBe(true);
     });
   }
-  expect(await contended()).toMatchObject({ status: 'False', reason: 'Contended' });
+  expect(await isContended(service)).toBe(true);
+});
+
+test('so is one that deletes an object', async () => {
+  await world.createRenderService('deleted');
+  await world.untilApplied('deleted');
+  const path = world.path('PodDisruptionBudget', 'deleted');
+  for (let round = 0; round < 100 && !(await isContended('deleted')); round += 1) {
+    if (await world.admin.find(path)) await world.admin.delete(path);
+    await eventually('it is made again, or that is held', async () => {
+      expect((await world.admin.find(path)) !== undefined || (await isContended('deleted'))).toBe(true);
+    });
+  }
+  expect((await world.condition('deleted', 'ObjectsInSync')).message).toContain('somebody has deleted it');
 });

@@ -12,7 +12,7 @@ import { Rest } from '../../src/kube/rest.ts';
 import { eventually } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
 import { asTold, HARMLESS, TOLD } from '../support/told.ts';
-import { podTemplate, sharedServer, World } from '../support/world.ts';
+import { sharedServer, World } from '../support/world.ts';
 
 let world: World;
 
@@ -71,27 +71,6 @@ function kubeConfig(): KubeConfig {
   config.loadFromFile(sharedServer().adminKubeconfig);
   return config;
 }
-
-test('the account of before goes when no pod can have it any more', async () => {
-  await world.createRenderService('moved', { replicas: 0 });
-  await world.untilApplied('moved');
-  expect(await world.find('ServiceAccount', 'moved')).toBeDefined();
-  for (const image of [1, 2, 3, 4]) {
-    await world.patchSpec('moved', {
-      template: podTemplate({ image: `corelane.test/app:${image}` }, { serviceAccountName: 'own' }),
-    });
-    await eventually('a ReplicaSet of this template', async () => {
-      const { status, metadata, spec } = await world.deployment('moved');
-      expect(spec.template.spec.containers[0].image).toBe(`corelane.test/app:${image}`);
-      expect(status?.observedGeneration).toBe(metadata.generation);
-    });
-    // Two revisions of before are remembered, and could be gone back to.
-    if (image === 1) expect(await world.find('ServiceAccount', 'moved')).toBeDefined();
-  }
-  await eventually('it is gone', async () => {
-    expect(await world.find('ServiceAccount', 'moved')).toBeUndefined();
-  });
-});
 
 test('a start that another one may get right ends with 1, a wrong environment with 78', async () => {
   const taken = createServer();

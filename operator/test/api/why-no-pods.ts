@@ -50,17 +50,20 @@ const unschedulable = (message: string) => ({
   conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message }],
 });
 
-/** A rule of somebody else about pods of one namespace. */
-async function policy(world: World): Promise<void> {
+/** A rule of somebody else about pods of one namespace, or about what makes them. */
+async function policy(world: World, kind: 'Pod' | 'ReplicaSet' = 'Pod'): Promise<void> {
   const root = '/apis/admissionregistration.k8s.io/v1';
   const name = `labels-${world.namespace}`;
+  const [apiGroup, plural] = kind === 'Pod' ? ['', 'pods'] : ['apps', 'replicasets'];
   await world.admin.post(`${root}/validatingadmissionpolicies`, {
     metadata: { name },
     spec: {
       matchConstraints: {
-        resourceRules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] }],
+        resourceRules: [{ apiGroups: [apiGroup], apiVersions: ['v1'], operations: ['CREATE'], resources: [plural] }],
       },
-      validations: [{ expression: "'team' in object.metadata.labels", message: 'pods here carry the label "team"' }],
+      validations: [
+        { expression: "'team' in object.metadata.labels", message: `${plural} here carry the label "team"` },
+      ],
     },
   });
   await world.admin.post(`${root}/validatingadmissionpolicybindings`, {
@@ -71,18 +74,22 @@ async function policy(world: World): Promise<void> {
       matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': world.namespace } } },
     },
   });
-  const pod = { metadata: { name: 'probe' }, spec: podTemplate().spec };
+  const { spec } = podTemplate();
+  const labels = { app: 'probe' };
+  const ofReplicaSet = { selector: { matchLabels: labels }, template: { metadata: { labels }, spec } };
+  const probe = { metadata: { name: 'probe', labels }, spec: kind === 'Pod' ? spec : ofReplicaSet };
   await eventually('the rule is in force', async () => {
-    await expect(world.admin.post(`${world.path('Pod')}?dryRun=All`, pod)).rejects.toThrow('team');
+    await expect(world.admin.post(`${world.path(kind)}?dryRun=All`, probe)).rejects.toThrow('the label "team"');
   });
 }
 
-async function quota(world: World): Promise<void> {
-  const hard = { pods: '0' };
+/** A quota that is in force. */
+export async function quota(world: World, hard: Record<string, string>): Promise<void> {
   const path = `/api/v1/namespaces/${world.namespace}/resourcequotas`;
   await world.admin.post(path, { metadata: { name: 'small' }, spec: { hard } });
   // Its controller, which is not here, would count.
-  await world.admin.patch(`${path}/small/status`, { status: { hard, used: { pods: '0' } } });
+  const used = Object.fromEntries(Object.keys(hard).map((resource) => [resource, '0']));
+  await world.admin.patch(`${path}/small/status`, { status: { hard, used } });
 }
 
 async function webhook(world: World): Promise<void> {
@@ -105,23 +112,29 @@ const podSecurity = (world: World) =>
   world.admin.patch(`/api/v1/namespaces/${world.namespace}`, {
     metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
   });
-const limitRange = (world: World) =>
+export const limitRange = (world: World, limit: object) =>
   world.admin.post(`/api/v1/namespaces/${world.namespace}/limitranges`, {
     metadata: { name: 'small' },
-    spec: { limits: [{ type: 'Container', max: { memory: '100Mi' } }] },
+    spec: { limits: [{ type: 'Container', ...limit }] },
   });
 
 const inPod = (fields: object) => ({ template: podTemplate({}, fields) });
 
 export const WORLDS: Bad[] = [
-  { what: 'a ResourceQuota that is used up', before: quota },
+  { what: 'a ResourceQuota that is used up', before: (world) => quota(world, { pods: '0' }) },
   { what: 'a namespace whose Pod Security is "restricted"', before: podSecurity },
   {
     what: 'a LimitRange',
-    before: limitRange,
+    before: (world) => limitRange(world, { max: { memory: '100Mi' } }),
     spec: { template: podTemplate({ resources: { limits: { memory: '1Gi' } } }) },
   },
-  { what: 'an admission policy of somebody else', before: policy },
+  { what: 'a LimitRange with a minimum', before: (world) => limitRange(world, { min: { cpu: '100m' } }) },
+  {
+    what: 'a ResourceQuota that wants limits of every container',
+    before: (world) => quota(world, { 'limits.cpu': '10' }),
+  },
+  { what: 'an admission policy of somebody else', before: (world) => policy(world) },
+  { what: 'the same about ReplicaSets', before: (world) => policy(world, 'ReplicaSet') },
   { what: 'a webhook of somebody else that is away', before: webhook },
   { what: 'a priority class that is not there', spec: inPod({ priorityClassName: 'gone' }) },
   { what: 'a runtime class that is not there', spec: inPod({ runtimeClassName: 'gone' }) },
@@ -246,7 +259,7 @@ async function message(world: World): Promise<string> {
 function stable(text: string): string {
   return text
     .replace(/^.*? exist; /, '')
-    .replaceAll(/shop-[0-9a-f]{10}-[0-9a-f]{6,10}-(?:[a-z0-9]{5})?/g, 'shop-...')
+    .replaceAll(/shop-[0-9a-f]{10}-[0-9a-f]{6,10}(?:-(?:[a-z0-9]{5})?)?/g, 'shop-...')
     .replaceAll(/-why-no-pods-[0-9]+/g, '')
     .replaceAll(/dial tcp [0-9.:]+: /g, '')
     .replaceAll('|', '\\|');

@@ -29,6 +29,7 @@ export async function installAdmissionPolicies(server: ApiServer): Promise<void>
   const rights = [
     { apiGroups: ['', 'corelane.dev'], resources: ['configmaps', 'renderservices'], verbs: ['create'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['patch'] },
+    { apiGroups: [''], resources: ['serviceaccounts'], verbs: ['impersonate'] },
   ];
   await admin.post(`${rbac}/clusterroles`, { metadata: { name: namespace }, rules: rights });
   await admin.post(`${rbac}/namespaces/${namespace}/rolebindings`, {
@@ -40,10 +41,13 @@ export async function installAdmissionPolicies(server: ApiServer): Promise<void>
     const plural = object.kind === 'ValidatingAdmissionPolicy' ? 'policies' : 'policybindings';
     await admin.post(`/apis/admissionregistration.k8s.io/v1/validatingadmission${plural}`, object);
   }
-  const pod = { hostPID: true, containers: [{ name: 'a', image: 'a:1' }] };
+  const containers = [{ name: 'a', image: 'a:1' }];
+  const withPod = (pod: object) => ({ spec: { template: { spec: { containers, ...pod } } } });
+  const labelled = { metadata: { name: 'forbidden', labels: { 'example.com/a': 'b' } } };
   const forbidden = [
     { user: 'operator', path: pathOf('ConfigMap', namespace), object: {} },
-    { user: namespace, path: pathOf('RenderService', namespace), object: { spec: { template: { spec: pod } } } },
+    { user: namespace, path: pathOf('RenderService', namespace), object: withPod({ hostPID: true }) },
+    { user: namespace, path: pathOf('RenderService', namespace), object: { ...withPod({}), ...labelled } },
   ];
   for (const { user, path, object } of forbidden) {
     const client = new ApiClient(server.adminKubeconfig, user);

@@ -221,8 +221,11 @@ function plausibleText(schema: Schema, random: Random): string {
   return random.pick([ordinary, near, near, least ?? near, most ?? near]);
 }
 
-/** What a message gives as an example of a path, and others like it; undefined where it gives none. */
+/** What a message gives as an example of a path or a quantity, and others like it; undefined where it gives none. */
 function exampleOf(schema: Schema, random: Random): string | undefined {
+  // Of a limit, which is not below the requests that are made of defaults.
+  if (schema.default === undefined && message(schema).includes('a quantity such as'))
+    return random.pick(['1', '2', '500m']);
   const example = schema.default === undefined ? / such as (\/[^\s:,;]+)/.exec(message(schema))?.[1] : undefined;
   return example?.endsWith('/') ? random.pick([example, '/', `${example}a.b/`, '/~c_d/']) : example;
 }

@@ -83,11 +83,29 @@ export const TOLD = {
     where: '`Reconciling` Retrying',
     message: 'the operator tries again and again: ...failed calling webhook "..."...',
   },
+  takenBack: {
+    what: 'a write into an object of ours: `kubectl set image`, `kubectl scale`, Reloader, kube-downscaler',
+    where: '`ObjectsInSync` TakenBack, and an Event',
+    message:
+      'Deployment "...": "..." sets spec.template...; set spec.template of RenderService "..." instead. Corelane has restored what the RenderService asks for',
+  },
   contended: {
     what: 'another program that writes an object of ours, again and again',
     where: '`ObjectsInSync` Contended',
     message:
-      'Service "...": "..." sets spec.externalIPs..., again and again, and Corelane takes it back, by now once a minute only. Let that program leave these objects alone, or set what it wants in the RenderService',
+      'Service "...": "..." sets spec.externalIPs...; set spec.service of RenderService "..." instead. This happens again and again, so Corelane repairs it at most once a minute now. Exclude the object from that program',
+  },
+  mutated: {
+    what: 'a webhook or a policy of the cluster that changes an object of ours, and does no harm: another registry for images',
+    where: '`ObjectsInSync` Mutated (True)',
+    message:
+      'mutating admission changes what Corelane applies: Deployment "...": spec.template....image is ... instead of .... Corelane leaves it so',
+  },
+  mutationHurts: {
+    what: 'one that takes CPU or memory from a proxy, or time from a drain, as GKE Autopilot does',
+    where: '`ObjectsInSync` MutationHurts, and an Event',
+    message:
+      'mutating admission changes what Corelane applies, and that hurts: Deployment "...": the ... limit of nginx is ..., .... Exempt the object from that webhook or policy. Where it makes limits equal to requests, raise sidecar.nginx.cpu and memory, and those of sidecar.haproxy...',
   },
   noPeersKey: {
     what: 'an operator that may not create Secrets',

@@ -149,7 +149,6 @@ export class World {
       'Deployment',
       'ConfigMap',
       'Service',
-      'ServiceAccount',
       'PodDisruptionBudget',
       'NetworkPolicy',
     ];

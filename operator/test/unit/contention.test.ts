@@ -1,35 +1,43 @@
 /** Two that write one object: the operator slows down, says who it is, and forgets it when there is peace. */
 import { LIVE_FILE } from '../../src/api/names.ts';
-import { Contention, toldBefore } from '../../src/controller/contention.ts';
+import { Contention } from '../../src/controller/contention.ts';
 import type { Difference } from '../../src/kube/apply.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 
+const owner = { apiVersion: 'corelane.dev/v1alpha1', kind: 'RenderService', name: 'shop', uid: 'UID' };
+
+/** An object as planned: it changes with its hash. */
+function planned(kind: string, name: string, hash = '1', content: object = { spec: {} }): KubeObject {
+  const annotations = { 'corelane.dev/applied-hash': hash };
+  return { apiVersion: 'v1', kind, metadata: { name, annotations, ownerReferences: [owner] }, ...content };
+}
+
+const desired = planned('Service', 'shop');
 const live = {
-  apiVersion: 'v1',
-  kind: 'Service',
+  ...desired,
   metadata: {
-    name: 'shop',
+    ...desired.metadata,
     managedFields: [
       { manager: 'corelane', operation: 'Apply', fieldsV1: { 'f:spec': { 'f:type': {} } } },
       { manager: 'kube-vip', operation: 'Update', fieldsV1: { 'f:spec': { 'f:loadBalancerIP': {} } } },
     ],
   },
 } as KubeObject;
+const WRITE = 'Service "shop": "kube-vip" sets spec.loadBalancerIP; set spec.service of RenderService "shop" instead';
 
 test('thirty repairs at once, then one a minute; the message has the program and the field; half an hour of peace ends it', () => {
   let now = 0;
   const contention = new Contention(() => now);
-  const repairs = (count: number) => Array.from({ length: count }, () => contention.mayRepair('a/shop', live));
+  const repairs = (count: number) => Array.from({ length: count }, () => contention.mayRepair('a/shop', desired, live));
   expect(repairs(30)).toEqual(Array(30).fill(true));
   expect(contention.of('a/shop')).toEqual([]);
   expect(repairs(5)).toEqual(Array(5).fill(false));
-  const sentence = 'Service "shop": "kube-vip" sets spec.loadBalancerIP';
-  expect(contention.of('a/shop')).toEqual([sentence]);
+  expect(contention.of('a/shop')).toEqual([WRITE]);
   expect(contention.of('b/shop')).toEqual([]);
   now += 60_000;
   expect(repairs(2)).toEqual([true, false]);
   now += 1_799_000;
-  expect(contention.of('a/shop')).toEqual([sentence]);
+  expect(contention.of('a/shop')).toEqual([WRITE]);
   now += 1_000;
   expect(contention.of('a/shop')).toEqual([]);
 });
@@ -43,40 +51,89 @@ test('labels of pods are bounded alike; another label than before is none of som
   // The first is ours to make, then thirty times somebody has set another one.
   expect(labels(31)).toEqual(Array(31).fill(true));
   expect(labels(3)).toEqual(Array(3).fill(false));
-  expect(contention.of('a/shop')).toEqual(['Pod "shop-a": "somebody" changes what Corelane has set']);
+  expect(contention.of('a/shop')).toEqual(['Pod "shop-a": somebody changes its label corelane.dev/serving']);
   expect(contention.mayLabel('a/shop', other, false)).toBe(true);
   expect(contention.mayLabel('a/shop', pod, true)).toBe(true);
   expect(contention.mayLabel('a/shop', pod, false)).toBe(true);
   expect(contention.mayLabel('a/shop', pod, false)).toBe(false);
   now += 60_000;
   expect(labels(2)).toEqual([true, false]);
-  // One that is gone is forgotten.
-  contention.keepPods('a/shop', [other]);
+  // Of one that is gone nothing is known any more.
+  contention.keepOnly('a/shop', [other]);
   expect(contention.mayLabel('a/shop', pod, false)).toBe(true);
 });
 
 test('what the plan asks for anew is no repair; that somebody has taken our mark away is one', () => {
   const contention = new Contention();
-  const planned = (hash: string) =>
-    ({ ...live, metadata: { name: 'shop', annotations: { 'corelane.dev/applied-hash': hash } } }) as KubeObject;
-  const isRepair = (key: string, hash: string, todo: Difference) => contention.isRepair(key, planned(hash), live, todo);
+  const isRepair = (key: string, hash: string, todo: Difference) =>
+    contention.isRepair(key, planned('Service', 'shop', hash), live, todo);
   expect(isRepair('a/shop', '1', 'changed')).toBe(false);
-  contention.applied('a/shop', planned('1'), live);
+  contention.applied('a/shop', desired, live);
   expect(isRepair('a/shop', '1', 'changed')).toBe(true);
   expect(isRepair('a/shop', '2', 'changed')).toBe(false);
   expect(isRepair('b/shop', '1', 'changed')).toBe(false);
-  expect(isRepair('a/shop', '1', 'missing')).toBe(false);
   contention.forget('a/shop');
   expect(isRepair('a/shop', '1', 'changed')).toBe(false);
 });
 
+test('to make again what somebody has deleted is a repair; what is new, or of another owner, is none', () => {
+  const contention = new Contention();
+  const isRepair = (object: KubeObject) => contention.isRepair('a/shop', object, undefined, 'missing');
+  expect(isRepair(desired)).toBe(false);
+  contention.applied('a/shop', desired, live);
+  expect(isRepair(desired)).toBe(true);
+  expect(isRepair(planned('Service', 'shop', '2'))).toBe(true);
+  const { metadata } = desired;
+  expect(isRepair({ ...desired, metadata: { ...metadata, ownerReferences: [{ ...owner, uid: 'OTHER' }] } })).toBe(
+    false,
+  );
+  // One that was not planned in between has been deleted by us.
+  contention.keepOnly('a/shop', []);
+  expect(isRepair(desired)).toBe(false);
+});
+
+/** Settings and configurations of a RenderService are all of one kind: each has a record of its own. */
+test.each(['shop-live', 'shop-0123456789'])('whoever takes our mark from %s again and again is slowed down', (name) => {
+  const contention = new Contention(() => 0);
+  const all = ['shop-live', 'shop-0123456789', 'shop-9876543210'].map((one) => planned('ConfigMap', one, one));
+  const unmarked = planned('ConfigMap', name, '');
+  let repairs = 0;
+  for (let round = 0; round < 100; round += 1) {
+    for (const object of all) {
+      const todo = object.metadata.name === name ? 'changed' : 'none';
+      if (todo === 'changed' && contention.isRepair('a/shop', object, unmarked, todo)) {
+        if (contention.mayRepair('a/shop', object, unmarked)) repairs += 1;
+      } else contention.applied('a/shop', object, object);
+    }
+    contention.keepOnly('a/shop', all);
+  }
+  expect(repairs).toBe(30);
+  expect(contention.of('a/shop')).toEqual([
+    `ConfigMap "${name}": "somebody" changes metadata.annotations.corelane.dev/applied-hash; RenderService "shop" decides it`,
+  ]);
+});
+
+test('an object that comes and goes keeps the repairs that it has left, and no more than that', () => {
+  let now = 0;
+  const contention = new Contention(() => now);
+  contention.applied('a/shop', desired, live);
+  const repairs = (count: number) =>
+    Array.from({ length: count }, () => {
+      contention.keepOnly('a/shop', []);
+      return contention.mayRepair('a/shop', desired, live);
+    });
+  expect(repairs(31)).toEqual([...Array(30).fill(true), false]);
+  now += 1_800_000;
+  contention.keepOnly('a/shop', []);
+  expect(repairs(31)).toEqual([...Array(30).fill(true), false]);
+});
+
 test('live settings that somebody writes change the plan, which is read from them: that is a repair, too', () => {
   const contention = new Contention();
-  const configMap = (name: string, file: string, hash: string, resourceVersion?: string) =>
-    ({
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', data: { [file]: '' } },
-      metadata: { name, resourceVersion, annotations: { 'corelane.dev/applied-hash': hash } },
-    }) as KubeObject;
+  const configMap = (name: string, file: string, hash: string, resourceVersion?: string): KubeObject => {
+    const { metadata, ...rest } = planned('ConfigMap', name, hash, { data: { [file]: '' } });
+    return { ...rest, metadata: { ...metadata, resourceVersion } } as KubeObject;
+  };
   const settings = (hash: string, version?: string) => configMap('shop-live', LIVE_FILE, hash, version);
   const config = (hash: string, version?: string) => configMap(`shop-${hash}`, 'haproxy.cfg', hash, version);
   contention.applied('a/shop', settings('1'), settings('1', '10'));
@@ -86,10 +143,14 @@ test('live settings that somebody writes change the plan, which is read from the
   expect(contention.isRepair('a/shop', settings('3'), settings('1', '11'), 'changed')).toBe(true);
   expect(contention.isRepair('a/shop', settings('1'), settings('1', '11'), 'changed')).toBe(true);
   expect(contention.isRepair('a/shop', config('4'), config('2', '21'), 'changed')).toBe(false);
+  // Another version alone tells of nobody.
+  contention.takenBack('a/shop', settings('3'), settings('1', '11'));
+  expect(contention.takenBackOf('a/shop')).toEqual([]);
 });
 
-test('what another process has told of that is told on, for ten minutes', () => {
-  const atMs = Date.parse('2026-01-01T00:00:00Z');
+test('what another process has told of that is told on, for ten minutes, and what this one has told is not', () => {
+  let now = 5_000_000;
+  const contention = new Contention(() => now);
   const told = (reason: string) =>
     ({
       type: 'ObjectsInSync',
@@ -99,24 +160,71 @@ test('what another process has told of that is told on, for ten minutes', () => 
       observedGeneration: 1,
       lastTransitionTime: '2026-01-01T00:00:00Z',
     }) as const;
-  expect(toldBefore([told('TakenBack')], atMs + 599_999)).toEqual(told('TakenBack'));
-  expect(toldBefore([told('TakenBack')], atMs + 600_000)).toBeUndefined();
-  expect(toldBefore([told('Contended')], atMs)).toBeUndefined();
-  expect(toldBefore(undefined, atMs)).toBeUndefined();
+  expect(contention.toldBefore('a/shop', [told('TakenBack')])).toEqual(told('TakenBack'));
+  now += 599_999;
+  expect(contention.toldBefore('a/shop', [told('TakenBack')])).toEqual(told('TakenBack'));
+  now += 1;
+  expect(contention.toldBefore('a/shop', [told('TakenBack')])).toBeUndefined();
+  expect(contention.toldBefore('a/blog', [told('Contended')])).toBeUndefined();
+  expect(contention.toldBefore('a/docs', undefined)).toBeUndefined();
+  expect(contention.toldBefore('a/docs', [told('TakenBack')])).toBeUndefined();
+  contention.takenBack('a/wiki', desired, live);
+  expect(contention.toldBefore('a/wiki', [told('TakenBack')])).toBeUndefined();
 });
 
-test('what somebody has done by hand is told for ten minutes', () => {
+test('what somebody has done by hand is told for ten minutes, be it planned any more or not', () => {
   let now = 0;
   const contention = new Contention(() => now);
-  const scaled = {
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment', spec: { replicas: 9 } },
-    metadata: { name: 'shop-1', managedFields: [{ manager: 'kubectl', operation: 'Update', subresource: 'scale' }] },
-  } as KubeObject;
-  contention.takenBack('a/shop', scaled, { ...scaled, spec: { replicas: 2 } } as KubeObject);
-  expect(contention.takenBackOf('a/shop')).toEqual(['Deployment "shop-1": "kubectl" has scaled it from 2 to 9']);
+  contention.takenBack('a/shop', desired, live);
+  contention.takenBack('a/shop', planned('Service', 'shop-peers'), undefined);
+  const writes = [WRITE, 'Service "shop-peers": somebody has deleted it; RenderService "shop" decides it'];
+  expect(contention.takenBackOf('a/shop')).toEqual(writes);
   expect(contention.takenBackOf('b/shop')).toEqual([]);
-  contention.takenBack('a/shop', live, live);
-  expect(contention.takenBackOf('a/shop')[1]).toBe('Service "shop": "kube-vip" sets spec.loadBalancerIP');
-  now += 600_000;
+  contention.keepOnly('a/shop', []);
+  now += 599_999;
+  expect(contention.takenBackOf('a/shop')).toEqual(writes);
+  now += 1;
   expect(contention.takenBackOf('a/shop')).toEqual([]);
+});
+
+test('nothing is known of a service until all of its objects have been looked at', () => {
+  const contention = new Contention();
+  const steps = [
+    () => contention.applied('a/shop', desired, live),
+    () => contention.keepOnly('a/shop', [desired]),
+    () => contention.forget('a/shop'),
+  ];
+  const known = steps.map((step) => {
+    step();
+    return [contention.isKnown('a/shop'), contention.isKnown('b/shop')];
+  });
+  expect(known).toEqual([
+    [false, false],
+    [true, false],
+    [false, false],
+  ]);
+});
+
+test('what admission has made of an object is looked for in each version of it, and for each plan', () => {
+  const contention = new Contention();
+  const hurts = (hash: string, resourceVersion: string, seconds: number) => {
+    const pods = (terminationGracePeriodSeconds: number) => ({
+      spec: { template: { spec: { terminationGracePeriodSeconds } } },
+    });
+    const asked = planned('Deployment', 'shop-1', hash, pods(60));
+    contention.applied('a/shop', asked, {
+      ...asked,
+      metadata: { ...asked.metadata, resourceVersion },
+      ...pods(seconds),
+    });
+    return contention.admissionsOf('a/shop').hurts;
+  };
+  const told = (seconds: number) => [
+    `Deployment "shop-1": terminationGracePeriodSeconds is ${seconds} instead of 60, which ends a drain too early`,
+  ];
+  expect(hurts('1', '10', 20)).toEqual(told(20));
+  // The same version is not looked at again.
+  expect(hurts('1', '10', 30)).toEqual(told(20));
+  expect(hurts('1', '11', 30)).toEqual(told(30));
+  expect(hurts('2', '11', 60)).toEqual([]);
 });

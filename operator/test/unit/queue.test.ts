@@ -1,6 +1,7 @@
 /** The work queue: a key is worked on by one at a time, never forgotten, and a failing one holds up nobody. */
 import { jest } from '@jest/globals';
 import { type Outcome, WorkQueue } from '../../src/controller/queue.ts';
+import { FORBIDDEN_TRIES } from '../../src/controller/reconcile.ts';
 
 beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
@@ -216,6 +217,20 @@ test('an early failure after a late requeue does not wait for the requeue', asyn
   await finish('a', new Error('no'));
   await jest.advanceTimersByTimeAsync(50);
   expect(started).toHaveLength(3);
+});
+
+test('what admission forbids is tried often enough within two seconds to be told', async () => {
+  const tries: number[] = [];
+  const work = async (_key: string, failures: number) => {
+    tries.push(failures);
+    throw new Error('forbidden');
+  };
+  const queue = new WorkQueue(work, 1, () => {});
+  queue.start();
+  queue.add('a', true);
+  await jest.advanceTimersByTimeAsync(2_000);
+  expect(tries).toEqual(Array.from({ length: FORBIDDEN_TRIES + 1 }, (_unused, failures) => failures));
+  await queue.stop();
 });
 
 test('work that throws before its first await counts as failed', async () => {

@@ -1,5 +1,7 @@
 /** What counts as "still there" between what was applied and what the API server stores. */
-import { isSubset } from '../../src/kube/subset.ts';
+import { fieldText } from '../../src/kube/drift.ts';
+import { Packed, TextDigest } from '../../src/kube/packed.ts';
+import { deviations, isSubset } from '../../src/kube/subset.ts';
 
 test.each<[string, unknown, unknown]>([
   ['the same', { a: 1, b: ['x'] }, { a: 1, b: ['x'] }],
@@ -38,8 +40,48 @@ test.each<[string, unknown, unknown]>([
   ['texts that would be the same quantity', { env: [{ value: '1000m' }] }, { env: [{ value: '1' }] }],
   // A token is mounted where the field is missing.
   ['false that must not be missing', { automountServiceAccountToken: false }, {}],
+  // Variables of other Services are set where it is missing.
+  ['false of service links that must not be missing', { enableServiceLinks: false }, {}],
   ['user 0 that must not be missing', { securityContext: { runAsUser: 0 } }, { securityContext: {} }],
   ['anything in nothing', { a: 1 }, undefined],
 ])('is no subset: %s', (_what, desired, live) => {
   expect(isSubset(desired, live)).toBe(false);
+});
+
+const named = (...items: [name: string, image?: string][]) =>
+  items.map(([name, image]) => ({ name, ...(image && { image }) }));
+
+test.each<[what: string, desired: unknown, live: unknown, fields: string[]]>([
+  ['nothing', { a: 1 }, { a: 1, b: 2 }, []],
+  ['the value itself', 1, 2, ['']],
+  ['a field', { spec: { a: 1, b: 2 } }, { spec: { a: 1, b: 3 } }, ['spec.b']],
+  ['a field that is gone', { spec: { a: { b: 1 } } }, { spec: {} }, ['spec.a']],
+  [
+    'a field of an item, by its name',
+    { c: named(['x', '1'], ['y', '2']) },
+    { c: named(['x', '1'], ['y', '3']) },
+    ['c[{"name":"y"}].image'],
+  ],
+  ['an item more', { c: named(['x']) }, { c: named(['x'], ['y']) }, ['c[{"name":"y"}]']],
+  [
+    'an item less, and another value',
+    { c: named(['x', '1'], ['y']) },
+    { c: named(['x', '2']) },
+    ['c[{"name":"x"}].image', 'c[{"name":"y"}]'],
+  ],
+  ['named items in another order', { c: named(['x'], ['y']) }, { c: named(['y'], ['x']) }, ['c']],
+  ['two items of one name', { c: named(['x', '1'], ['x', '2']) }, { c: named(['x', '1'], ['x', '3']) }, ['c']],
+  ['items without names', { args: ['a', 'b'] }, { args: ['a', 'c'] }, ['args']],
+  ['a map instead of a list', { c: named(['x']) }, { c: {} }, ['c']],
+  ['a field in a packed part', { spec: { a: 1 } }, { spec: new Packed({ a: 2 }) }, ['spec.a']],
+  ['a text of which a digest is kept', { data: { a: 'x' } }, { data: { a: new TextDigest('y') } }, ['data.a']],
+])('deviates in: %s', (_what, desired, live, fields) => {
+  expect(deviations(desired, live).map(({ path }) => fieldText(path))).toEqual(fields);
+  expect(isSubset(desired, live)).toBe(fields.length === 0);
+});
+
+test('a deviation has both values', () => {
+  const [own, added] = deviations({ c: named(['x', '1']) }, { c: named(['x', '2'], ['y']) });
+  expect(own).toMatchObject({ desired: '1', live: '2' });
+  expect(added).toMatchObject({ desired: undefined, live: { name: 'y' } });
 });

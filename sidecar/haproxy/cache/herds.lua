@@ -239,7 +239,7 @@ function herds:goes_alone(herd, token, now)
   self.lone[token] = herd
 end
 
--- What the render alone has come to.
+-- The render alone has ended, well or not.
 function herds:lone_answered(token, has_failed, now)
   local herd = self.lone[token]
   if not herd then return end

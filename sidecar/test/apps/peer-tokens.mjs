@@ -19,7 +19,7 @@ export function headWithAddresses(source, destination) {
 }
 
 /** Version of docs/protocol.md that pods speak. */
-const PROTOCOL_VERSION = '8';
+const PROTOCOL_VERSION = '9';
 
 /** Both halves of the HMAC over a label and fields, in hex: a token, or a ticket and its proof. */
 export function tokens(key, label, ...fields) {

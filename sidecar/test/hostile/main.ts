@@ -98,7 +98,6 @@ function floods(): Attack[] {
       'requests:/client/x',
       'requests:/nothing',
     ]),
-    attack(PORTS.health, 'hooks that wait', ['requests:/wait-for-drain']),
     attack(PORTS.health, 'HTTP/2 preface', ['h2']),
     attack(PORTS.stats, 'idle, half and slow heads', SLOW),
     attack(PORTS.stats, 'pages', [

@@ -38,6 +38,13 @@ export const scripts: Mutant[] = [
     caughtBy: 'drain: a connection that has never sent anything',
   },
   {
+    name: 'nobody says that the drain is over when HAProxy has ended for good',
+    breaks: 'drain',
+    file: 'corelane-drain',
+    edits: [[/^trap .*$/gm, '']],
+    caughtBy: 'drain: a HAProxy that has ended for good',
+  },
+  {
     name: 'the hook of nginx drops what it has',
     breaks: 'drain',
     file: 'corelane-drain',

@@ -18,7 +18,7 @@ export type MutantFile =
   | 'second-tries/requests.lua'
   | `stickiness/${'actions' | 'decision' | 'elsewhere' | 'ids' | 'navigation' | 'search'}.lua`
   | 'corelane-drain'
-  | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings'}.c`
+  | `${'copy-assets' | 'entrypoint' | 'listeners' | 'settings' | 'wait-for-drain'}.c`
   | `${'answers' | 'cache' | 'heads' | 'interim' | 'kept' | 'live' | 'log' | 'metrics' | 'names' | 'places' | 'proxy-protocol' | 'purge' | 'rounds' | 'size' | 'spans' | 'streaming' | 'target' | 'trace' | 'transform' | 'upstream' | 'whole-files'}.c`
   | `${RuntimeModule}.cjs`;
 

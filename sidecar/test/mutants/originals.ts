@@ -9,9 +9,9 @@ import { mutated } from './mutants.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** C of process 1, of nginx' module, and of what copies assets: the image is made anew with it. */
+/** C of process 1, nginx' module, what copies assets, and the workers' hook: the image is made anew with it. */
 export const PROGRAM_FILES: Partial<Record<MutantFile, string>> = Object.fromEntries(
-  globSync('sidecar/{assets,entrypoint,nginx}/*.c', { cwd: ROOT }).map((path) => [basename(path), path]),
+  globSync('sidecar/{assets,drain,entrypoint,nginx}/*.c', { cwd: ROOT }).map((path) => [basename(path), path]),
 );
 
 /** Where the files that are not made from a spec stand in the repository, and in the image. */

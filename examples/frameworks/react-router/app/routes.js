@@ -5,6 +5,8 @@ export default [
   route('about', 'routes/about.jsx'),
   route('order', 'routes/order.jsx'),
   route('member', 'routes/member.jsx'),
+  route('prices', 'routes/prices.jsx'),
+  route('draft', 'routes/draft.js'),
   route('auth/callback', 'routes/callback.js'),
   route('slow', 'routes/slow.jsx'),
   route('stuck', 'routes/stuck.jsx'),

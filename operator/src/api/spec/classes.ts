@@ -5,6 +5,9 @@ import { header } from './priority.ts';
 
 const CLASSES_MAX = 5;
 const MATCHES_MAX = 6;
+/** Unless given. */
+export const CLASS_CONCURRENCY = 10;
+export const CLASS_QUEUE_LENGTH = 20;
 
 /** What a client says about itself can only narrow a path: else it would choose whether its render is one. */
 const ONE_PATH =
@@ -53,7 +56,7 @@ const requestClass = z.strictObject({
     .int()
     .min(1)
     .max(1000)
-    .default(10)
+    .default(CLASS_CONCURRENCY)
     .describe('Requests of the class that one worker gets at a time, beside its renders.'),
   queue: z
     .strictObject({
@@ -61,7 +64,7 @@ const requestClass = z.strictObject({
         .int()
         .min(0)
         .max(10_000)
-        .default(20)
+        .default(CLASS_QUEUE_LENGTH)
         .describe('Requests of the class that may wait in one pod. One more is answered 503 class-full at once.'),
       timeout: duration({ min: '100ms', max: '10m' })
         .default('10s')

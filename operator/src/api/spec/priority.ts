@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { cookieName, duration, headerName, matching, pathPrefix, word } from '../scalars.ts';
 
 const CLASSES_MAX = 5;
+/** Unless given. */
+export const PRIORITY_DELAY = '5s';
 const MATCHES_MAX = 6;
 /** HAProxy's offsets end at 524 s, and one that has waited must still be less than one that has just come. */
 const DELAY_MAX = '5m';
@@ -53,7 +55,7 @@ const priorityClass = z.strictObject({
     .max(MATCHES_MAX)
     .describe('A request is in the class if one of these is true of it: all fields that the entry has.'),
   delay: duration({ min: '0s', max: DELAY_MAX })
-    .default('5s')
+    .default(PRIORITY_DELAY)
     .describe(
       'It waits as if it had come so much later: behind all others that come within this time, and before those that come after it. So nobody waits for ever.',
     ),

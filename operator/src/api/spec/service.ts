@@ -50,6 +50,20 @@ export const service = z
       .describe(
         'Whether clients in the cluster reach pods in their zone, or on their node, first. PreferSameZone is the newer name of PreferClose; it and PreferSameNode need Kubernetes 1.34.',
       ),
+    ipFamilyPolicy: z
+      .enum(['SingleStack', 'PreferDualStack', 'RequireDualStack'])
+      .optional()
+      .describe(
+        'How many families of addresses the Service has. PreferDualStack: IPv4 and IPv6 where the cluster has both. RequireDualStack: both, and the API server refuses the Service where the cluster has one. Kubernetes takes SingleStack when left out.',
+      ),
+    ipFamilies: z
+      .array(z.enum(['IPv4', 'IPv6']))
+      .min(1)
+      .max(2)
+      .optional()
+      .describe(
+        'Which families, the preferred one first: both with PreferDualStack and RequireDualStack, else one. The order is that of the cluster when left out. Kubernetes lets nobody change the first one of a Service that exists.',
+      ),
     loadBalancerClass: qualifiedName('must be a name such as service.k8s.aws/nlb')
       .optional()
       .describe(

@@ -4,15 +4,18 @@ import { quantity } from '../scalars.ts';
 import { assetFiles } from './assets.ts';
 
 /**
- * Resources of a container that Corelane adds. There is no CPU limit on purpose: throttling a proxy sets p95.
+ * Resources of a container that Corelane adds.
  * @param memoryLimitMin holds the connections and requests that render/budget.ts lets in whatever the limit is
  */
 function proxyResources(cpu: string, memory: string, memoryLimit: string, memoryLimitMin: string) {
   return {
     cpu: quantity()
       .default(cpu)
+      .describe('CPU request, which is also its share where all CPUs are busy (sidecar/README.md has figures).'),
+    cpuLimit: quantity()
+      .optional()
       .describe(
-        'CPU request, which is also its share where all CPUs are busy (sidecar/README.md has figures). There is no CPU limit: throttling a proxy delays every request.',
+        'CPU limit. Unless given there is none, because throttling a proxy delays every request; but where the worker has a CPU limit, the proxy has the same one, at most 1 and at least its request. A proxy has one thread, so a limit of 1 does not throttle it (docs/pod-template.md#resources).',
       ),
     memory: quantity().default(memory).describe('Memory request.'),
     memoryLimit: quantity(memoryLimitMin)

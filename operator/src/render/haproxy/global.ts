@@ -31,7 +31,7 @@ const PEERS_KEY_FILE = `${PEERS_KEY_MOUNT_PATH}/${PEERS_KEY}`;
 
 /** The section, with one `lua-load` per file: what a pod does not do is not loaded. */
 export function global(model: DataPlaneModel): Lines {
-  const { cache, deadlines, doors, drain, heads, limits, ownSite, pooling, ports, quarantine, queue, timeouts } = model;
+  const { cache, deadlines, drain, heads, limits, ownSite, pooling, ports, quarantine, queue, timeouts } = model;
   return section(
     'global',
     '# One thread: before 3.2 maxconn is not strict across threads. Plenty for the workers of one pod.',
@@ -69,8 +69,6 @@ export function global(model: DataPlaneModel): Lines {
       `first-port=${whole(model.firstRuntimePort, 'runtime port')}`,
       `drain-delay-ms=${whole(drain.delayMs, 'drain.delay')}`,
       `queue-timeout-ms=${whole(queue.timeoutMs, 'queue.timeout')}`,
-      `waiters-max=${whole(doors.waitersMax, 'waiters')}`,
-      `stranger-waiters-max=${whole(doors.strangerWaitersMax, 'waiters')}`,
       `without-slot-max=${whole(limits.withoutSlot, 'requests without a slot')}`,
     ]),
     lua('second-tries', [`places=${whole(model.rememberedMax, 'notes')}`]),

@@ -1,4 +1,4 @@
-/** Frontend `health`: kubelet's probes, and the preStop hooks, which wait for the end of the drain. */
+/** Frontend `health`: kubelet's probes, and what supervisors ask of clients. */
 import { type Lines, section, when, words } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { SAYS_WHETHER_GONE } from './clients.ts';
@@ -21,13 +21,6 @@ export function health({ doors, isSupervised, pooling }: DataPlaneModel): Lines 
     when(pooling !== undefined, `${reply(503, 'queue-full')} if { path /readyz } { lua.corelane_shed -m bool }`),
     `${reply(200, 'ok')} if { path /readyz }`,
     when(isSupervised, SAYS_WHETHER_GONE),
-    '# A preStop hook waits here for as long as the drain takes.',
-    'http-request set-var(txn.is_stranger) bool(true) if { path /wait-for-drain } !from_node',
-    'http-request set-timeout client 24h if { path /wait-for-drain }',
-    'http-request lua.wait_for_drain if { path /wait-for-drain }',
-    `${reply(503, 'too-many hdr Retry-After 1')} if { var(txn.crowded) -m bool }`,
-    `${reply(503, 'not-draining')} if { path /wait-for-drain } !{ lua.corelane_draining -m bool }`,
-    `${reply(200, 'drained')} if { path /wait-for-drain }`,
     reply(404, '"not found"'),
   );
 }

@@ -7,9 +7,6 @@ import type { RenderServiceSpec } from '../../api/spec.ts';
 export interface Doors {
   health: Door;
   stats: Door;
-  /** Preparations for a stop that may wait at a time: kubelet's hooks, and those of anybody else. */
-  waitersMax: number;
-  strangerWaitersMax: number;
   /** Pages with all metrics that one client, and all together, may have in so many seconds. */
   wholePages: { eachMax: number; allMax: number; seconds: number };
 }
@@ -36,11 +33,10 @@ const STATS_PER_SECOND_MAX = 200;
 /** Prometheus asks twice in some seconds, a person's browser once in five. */
 const WHOLE_PAGES: Doors['wholePages'] = { eachMax: 5, allMax: 100, seconds: 10 };
 /**
- * Beside a hook for each worker. Where kubelet comes from an address that the entry point does not know it is a
- * stranger.
+ * Beside a connection for each worker: all supervisors of a pod come from one address. Where kubelet comes from an
+ * address that the entry point does not know it is a stranger.
  */
 const STRANGER_SLACK = 16;
-const WAITERS_MAX = 256;
 
 /** The limits of both ports for a defaulted spec. */
 export function doors({ workersPerPod }: RenderServiceSpec): Doors {
@@ -57,8 +53,6 @@ export function doors({ workersPerPod }: RenderServiceSpec): Doors {
       // The operator asks for two pages of each worker that has had trouble, one after the other.
       strangers: { eachMax: STRANGER_SLACK, eachPerSecondMax: STATS_PER_SECOND_MAX, allMax: STATS_CONNECTIONS_MAX / 2 },
     },
-    waitersMax: WAITERS_MAX,
-    strangerWaitersMax: each,
     wholePages: WHOLE_PAGES,
   };
 }

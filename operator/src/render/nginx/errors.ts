@@ -18,7 +18,7 @@ const BODY_TOO_LARGE = 'error_page 413 @corelane_413;';
 const EVICTED = 'error_page 417 = @corelane_evicted;';
 /** What may happen to a body in a location with an error_page of its own: a worker must not get a part of one. */
 export const BODY_ERRORS: Lines = [BODY_TOO_LARGE, EVICTED, `error_page 400 = ${NOT_READ[400]};`];
-/** Of a file: If-Match or If-Unmodified-Since does not hold; the range begins behind its end. */
+/** 412: If-Match or If-Unmodified-Since does not hold for a file. 416: the range begins behind its end. */
 export const FILE_ERRORS: Lines = ['error_page 412 @corelane_412;', 'error_page 416 @corelane_416;'];
 
 /** Which status leads to which location. 417 to 425 are never sent: they stand for what nginx has no status for. */
@@ -60,7 +60,7 @@ const FILE_REASONS: [status: number, reason: string, ...further: Lines[]][] = [
   [404, 'asset-not-found'],
   // A filter of nginx says so, and nginx closes the connection after that: the answer has to say it, too.
   [412, 'precondition-failed', 'keepalive_timeout 0;'],
-  // Of a pod of another revision, whose answer this one takes the place of.
+  // This answer replaces the one of a pod of another revision, which had the length in this header.
   [416, 'range-not-satisfiable', 'add_header Content-Range $upstream_http_content_range always;'],
 ];
 

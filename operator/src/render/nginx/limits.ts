@@ -1,5 +1,5 @@
 /** How many requests nginx may have at a time: of all clients, with bodies, and of one client. */
-import { LIVE_FILE, LIVE_MOUNT_PATH, RUN_MOUNT_PATH } from '../../api/names.ts';
+import { DRAIN_MOUNT_PATH, LIVE_FILE, LIVE_MOUNT_PATH } from '../../api/names.ts';
 import { block, given, type Lines, when } from '../directives.ts';
 import type { DataPlaneModel } from '../model/index.ts';
 import { ms, whole } from '../safe.ts';
@@ -28,7 +28,7 @@ export function limitZones({ body, classes, limits, limitsClients, timeouts, web
     `corelane_held_classes ${whole(limits.heldClasses, 'held places of classes')};`,
     `corelane_worker_held_max ${ms(timeouts.workerMs, 'timeouts.render')};`,
     '# The drain hook makes it.',
-    `corelane_draining_file ${RUN_MOUNT_PATH}/draining;`,
+    `corelane_draining_file ${DRAIN_MOUNT_PATH}/begun;`,
     when(limitsClients, PER_CLIENT_ZONES),
     given(limits.perClient, (perClient) => [
       '# How many one client may have is a live setting, and no more than this.',

@@ -22,6 +22,7 @@ test.each(['499ms', '601s', '11m', '0s', '30s', '31s'])('a stall time-out of %s 
 });
 
 test('what Corelane mounts and adds cannot be taken', () => {
-  expect(problems({}, { volumeMounts: [{ name: 'a', mountPath: '/corelane' }] })).toEqual(['template.spec.containers']);
+  for (const mountPath of ['/corelane', '/corelane-live', '/corelane-drain'])
+    expect(problems({}, { volumeMounts: [{ name: 'a', mountPath }] })).toEqual(['template.spec.containers']);
   expect(problems({}, {}, [{ name: 'corelane-runtime', image: 'a' }])).toEqual(['template.spec.initContainers']);
 });

@@ -1,5 +1,5 @@
 /** Fields that a CustomResourceDefinition lacks. */
-import { customResourceDefinition } from '../../../gen/crd.ts';
+import { customResourceDefinition, resourceSchema } from '../../../gen/crd.ts';
 import { chosenFields, type FieldSchema, missingFields } from '../../../src/api/schema-fields.ts';
 
 /** The schema of this version, to be taken apart. */
@@ -18,6 +18,19 @@ function at(schema: FieldSchema, ...path: string[]): FieldSchema {
 
 test('the definition of this version lacks none', () => {
   expect(missingFields(served())).toEqual([]);
+});
+
+test('the definition fills in nothing inside the items of lists, which the operator does', () => {
+  const filledIn = (schema: FieldSchema, path: string, isInItem: boolean): string[] => [
+    ...(isInItem && schema.default !== undefined ? [path] : []),
+    ...Object.entries(schema.properties ?? {}).flatMap(([name, field]) => filledIn(field, `${path}.${name}`, isInItem)),
+    ...(schema.items ? filledIn(schema.items, `${path}[]`, true) : []),
+  ];
+  expect(filledIn(served(), '', false)).toEqual([]);
+  // As the reference has them.
+  const all = filledIn(resourceSchema() as FieldSchema, '', false);
+  expect(all).toEqual(expect.arrayContaining(['.spec.classes[].queue.maxLength', '.spec.assets[].maxAge']));
+  expect(all).not.toEqual(expect.arrayContaining([expect.stringMatching(/^\.spec\.template\./)]));
 });
 
 test('a field that is missing is named, in a list and in the status too, and not what is below it', () => {

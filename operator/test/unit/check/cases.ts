@@ -142,6 +142,17 @@ export const CASES: CheckCase[] = [
     worker: { command: ['next', 'start', '-p', '3000'] },
     found: [`C004 decide ${worker}.command`],
   },
+  {
+    what: 'a variable that Nitro reads before PORT',
+    worker: { env: [{ name: 'NITRO_PORT', value: '3000' }] },
+    found: [`C004 decide ${worker}.env[NITRO_PORT]`],
+  },
+  {
+    what: 'such a variable by a ConfigMap',
+    worker: { envFrom: [{ prefix: 'NITRO_', configMapRef: { name: 'shop' } }] },
+    surroundings: { configMaps: [{ metadata: { name: 'shop' }, data: { PORT: '3000' } }] },
+    found: [`C004 decide ${worker}.envFrom`],
+  },
   { what: 'its own port on the command line', worker: { args: ['--port', '$(PORT)'] }, found: [] },
   {
     what: 'an inspector',
@@ -421,6 +432,35 @@ export const CASES: CheckCase[] = [
     surroundings: { claims: [{ metadata: { name: 'a' }, spec: { accessModes: ['ReadWriteMany'] } }] },
     found: [],
   },
+  {
+    what: 'containers that outlive the drain',
+    pod: {
+      containers: [
+        { name: 'db', image: 'db:1' },
+        { name: 'worker', image: 'app:1' },
+        { name: 'log', image: 'a:1' },
+      ],
+    },
+    found: ['C012 info spec.template.spec.containers[0]'],
+  },
+  {
+    what: 'containers with hooks of their own; a native sidecar needs none',
+    pod: {
+      containers: [
+        { name: 'worker', image: 'app:1' },
+        { name: 'db', image: 'db:1', lifecycle: { preStop: { sleep: { seconds: 5 } } } },
+      ],
+      initContainers: [
+        { name: 'log', image: 'a:1', restartPolicy: 'Always', lifecycle: { preStop: { sleep: { seconds: 5 } } } },
+      ],
+    },
+    found: ['C012 warning spec.template.spec.containers[1].lifecycle.preStop'],
+  },
+  {
+    what: "a mesh's proxy as a native sidecar",
+    pod: { initContainers: [{ name: 'linkerd-proxy', image: 'proxy:1', restartPolicy: 'Always' }] },
+    found: ['C012 warning spec.template.spec.initContainers[0]'],
+  },
   { what: 'Node.js 16', worker: { image: 'node:16-alpine' }, found: [`C013 error ${worker}.image`] },
   {
     what: 'Node.js 18.18',
@@ -483,6 +523,27 @@ export const CASES: CheckCase[] = [
     found: ['C014 warning spec.limits[0].max.cpu'],
   },
   {
+    what: 'a LimitRange with a default, where the proxies have limits as the worker has',
+    worker: cpu('1', '1'),
+    surroundings: { limitRanges: [{ spec: { limits: [{ type: 'Container', max: { cpu: '4' } }] } }] },
+    found: [],
+  },
+  {
+    what: 'a LimitRange with a default below the request of a worker',
+    surroundings: { limitRanges: [{ spec: { limits: [{ type: 'Container', default: { cpu: '500m' } } as never] } }] },
+    found: ['C014 error spec.limits[0]', 'C014 warning spec.limits[0].default.cpu'],
+  },
+  {
+    what: 'a LimitRange with a minimum above the proxies',
+    surroundings: { limitRanges: [{ spec: { limits: [{ type: 'Container', min: { cpu: '100m' } }] } }] },
+    found: ['C014 error spec.limits[0]'],
+  },
+  {
+    what: 'a LimitRange of pods',
+    surroundings: { limitRanges: [{ spec: { limits: [{ type: 'Pod', min: { cpu: '100' } }] } }] },
+    found: [],
+  },
+  {
     what: 'a LimitRange of memory',
     surroundings: { limitRanges: [{ spec: { limits: [{ type: 'Container', max: { memory: '4Gi' } }] } }] },
     found: [],
@@ -537,6 +598,19 @@ export const CASES: CheckCase[] = [
     found: [],
   },
   { what: 'a framework', spec: { framework: 'Next' }, found: ['C022 info spec.framework'] },
+  {
+    what: 'what a cluster refuses',
+    surroundings: {
+      server: {
+        refusals: [
+          { what: 'a pod would be refused: no' },
+          { what: 'Service "shop" exists', wayOut: 'choose another name' },
+        ],
+        notAsked: ['Deployment "shop-1"'],
+      },
+    },
+    found: ['C024 error spec', 'C024 error spec'],
+  },
   { what: 'a probe', worker: { livenessProbe: {} }, found: ['C001 error spec.template.spec.containers'] },
   { what: 'the network of the node', pod: { hostNetwork: true }, found: ['C012 error spec.template.spec.hostNetwork'] },
   { what: 'a queue of text', spec: { queue: { maxLength: 'x' } }, found: ['C019 error spec.queue.maxLength'] },

@@ -95,6 +95,22 @@ test('what would be refused is not written', async () => {
   expect(stderr).toContain('Nothing is written: the API server would refuse it.');
 });
 
+test('what would lead past a login is not written, and has no plan', async () => {
+  const { code, stdout, stderr } = await corelane([
+    'convert',
+    '-f',
+    golden('oauth2-proxy.in.yaml'),
+    '--name',
+    'web-render',
+  ]);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(
+    /^C010 error {3}\S+oauth2-proxy\.in\.yaml:\d+ Service\/web spec\.ports\[0\]: port 80 leads to/m,
+  );
+  expect(stderr).toContain('Nothing is written: it would open what is closed, or delete what has to stay.');
+  expect(stderr).not.toMatch(/kubectl (apply|patch|delete)/);
+});
+
 test('findings as JSON', async () => {
   const convert = await corelane(['convert', '-f', golden('small-cpu.in.yaml'), '-o', 'json', '--name', 'x']);
   const { written, findings, plan } = JSON.parse(convert.stderr);
@@ -237,7 +253,9 @@ test('check is a checklist that fits a terminal', async () => {
   expect(lines.filter((line) => line.length > 100 && !line.includes(folder))).toEqual([]);
   expect(stdout).toMatch(/^ {2}error {4}C003 {2}the pod fits a node$/m);
   expect(stdout).toMatch(/^ {2}warning {2}C015 {2}percent of a small request$/m);
-  expect(stdout).toMatch(/^ {2}skipped {2}C014 {2}LimitRanges leave the proxies alone\n +give the LimitRange/m);
+  expect(stdout).toMatch(
+    /^ {2}skipped {2}C014 {2}LimitRanges take the pods and leave the proxies alone\n +give the LimitRange/m,
+  );
   expect(lines.at(-2)).toMatch(/^check: 1 error, 1 warning, \d infos, \d could not be looked at \(docs/);
 });
 
@@ -276,6 +294,7 @@ test.each<[args: string[], message: string]>([
   ],
   [['check', '-f', golden('kustomize.in.yaml'), 'rsvc/a'], 'no RenderService or Deployment a in'],
   [['check', '-f', 'examples/minimal.yaml', '-o', 'yaml'], '-o must be json'],
+  [['check', '--server'], '--server is about files: give them with -f'],
   [['check', '-f', 'examples/minimal.yaml', '--node-cpu', 'many'], '--node-cpu must be a number'],
 ])('%j is refused with a sentence', async (args, message) => {
   const files = args.map((arg) => (arg.startsWith('examples/') || arg === 'README.md' ? join(root, arg) : arg));

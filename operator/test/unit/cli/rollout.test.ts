@@ -159,6 +159,19 @@ describe('how it stands', () => {
     expect([found.outcome, found.text]).toEqual([outcome, expect.stringContaining(text)]);
   });
 
+  test('says what pods lack, and at once that a new one is refused', () => {
+    const counts = '1 of 4 pods are available, 1 run the current template, 1 exist';
+    const lacking = { type: 'Ready', status: 'False', message: `${counts}; pods cannot be made: exceeded quota` };
+    const rolling = { ...base, phase: 'Rolling', revisions: [one('b', 2, 2, 1)] };
+    expect(standing(rolling, [lacking])).toEqual({
+      outcome: 'rolling',
+      text: 'revision 2 (b): 1 of 4 pods are available; pods cannot be made: exceeded quota',
+    });
+    const refused = [{ type: 'Stalled', status: 'True', message: 'Service "shop" exists' }];
+    expect(standing(undefined, refused)).toEqual({ outcome: 'stalled', text: 'Service "shop" exists' });
+    expect(standing(undefined, refused, { observedGeneration: 2 }).outcome).toBe('rolling');
+  });
+
   test('is not known before the operator has looked', () => {
     const old = { ...base, phase: 'Complete', revisions: [one('b', 2, 4, 4)] };
     expect(standing(old, [ready], { observedGeneration: 2 }).outcome).toBe('rolling');

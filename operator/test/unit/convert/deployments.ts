@@ -54,6 +54,15 @@ const FREQUENT = [
   'affinity',
 ];
 const NAMES = ['app', 'web', 'worker', 'nginx', 'haproxy', 'envoy', 'redis', 'corelane-runtime', 'worker-3', 'metrics'];
+/** Of these the ones that `convert` does not take for the application where there is another one. */
+const BESIDE = ['nginx', 'haproxy', 'envoy', 'redis', 'metrics'];
+/** Port of the container that renders: no other one has this number or name. */
+export const PAGES = { name: 'pages', containerPort: 7_000 };
+
+interface Container {
+  name: string;
+  ports?: object[] | null;
+}
 
 /** A Deployment as plain values. The same seed gives the same. */
 export class DeploymentGenerator {
@@ -67,6 +76,13 @@ export class DeploymentGenerator {
     const template = this.#object(TEMPLATE, 0) as { metadata?: Record<string, unknown>; spec: Record<string, unknown> };
     const labels = { app: 'shop', tier: this.#pick(TEXTS) };
     template.metadata = { ...template.metadata, labels: { ...(template.metadata?.labels as object), ...labels } };
+    // A Service can lead to it, past no proxy.
+    const containers = template.spec.containers as Container[];
+    const pages =
+      containers.find(({ name }) => name === 'worker') ??
+      containers.find(({ name }) => !BESIDE.includes(name)) ??
+      (containers[0] as Container);
+    pages.ports = [...(pages.ports ?? []), PAGES];
     // Whether it may have others is a rule that refuses.
     if (this.#chance(0.9)) template.spec.restartPolicy = 'Always';
     return {

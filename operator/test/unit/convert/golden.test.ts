@@ -3,10 +3,11 @@
  * `UPDATE_GOLDEN=1` rewrites both.
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { parse } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { sorted } from '../../../check/finding.ts';
 import { findingLine } from '../../../cli/findings.ts';
-import { isOpen, refusedKind } from '../../../convert/index.ts';
+import { convert, isOpen, refusedKind } from '../../../convert/index.ts';
+import { parseManifests } from '../../../convert/manifests.ts';
 import { convertGolden, GOLDEN, type GoldenCase, goldenNames, readGolden } from './golden.ts';
 
 const names = goldenNames();
@@ -42,4 +43,38 @@ test('what is listed as runnable has an image that examples/storefront makes', (
     const [container] = parse(readGolden(`${name}.out.yaml`)).spec.template.spec.containers;
     expect({ name, image: container.image }).toEqual({ name, image: 'corelane.local/storefront:dev' });
   }
+});
+
+const BOTH = { ipFamilyPolicy: 'PreferDualStack', ipFamilies: ['IPv6', 'IPv4'] };
+const REQUIRED = { ipFamilyPolicy: 'RequireDualStack', ipFamilies: ['IPv6', 'IPv4'] };
+const ONE = { ipFamilyPolicy: 'SingleStack', ipFamilies: ['IPv6'] };
+test.each<[string, object, object | undefined, object?]>([
+  ['one family, which the cluster has chosen', ONE, undefined, { uid: '1' }],
+  ['one family, which somebody has written', ONE, { ipFamilies: ['IPv6'] }],
+  ['both, in their order', BOTH, BOTH],
+  ['both, of which one is not written', { ...REQUIRED, ipFamilies: ['IPv6'] }, REQUIRED],
+  ['both, in the order of the cluster', { ipFamilyPolicy: 'RequireDualStack' }, { ipFamilyPolicy: 'RequireDualStack' }],
+  [
+    'both where they are to be had, in a cluster of one',
+    { ...BOTH, ipFamilies: ['IPv4'] },
+    { ipFamilyPolicy: 'PreferDualStack' },
+    { uid: '1' },
+  ],
+])('a Service with %s', (_what, families, expected, ofServer = {}) => {
+  const labels = { app: 'shop' };
+  const containers = [{ name: 'web', image: 'shop:1', ports: [{ containerPort: 3000 }] }];
+  const template = { metadata: { labels }, spec: { containers } };
+  const metadata = { name: 'shop' };
+  const objects = [
+    { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec: { selector: { matchLabels: labels }, template } },
+    {
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: { ...metadata, ...ofServer } },
+      spec: { selector: labels, ports: [{ port: 80 }], ...families },
+    },
+  ];
+  const text = objects.map((object) => stringify(object)).join('---\n');
+  const [deployment, ...others] = parseManifests(text, 'shop.yaml');
+  if (!deployment) throw new Error('no manifest');
+  const { service } = parse(convert(deployment, others, { name: 'shop-render' }).text ?? '').spec;
+  expect(service).toEqual(expected);
 });

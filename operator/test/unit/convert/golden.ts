@@ -51,8 +51,8 @@ export interface GoldenCase {
   conversion?: Conversion;
 }
 
-/** Converts a case. */
-export function convertGolden(name: string): GoldenCase {
+/** Converts a case. @param changed options in place of those of its first line */
+export function convertGolden(name: string, changed: ConvertOptions = {}): GoldenCase {
   const text = readGolden(`${name}.in.yaml`);
   const { wanted, options } = optionsOf(text);
   // The line of the options is not the user's.
@@ -61,5 +61,5 @@ export function convertGolden(name: string): GoldenCase {
   const deployment = wanted === undefined ? deployments[0] : deployments.find((one) => one.name === wanted);
   if (!deployment) return { manifests };
   const others = manifests.filter((manifest) => manifest !== deployment);
-  return { manifests, deployment, conversion: convert(deployment, others, options) };
+  return { manifests, deployment, conversion: convert(deployment, others, { ...options, ...changed }) };
 }

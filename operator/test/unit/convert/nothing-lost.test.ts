@@ -6,8 +6,18 @@ import { stringify } from 'yaml';
 import type { Finding } from '../../../check/finding.ts';
 import { type Conversion, convert } from '../../../convert/index.ts';
 import { isRecord, type Path, parseManifests, pathSteps, pathText } from '../../../convert/manifests.ts';
-import { DeploymentGenerator } from './deployments.ts';
+import { DeploymentGenerator, PAGES } from './deployments.ts';
 
+/** Without it a container with the name of a proxy might stand before the application: nothing would be written. */
+const SERVICES = parseManifests(
+  stringify({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'front' },
+    spec: { selector: { app: 'shop' }, ports: [{ port: 80, targetPort: PAGES.name }] },
+  }),
+  'service.yaml',
+);
 const SEEDS = Array.from({ length: 300 }, (_unused, index) => index);
 
 interface Leaf {
@@ -75,7 +85,7 @@ function outcome(seed: number): Outcome {
   const [manifest] = parseManifests(text, 'deployment.yaml');
   if (!manifest) throw new Error('no manifest');
   const workersPerPod = ([undefined, 'auto', 3] as const)[seed % 3];
-  const conversion = convert(manifest, [], { workersPerPod });
+  const conversion = convert(manifest, SERVICES, { workersPerPod });
   const [written] = conversion.text === undefined ? [] : parseManifests(conversion.text, 'renderservice.yaml');
   return { before, after: written?.value, conversion };
 }

@@ -38,3 +38,19 @@ test('one object has 25 at once, all together 200; what is beyond is told to the
   // One more for each second that the loop has taken.
   expect(written.length).toBeLessThan(210);
 });
+
+test.each([
+  ['a', 'a'.repeat(1_024)],
+  ['é', 'é'.repeat(512)],
+  ['€', '€'.repeat(341)],
+  ['🚲', '🚲'.repeat(256)],
+])('a note of a thousand %s is as long as the API takes, in bytes', async (letter, expected) => {
+  const notes: unknown[] = [];
+  const request = async (_method: string, _path: string, { body }: { body: { note: string } }) => notes.push(body.note);
+  const onError = (_key: string, error: unknown) => {
+    throw error;
+  };
+  const recorder = new EventRecorder({ rest: { request } as unknown as Rest, instance: 'test', onError });
+  await recorder.record(metadata('long'), { ...event, note: letter.repeat(2_000) });
+  expect(notes).toEqual([expected]);
+});

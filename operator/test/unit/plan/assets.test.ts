@@ -58,11 +58,10 @@ test('it comes after the runtime, which brings its program, and before the proxi
     const pod = podSpec({ assets: [IMMUTABLE], runtime: { instrument } });
     const names = pod.initContainers?.map(({ name }) => name);
     expect(names).toEqual(['corelane-runtime', 'corelane-assets', 'haproxy', 'nginx']);
-    expect(pod.containers[0]?.volumeMounts?.some(({ name }) => name === 'corelane-runtime') ?? false).toBe(instrument);
   }
 });
 
-test('it has the image, folder and pull policy of the worker, and nothing of its environment and volumes', () => {
+test('it has the image, folder, pull policy and resources of the worker, and nothing of its environment and volumes', () => {
   const container = copier(
     { assets: [IMMUTABLE] },
     {
@@ -79,17 +78,33 @@ test('it has the image, folder and pull policy of the worker, and nothing of its
   expect(container.volumeMounts?.map(({ name }) => name)).toEqual([
     ...['corelane-runtime', 'corelane-assets', 'corelane-no-token'],
   ]);
-  expect(container.resources?.limits).toEqual({ memory: '64Mi' });
+  expect(container.resources).toEqual({ requests: { cpu: '4' }, limits: { memory: '8Gi' } });
 });
 
 test.each<[string, Partial<V1Container>, object, object]>([
-  ['ours unless somebody says another one', {}, {}, { runAsUser: 10_001, runAsGroup: 10_001 }],
-  ["the worker's", { securityContext: { runAsUser: 1000 } }, {}, { runAsUser: 1000, runAsGroup: 10_001 }],
-  ["the pod's", {}, { securityContext: { runAsUser: 7, runAsGroup: 0 } }, { runAsUser: 7, runAsGroup: 0 }],
-  ['never root', { securityContext: { runAsUser: 0, runAsGroup: 0 } }, {}, { runAsUser: 10_001, runAsGroup: 10_001 }],
+  ['that of the image, or of the namespace, as that of the worker', {}, {}, {}],
+  ["the pod's, which counts for all containers", {}, { securityContext: { runAsUser: 7, runAsNonRoot: true } }, {}],
+  [
+    "the worker's",
+    { securityContext: { runAsUser: 1000, runAsGroup: 0, runAsNonRoot: true, privileged: true } },
+    { securityContext: { runAsUser: 7 } },
+    { runAsUser: 1000, runAsGroup: 0, runAsNonRoot: true },
+  ],
+  [
+    'root, where the worker is, but without its power',
+    { securityContext: { runAsUser: 0, runAsNonRoot: false, capabilities: { add: ['SYS_ADMIN'] } } },
+    { securityContext: { runAsNonRoot: true } },
+    { runAsUser: 0, runAsNonRoot: false },
+  ],
 ])('its user: %s', (_what, worker, pod, expected) => {
   const { securityContext } = copier({ assets: [IMMUTABLE] }, worker, pod);
-  expect(securityContext).toMatchObject({ runAsNonRoot: true, readOnlyRootFilesystem: true, ...expected });
+  expect(securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ['ALL'] },
+    readOnlyRootFilesystem: true,
+    seccompProfile: { type: 'RuntimeDefault' },
+    ...expected,
+  });
 });
 
 test('a mounted image: the folders, and nothing else of it', () => {

@@ -37,8 +37,9 @@ test('an init container copies it, before the proxies start, and the workers mou
   for (const worker of pod.containers) {
     expect(worker.volumeMounts).toEqual([
       { name: 'own', mountPath: '/own' },
-      { name: 'corelane-runtime', mountPath: '/corelane', readOnly: true },
       { name: 'corelane-live', mountPath: '/corelane-live', readOnly: true },
+      { name: 'corelane-runtime', mountPath: '/corelane', readOnly: true },
+      { name: 'corelane-drain', mountPath: '/corelane-drain', readOnly: true },
     ]);
   }
 });
@@ -135,11 +136,10 @@ test("variables named CORELANE_... are not the user's", () => {
   expect(value(env({}, [{ name: 'CORELANE_RUNTIME_PORT', value: '1' }]), 'CORELANE_RUNTIME_PORT')).toEqual(['9102']);
 });
 
-test('runtime.instrument: false leaves nothing of it', () => {
+test('runtime.instrument: false leaves nothing of it but the hook', () => {
   const pod = podSpec({ runtime: { instrument: false } }, { env: [{ name: 'NODE_OPTIONS', value: '--title=a' }] });
-  expect(pod.initContainers?.map(({ name }) => name)).toEqual(['haproxy', 'nginx']);
-  expect(pod.volumes?.map(({ name }) => name)).not.toContain('corelane-runtime');
-  expect(pod.containers[0]?.volumeMounts).toBeUndefined();
+  expect(pod.initContainers?.map(({ name }) => name)).toEqual(['corelane-runtime', 'haproxy', 'nginx']);
+  expect(pod.containers[0]?.volumeMounts?.map(({ name }) => name)).toEqual(['corelane-runtime', 'corelane-drain']);
   expect(value(pod.containers[0]?.env ?? [], 'NODE_OPTIONS')).toEqual(['--title=a']);
   expect(JSON.stringify(pod.containers)).not.toMatch(/CORELANE_(?!DEPLOYMENT_ID)/);
 });

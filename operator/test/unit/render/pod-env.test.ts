@@ -6,10 +6,14 @@ import { PROTOCOL_VERSION } from '../../../src/render/pod-env.ts';
 
 const template = { spec: { containers: [{ name: 'worker', image: 'example/app:1' }] } };
 const ENTRYPOINT_H = new URL('../../../../sidecar/entrypoint/entrypoint.h', import.meta.url);
+const TOKENS_OF_TESTS = 'sidecar/test/apps/peer-tokens.mjs';
 const PAGE = new URL('../../../../docs/protocol.md', import.meta.url);
 
-test('operator and sidecar image of one commit speak the same version of the protocol', () => {
-  const [, version] = /^#define PROTOCOL_VERSION (\d+)$/m.exec(readFileSync(ENTRYPOINT_H, 'utf8')) ?? [];
+test.each([
+  ['the sidecar image of the same commit', ENTRYPOINT_H, /^#define PROTOCOL_VERSION (\d+)$/m],
+  ['the tests that pass for a pod', TOKENS_OF_TESTS, /^const PROTOCOL_VERSION = '(\d+)';$/m],
+])('%s: the version of the protocol is that of the operator', (_what, file, line) => {
+  const [, version] = line.exec(readFileSync(file, 'utf8')) ?? [];
   expect(Number(version)).toBe(PROTOCOL_VERSION);
 });
 
