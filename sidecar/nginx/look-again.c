@@ -114,7 +114,8 @@ ngx_int_t corelane_look_again(ngx_http_request_t *r) {
   pause_t *pause;
 
   free_answer(r);
-  if (!conf->looks_again) {
+  /* It looks for the first time: HAProxy has not been asked. */
+  if (!conf->looks_again || r->upstream == NULL) {
     return NGX_DECLINED;
   }
   pause = pause_of(r);

@@ -18,8 +18,8 @@ let pod: Pod;
 let streams: Pod;
 let largeHeads: Pod;
 beforeAll(async () => {
-  const key = { headers: ['X-Market'], cookies: ['lang'], query: { mode: 'Except' as const, names: ['utm_source'] } };
-  const bypass = { cookies: ['session'], headers: ['X-Preview'], paths: ['/account'] };
+  const key = { headers: ['X-Market'], cookies: ['lang', '$theme.v2'], query: { mode: 'Except' as const, names: ['utm_source'] } };
+  const bypass = { cookies: ['session', 'connect.sid', "a!#$%&'*+^`|~"], headers: ['X-Preview'], paths: ['/account'] };
   const ttl = [
     { pathPrefix: '/chosen', value: '60s' },
     { pathPrefix: '/chosen/not', value: '0s' },
@@ -388,6 +388,8 @@ test.each([
   ['no-store', { 'cache-control': 'max-age=0, no-store' }, 'no-cache'],
   ['Pragma', { pragma: 'no-cache' }, 'no-cache'],
   ['a cookie', { cookie: 'a=b; session=1' }, 'cookie'],
+  ['a cookie with a dot', { cookie: 'a=b; connect.sid=1' }, 'cookie'],
+  ['any token', { cookie: "a!#$%&'*+^`|~=1" }, 'cookie'],
   ['a header', { 'x-preview': '1' }, 'header'],
 ])('%s: rendered for itself, with all that it has', async (name, headers, why) => {
   const id = `bypass-${name.replace(/[^a-zA-Z]/g, '')}`;
@@ -399,17 +401,43 @@ test.each([
   expect(statusOf(await pod.get(page(id)))).toBe(HIT);
 });
 
-test('the preset of a framework has headers of its router in the key, and its drafts bypass the cache', async () => {
+test('a cookie is named as it is', async () => {
+  // None of these is a cookie of `bypass`, so the page that is there will do.
+  await pod.get(page('named'));
+  for (const name of ['connectXsid', 'xconnect.sid', 'connect.sid2', 'CONNECT.SID', 'aa!#$%&*+^`|~'])
+    expect([name, statusOf(await pod.get(page('named'), { headers: { cookie: `${name}=1` } }))]).toEqual([name, HIT]);
+  expect(renders(pod, 'named')).toBe(1);
+});
+
+test('a cookie in the key may have any name, and the worker gets it', async () => {
+  const themed = (value: string) => pod.get(page('themed'), { headers: { cookie: `_ga=1; $theme.v2=${value}` } });
+  const first = await themed('dark');
+  expect([statusOf(first), seen(first).cookie]).toEqual([MISS, '$theme.v2=dark']);
+  expect([statusOf(await themed('dark')), statusOf(await themed('light')), statusOf(await themed('light'))]).toEqual([
+    HIT,
+    MISS,
+    HIT,
+  ]);
+});
+
+test.each(['__prerender_bypass', '__next_preview_data', 'previewToken'])(
+  'who looks at drafts gets no page of others, whatever framework says: %s',
+  async (name) => {
+    const id = `draft-${name.replace(/[^a-zA-Z]/g, '')}`;
+    await pod.get(page(id));
+    const draft = await pod.get(page(id), { headers: { cookie: `a=b; ${name}=1` } });
+    expect([statusOf(draft), seen(draft).cookie]).toEqual(['Corelane; fwd=bypass; detail=cookie', `a=b; ${name}=1`]);
+    expect(statusOf(await pod.get(page(id)))).toBe(HIT);
+  },
+);
+
+test('the preset of a framework has headers of its router in the key', async () => {
   const asked = (headers: Record<string, string>) => largeHeads.get(page('preset'), { headers });
   expect([statusOf(await asked({})), statusOf(await asked({}))]).toEqual([MISS, HIT]);
   for (const name of ['rsc', 'next-router-state-tree', 'next-router-prefetch', 'next-router-segment-prefetch']) {
     const first = await asked({ [name]: '1' });
     expect([statusOf(first), seen(first)[name]]).toEqual([MISS, '1']);
     expect(statusOf(await asked({ [name]: '1' }))).toBe(HIT);
-  }
-  for (const name of ['__prerender_bypass', '__next_preview_data']) {
-    const draft = await asked({ cookie: `a=b; ${name}=1` });
-    expect([statusOf(draft), seen(draft).cookie]).toEqual(['Corelane; fwd=bypass; detail=cookie', `a=b; ${name}=1`]);
   }
 });
 

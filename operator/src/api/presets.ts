@@ -1,6 +1,6 @@
 /**
- * What `framework` stands for. A field that the resource has takes the place of what the preset says of it; cookies and
- * headers of the cache, and variables of the worker, are added to the resource's own.
+ * What `framework` stands for. A field that the resource has takes the place of what the preset says of it; headers of
+ * the cache, and variables of the worker, are added to the resource's own.
  */
 import type { V1EnvVar } from '@kubernetes/client-node';
 import { classRequests, classRequestsMax } from './class-rules.ts';
@@ -25,8 +25,6 @@ interface Preset {
   picturesNeedModule?: boolean;
   /** Requests for the data of a page: they run its loaders, and mostly render nothing. */
   data?: RequestClass['match'];
-  /** With one of these cookies a request is rendered for itself: draft and preview mode. */
-  bypassCookies?: string[];
   /** In the cache key. */
   keyHeaders?: string[];
   /** Variables of the workers. */
@@ -35,8 +33,11 @@ interface Preset {
   looksAhead?: boolean;
 }
 
-/** Of incremental rendering, by the name that Next and the adapters of the others have given it. */
-const PRERENDER_BYPASS = '__prerender_bypass';
+/**
+ * Cookies of draft and preview modes: of Next and of what others have for incremental rendering, of Next's Pages Router,
+ * of Nuxt. Whatever `framework` is: the page of a draft is never for others.
+ */
+const DRAFT_COOKIES = ['__prerender_bypass', '__next_preview_data', 'previewToken'];
 
 /** By framework; `base` is the path below which the application is served, or empty. */
 const PRESETS: Record<Framework, (base: string) => Preset> = {
@@ -45,7 +46,6 @@ const PRESETS: Record<Framework, (base: string) => Preset> = {
     pictures: endpoint(`${base}/_next/image`),
     // Of the Pages Router. What the App Router asks for (`?_rsc=`) is a page by its path, and renders.
     data: [{ pathPrefix: `${base}/_next/data`, method: 'GET' }],
-    bypassCookies: [PRERENDER_BYPASS, '__next_preview_data'],
     // It answers one URL with a document, or with data for its router in the browser, depending on these.
     keyHeaders: ['RSC', 'Next-Router-State-Tree', 'Next-Router-Prefetch', 'Next-Router-Segment-Prefetch'],
     // By this name it asks its own port. Else that is the pod's name, on whose address nothing listens.
@@ -56,12 +56,10 @@ const PRESETS: Record<Framework, (base: string) => Preset> = {
     assets: [immutable(`${base}/_nuxt/`, '.output/public/_nuxt', { mutable: [`${base}/_nuxt/builds/latest.json`] })],
     pictures: [{ pathPrefix: `${base}/_ipx` }],
     picturesNeedModule: true,
-    bypassCookies: [PRERENDER_BYPASS, 'previewToken'],
   }),
   SvelteKit: (base) => ({
     assets: [immutable(`${base}/_app/immutable/`, `build/client${base}/_app/immutable`)],
     data: [{ pathSuffix: '/__data.json', method: 'GET' }],
-    bypassCookies: [PRERENDER_BYPASS],
   }),
   ReactRouter: (base) => ({
     assets: [immutable(`${base}/assets/`, 'build/client/assets')],
@@ -70,7 +68,6 @@ const PRESETS: Record<Framework, (base: string) => Preset> = {
   Astro: (base) => ({
     assets: [immutable(`${base}/_astro/`, 'dist/client/_astro')],
     pictures: endpoint(`${base}/_image`),
-    bypassCookies: [PRERENDER_BYPASS],
   }),
   Angular: (base) => ({ assets: [immutable(`${base}/`, 'dist/*/browser', { hashedNames: true })] }),
 };
@@ -156,9 +153,9 @@ export function priorityOf(spec: RenderServiceSpec): RenderServiceSpec['priority
   return orderedMs <= durationMs(ORDERED_MAX) ? { classes: [PREFETCH] } : undefined;
 }
 
-/** Names of cookies with which a request is rendered for itself: those of the spec, and those of its framework. */
-export function bypassCookiesOf(spec: RenderServiceSpec): string[] {
-  return [...new Set([...spec.cache.bypass.cookies, ...(presetOf(spec)?.bypassCookies ?? [])])];
+/** Names of cookies with which a request is rendered for itself: those of the spec, and those of drafts. */
+export function bypassCookiesOf({ cache }: RenderServiceSpec): string[] {
+  return [...new Set([...cache.bypass.cookies, ...DRAFT_COOKIES])];
 }
 
 /** Names of the headers in the cache key, each once: those of the spec, and those of its framework. */
@@ -190,7 +187,6 @@ export function presetPhrases(spec: RenderServiceSpec): string[] {
     ...left.map((one) => `there is no class ${one.name}: ${isWanted(one) ? NO_ROOM : 'concurrency is not Auto'}`),
     ...(spec.concurrency === 'Auto' ? ['concurrency is Auto'] : []),
     ...(!spec.priority && priorityOf(spec) ? ['pages go before prefetches'] : []),
-    ...(preset.bypassCookies ? [`the cookies ${preset.bypassCookies.join(', ')} bypass the cache`] : []),
     ...(preset.keyHeaders ? [`the cache key has ${preset.keyHeaders.join(', ')}`] : []),
     ...presetEnv(spec).map(({ name, value }) => `${name} is ${value}, unless env has it or there is an envFrom`),
   ];

@@ -189,8 +189,13 @@ export function headerName(lengthMax: number, example: string) {
   return matching('^[A-Za-z][A-Za-z0-9-]*$', lengthMax, `must be the name of a header, such as ${example}`);
 }
 
+/**
+ * A token (RFC 6265), so `connect.sid` and `__Secure-next-auth.session-token` are names. \x27 is a quote: the pattern
+ * stands between two of them in CEL.
+ */
 export function cookieName(lengthMax: number, example: string) {
-  return matching('^[A-Za-z0-9_.-]+$', lengthMax, `must be the name of a cookie, such as ${example}`);
+  const pattern = '^[A-Za-z0-9!#$%&\\x27*+.^_`|~-]+$';
+  return matching(pattern, lengthMax, `must be the name of a cookie, such as ${example}`);
 }
 
 /**

@@ -56,8 +56,13 @@ const nginx: Breakage[] = [
   },
   {
     name: 'who looks at drafts gets pages of others',
-    edits: [[exactly('__prerender_bypass='), 'no-draft=']],
-    caughtBy: 'cache: the preset of a framework has headers of its router in the key, and its drafts bypass the cache',
+    edits: [[exactly('|__prerender_bypass|'), '|no-draft|']],
+    caughtBy: 'cache: who looks at drafts gets no page of others',
+  },
+  {
+    name: 'the name of a session is a pattern',
+    edits: [[/connect\[\.\]sid/g, 'connect.sid']],
+    caughtBy: 'cache: a cookie is named as it is',
   },
   {
     name: 'pages for who is logged in',

@@ -6,7 +6,7 @@ import { RUN_MOUNT_PATH } from '../../api/names.ts';
 import { given, type Lines, section, when, words } from '../directives.ts';
 import type { Cache } from '../model/cache.ts';
 import type { DataPlaneModel } from '../model/index.ts';
-import { ALONE, CACHE_AGAIN_SOCKET, CACHE_SOCKET, FILLED, SHARED } from '../nginx/cache.ts';
+import { ALONE, CACHE_AGAIN_SOCKET, CACHE_SOCKET, CACHED, SHARED } from '../nginx/cache.ts';
 import { ms, whole, word } from '../safe.ts';
 import { KEEPS_CLIENTS, KEEPS_SERVERS } from './connections.ts';
 import { isExcepted } from './excepted.ts';
@@ -90,7 +90,7 @@ const failed = (status: number) =>
   );
 
 /** Lets nginx look for the page again, and note the digit in X-Corelane-Round: 1 if a herd has rendered the page. */
-const LOOKS_AGAIN = (round: 0 | 1) => `hdr X-Accel-Redirect ${FILLED} hdr X-Corelane-Step ${round}`;
+const LOOKS_AGAIN = (round: 0 | 1) => `hdr X-Accel-Redirect ${CACHED} hdr X-Corelane-Step ${round}`;
 
 /** Lets nginx render the page for this client alone, and tell it why. */
 const RENDERED_ALONE = `hdr X-Accel-Redirect ${ALONE} hdr X-Corelane-Why %[var(txn.why)]`;

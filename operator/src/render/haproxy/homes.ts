@@ -6,7 +6,7 @@
 import { type Lines, section, when, words } from '../directives.ts';
 import type { Cache } from '../model/cache.ts';
 import type { DataPlaneModel } from '../model/index.ts';
-import { FILLED, PAGES_SOCKET } from '../nginx/cache.ts';
+import { CACHED, PAGES_SOCKET } from '../nginx/cache.ts';
 import { ms, whole } from '../safe.ts';
 import { errorReply } from './replies.ts';
 import { ONLY_PROVEN, withTicket } from './tickets.ts';
@@ -24,9 +24,9 @@ export function asksHome({ isShared }: Cache): Lines {
     'http-request lua.find_home if { var(txn.herd) -m found }',
     'http-response lua.judge_home if { var(txn.home) -m found }',
     '# It had none: who comes back renders it here. No failure of a render.',
-    `http-response return status 200 hdr X-Accel-Redirect ${FILLED} hdr X-Corelane-Step 0 if { var(txn.no_page) -m bool }`,
+    `http-response return status 200 hdr X-Accel-Redirect ${CACHED} hdr X-Corelane-Step 0 if { var(txn.no_page) -m bool }`,
     'http-after-response lua.leave_home if { res.hdr(X-Corelane-No-Home) -m found }',
-    words(`http-after-response set-header X-Accel-Redirect ${FILLED}`, 'if { res.hdr(X-Corelane-No-Home) -m found }'),
+    words(`http-after-response set-header X-Accel-Redirect ${CACHED}`, 'if { res.hdr(X-Corelane-No-Home) -m found }'),
     'http-after-response set-header X-Corelane-Step 0 if { res.hdr(X-Corelane-No-Home) -m found }',
     'http-after-response set-status 200 if { res.hdr(X-Corelane-No-Home) -m found }',
   );

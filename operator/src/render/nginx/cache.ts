@@ -12,15 +12,14 @@ import { TELLS_SERVED_AS } from './classes.ts';
 import { TELLS_BROWSER } from './fallback.ts';
 import { HOST } from './hosts.ts';
 import { writesLines } from './logging.ts';
-import { headerVariable, literal, pathPattern } from './patterns.ts';
+import { cookieName, cookiePattern, headerVariable, pathPattern } from './patterns.ts';
 import { TELLS_CLASS } from './priority.ts';
 import { HIDES } from './proxy.ts';
 import { HIDES_STATE, TELLS_TRACE, TELLS_TRACE_OF_PEER } from './tracing.ts';
 
-/** Where HAProxy leads a request: its page is there now; or it is to be rendered for itself. */
-export const FILLED = '@corelane_filled';
+/** Where a page is looked for, at first and whenever HAProxy leads a request back; and where it is rendered for itself. */
+export const CACHED = '@corelane_cached';
 export const ALONE = '@corelane_alone';
-const CACHED = '@corelane_cached';
 /** What HAProxy says about a page, which peers that ask for it get to know. */
 const TOLD_TO_PEERS = ['Stale', 'Vary'];
 
@@ -110,11 +109,7 @@ export function cacheMaps(cache: Cache, { classes, compression }: DataPlaneModel
 function forWhom({ paths, ttl, bypass }: Cache, classes: RequestClass[] | undefined): Lines {
   const rules: [source: string, pattern: string, why: string][] = [
     ...bypass.paths.map((path): [string, string, string] => ['$uri', pathPattern(path), 'path']),
-    ...bypass.cookies.map((name): [string, string, string] => [
-      '$http_cookie',
-      `"~(?:^|; *)${literal(name, 'cookie')}="`,
-      'cookie',
-    ]),
+    ['$http_cookie', cookiePattern(...bypass.cookies), 'cookie'],
     ...bypass.headers.map((name): [string, string, string] => [headerVariable(name), '"~."', 'header']),
   ];
   return [
@@ -161,23 +156,19 @@ function forWhom({ paths, ttl, bypass }: Cache, classes: RequestClass[] | undefi
   ];
 }
 
-/** $corelane_key_cookie_N, the header with those that there are, and $corelane_personal. */
+/** $corelane_key_cookie_N: one of the key with its name; the header of those that there are; and $corelane_personal. */
 function cookies({ key, trackingCookies }: Cache): Lines {
-  const impersonal = [...key.cookies.map((name) => literal(name, 'cookie')), ...trackingCookies];
+  const impersonal = [...key.cookies.map(cookieName), ...trackingCookies];
   return [
-    key.cookies.map((name, index) => [
+    // With its name, because nginx would take a "$" in it for a variable anywhere but in a pattern.
+    key.cookies.map((name, index) =>
       block(
         `map $http_cookie $corelane_key_cookie_${index}`,
-        `"~(?:^|; *)${literal(name, 'cookie')}=(?<corelane_cookie_${index}>[^;]*)" $corelane_cookie_${index};`,
+        `"~(?:^|; *)(?<corelane_cookie_${index}>${cookieName(name)}=[^;]+)" "$corelane_cookie_${index}; ";`,
       ),
-      block(
-        `map $corelane_key_cookie_${index} $corelane_send_cookie_${index}`,
-        `default "${word(name, 'cookie')}=$corelane_key_cookie_${index}; ";`,
-        '"" "";',
-      ),
-    ]),
+    ),
     block(
-      `map "${key.cookies.map((_name, index) => `$corelane_send_cookie_${index}`).join('')}" $corelane_cache_cookie`,
+      `map "${key.cookies.map((_name, index) => `$corelane_key_cookie_${index}`).join('')}" $corelane_cache_cookie`,
       '"~^(?<corelane_cookies>.*); $" $corelane_cookies;',
     ),
     '# 1 if there is a cookie that is neither in the key nor a tracking cookie.',
@@ -208,7 +199,7 @@ export const CACHE_VARIABLES: Lines = ['round', 'told', 'alone', 'personal', 'wh
   (name) => `set $corelane_cache_${name} "";`,
 );
 
-/** In `server`, beside the other error pages. */
+/** In `server`. */
 export const CACHE_PAGE: Lines = [
   '# 421 stands for "perhaps kept": a page for others, too.',
   `error_page 421 = ${CACHED};`,
@@ -222,10 +213,8 @@ export const LEADS_TO_CACHE: Lines = block('if ($corelane_cacheable)', 'return 4
 
 /** The locations, each of which is a paragraph. `page` sends a request to a worker. */
 export function cacheLocations(cache: Cache, model: DataPlaneModel, page: Lines): Lines[] {
-  const look = looksForPage(cache, model, client(cache, model));
   return [
-    block(`location ${CACHED}`, look),
-    ['# Who has waited for it.', looksAgain(look)],
+    looks(looksForPage(cache, model, client(cache, model))),
     [
       '# Its page is for nobody else.',
       block(
@@ -238,9 +227,10 @@ export function cacheLocations(cache: Cache, model: DataPlaneModel, page: Lines)
   ];
 }
 
-function looksAgain(look: Lines): Lines {
+function looks(look: Lines): Lines {
   return block(
-    `location ${FILLED}`,
+    `location ${CACHED}`,
+    '# Of who has waited for it, and comes back. HAProxy has said nothing yet when a request looks first.',
     'corelane_looks_again on;',
     'set $corelane_cache_round "$upstream_http_x_corelane_step$corelane_cache_round";',
     'set $corelane_cache_told $upstream_http_x_corelane_herd;',
@@ -253,7 +243,6 @@ export const PAGES_SOCKET = `${RUN_MOUNT_PATH}/pages.sock`;
 
 /** The server for peers, behind HAProxy: what the cache may keep, and nothing else. */
 export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
-  const look = looksForPage(cache, model, PEER);
   return [
     '# For HAProxy alone, which lets pods of this RenderService come here with a ticket: they look for pages whose home this pod is.',
     block(
@@ -266,6 +255,7 @@ export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
           'corelane_counts nothing;',
           when(model.compression !== undefined, 'gzip off;'),
           CACHE_VARIABLES,
+          CACHE_PAGE,
         ],
         block(
           'location /',
@@ -274,9 +264,9 @@ export function pagesServer(cache: Cache, model: DataPlaneModel): Lines {
           block('if ($corelane_bad_request)', 'return 400;'),
           block('if ($corelane_bad_peer_host)', 'return 400;'),
           block('if ($corelane_cacheable = "")', 'return 400;'),
-          look,
+          'return 421;',
         ),
-        looksAgain(look),
+        looks(looksForPage(cache, model, PEER)),
         block(`location ${ALONE}`, 'add_header X-Corelane-Alone $upstream_http_x_corelane_why always;', 'return 404;'),
       ),
     ),

@@ -1,9 +1,20 @@
 /** What a user gives, as a part of a regular expression in a map. */
-import { word } from '../safe.ts';
+import { headerName, word } from '../safe.ts';
 
 /** Text that stands for itself: of all that may stand in a word, nothing is special but the dot. */
 export function literal(text: string, what: string): string {
   return word(text, what).replaceAll('.', '[.]');
+}
+
+/** The name of a cookie, which may have any character of a token; each stands for itself. */
+export function cookieName(name: string): string {
+  return headerName(name, 'cookie').replaceAll(/[$*+.|]/g, '[$&]').replaceAll('^', '\\^');
+}
+
+/** A request that has one of these cookies. */
+export function cookiePattern(...names: string[]): string {
+  const [first = '', ...others] = names.map(cookieName);
+  return `"~(?:^|; *)${others.length > 0 ? `(?:${[first, ...others].join('|')})` : first}="`;
 }
 
 /** The elements of a path. */

@@ -3,7 +3,7 @@ import { block, type Lines } from '../directives.ts';
 import type { PriorityClass } from '../model/priority.ts';
 import { word } from '../safe.ts';
 import { allOf, type Field } from './matches.ts';
-import { headerPattern, headerVariable, literal, pathPattern } from './patterns.ts';
+import { cookiePattern, headerPattern, headerVariable, literal, pathPattern } from './patterns.ts';
 
 type Match = PriorityClass['matches'][number];
 
@@ -41,7 +41,7 @@ function fieldsOf({ visitor, pathPrefix, header, cookie, userAgent }: Match): Fi
   if (header) {
     fields.push(['header', headerVariable(header.name), headerPattern(header.value)]);
   }
-  if (cookie) fields.push(['cookie', '$http_cookie', `"~(?:^|; *)${literal(cookie, 'cookie')}="`]);
+  if (cookie) fields.push(['cookie', '$http_cookie', cookiePattern(cookie)]);
   if (userAgent) fields.push(['agent', '$http_user_agent', `"~*${literal(userAgent, 'userAgent')}"`]);
   return fields;
 }

@@ -56,6 +56,19 @@ test('names of parameters want a mode that looks at them', () => {
   for (const mode of ['Only', 'Except']) expect(refusal({ key: { query: { mode, names } } })).toBeUndefined();
 });
 
+test.each(['connect.sid', '__Secure-next-auth.session-token', "a!#$%&'*+-.^_`|~", 'a'.repeat(64)])(
+  'a cookie may be called %s',
+  (name) => {
+    for (const one of [{ bypass: { cookies: [name] } }, { key: { cookies: [name] } }])
+      expect(refusal(one)).toBeUndefined();
+  },
+);
+
+test.each(['a=1', 'a;b', 'a b', 'a"b', 'a\\b', 'a{b', 'a\n', 'ä', ''])('no cookie is called %j', (name) => {
+  for (const one of [{ bypass: { cookies: [name] } }, { key: { cookies: [name] } }])
+    expect(refusal(one)).toMatch(/^cache\.(bypass|key)\.cookies\.0: /);
+});
+
 test('what is off needs no memory', () => {
   const sidecar = { nginx: { memoryLimit: '128Mi' } };
   expect(refusal({}, { sidecar })).toMatch(/^sidecar\.nginx\.memoryLimit: must be at least 160Mi/);

@@ -20,12 +20,13 @@ const CLASSES_AT = ['_next/image', '_next/image/', '_image', '_image/'];
 /** A value as it stands in one quoted word of a map, of which it is a part, or in an argument of HAProxy's. */
 function derived(value: string): string[] {
   const literal = value.replaceAll('.', '[.]');
+  const cookie = value.replaceAll(/[$*+.|]/g, '[$&]').replaceAll('^', '\\^');
   return [
     value,
     `"~^${literal.replace(/\/$/, '')}(?:/|$)"`,
     `"~*^${literal}$"`,
     `"~*${literal}"`,
-    `"~(?:^|; *)${literal}="`,
+    `"~(?:^|; *)${cookie}="`,
     `$http_${value.toLowerCase().replaceAll('-', '_')}`,
     `refused-${value}`,
     value.replace(/\/?$/, '/'),
@@ -43,15 +44,18 @@ function derived(value: string): string[] {
   ];
 }
 
-const PLAIN_NAME = /^[\w.-]+$/;
+/** A token, which names of cookies are. */
+const PLAIN_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /**
- * The cache's key is one word made of all its names, so these stay: exactly that word is expected. Where one is more
- * than letters it is harmless like all others, and would be noticed.
+ * The cache's key is one word made of all its names, and so is what its cookies are matched by, so these stay: exactly
+ * that word is expected. Where one is no token it is harmless like all others, and would be noticed.
  */
-function withKeyOf({ cache: { key } }: RenderServiceSpec, other: RenderServiceSpec): RenderServiceSpec {
-  const isPlain = [...key.headers, ...key.cookies, ...key.query.names].every((name) => PLAIN_NAME.test(name));
-  return isPlain ? { ...other, cache: { ...other.cache, key } } : other;
+function withKeyOf({ cache: { bypass, key } }: RenderServiceSpec, other: RenderServiceSpec): RenderServiceSpec {
+  const names = [...key.headers, ...key.cookies, ...key.query.names, ...bypass.cookies];
+  if (!names.every((name) => PLAIN_NAME.test(name))) return other;
+  const { cookies } = bypass;
+  return { ...other, cache: { ...other.cache, key, bypass: { ...other.cache.bypass, cookies } } };
 }
 
 /** Ranges of addresses are written as networks, each once: as many harmless ones are expected. */

@@ -90,18 +90,44 @@ test('response buffers satisfy nginx however small the setting is', () => {
   }
 });
 
-test.each([
-  [undefined, ['session']],
-  ['Next', ['session', '__prerender_bypass', '__next_preview_data']],
-  ['Nuxt', ['session', '__prerender_bypass', 'previewToken']],
-  ['SvelteKit', ['session', '__prerender_bypass']],
-  ['ReactRouter', ['session']],
-  ['Astro', ['session', '__prerender_bypass']],
-  ['Angular', ['session']],
-] as const)('who looks at drafts of %s gets no page of others', (framework, cookies) => {
-  const cache = { enabled: true, bypass: { cookies: ['session'] } };
-  const { cache: model } = dataPlaneModel(specOf({ cache, ...(framework && { framework }) }));
-  expect(model?.bypass.cookies).toEqual(cookies);
+test.each([undefined, 'Next', 'Nuxt', 'SvelteKit', 'ReactRouter', 'Astro', 'Angular'] as const)(
+  'who looks at drafts gets no page of others: framework %s',
+  (framework) => {
+    const cache = { enabled: true, bypass: { cookies: ['session', 'previewToken'] } };
+    const { cache: model } = dataPlaneModel(specOf({ cache, ...(framework && { framework }) }));
+    expect(model?.bypass.cookies).toEqual(['session', 'previewToken', '__prerender_bypass', '__next_preview_data']);
+  },
+);
+
+/** Each token of RFC 6265 is the name of a cookie. */
+const ANY_COOKIE = "aZ0!#$%&'*+-.^_`|~";
+
+test('the name of a cookie is matched as it is, whatever is in it', () => {
+  const cache = { enabled: true, bypass: { cookies: [ANY_COOKIE] }, key: { cookies: [ANY_COOKIE] } };
+  const classes = [{ name: 'a', match: [{ cookie: ANY_COOKIE }] }];
+  const config = renderConfig(specOf({ cache, priority: { classes } }))['nginx.conf'];
+  const patterns = [...config.matchAll(/"~(\(\?:\^\|; \*\).*)" (?:"|1;|cookie)/g)].map(([, text = '']) => new RegExp(text));
+  const own = patterns.filter(({ source }) => source.includes('aZ0'));
+  expect(own.length).toBeGreaterThanOrEqual(3);
+  for (const pattern of own) {
+    expect(`a=b; ${ANY_COOKIE}=1`).toMatch(pattern);
+    for (const [at, char] of [...ANY_COOKIE].entries())
+      expect(`${ANY_COOKIE.slice(0, at)}${char === 'x' ? 'y' : 'x'}${ANY_COOKIE.slice(at + 1)}=1`).not.toMatch(pattern);
+  }
+});
+
+test('with the most and longest names a word of nginx.conf stays below its 4,096 bytes', () => {
+  const names = Array.from({ length: 16 }, (_unused, n) => `${'$'.repeat(63)}${'.*+|!#%&^_`~-0aZ'[n]}`);
+  const config = renderConfig(specOf({ cache: { enabled: true, bypass: { cookies: names }, key: { cookies: names } } }));
+  const words = config['nginx.conf'].match(/"[^"\n]*"/g) ?? [];
+  expect(Math.max(...words.map(({ length }) => length))).toBeLessThan(4_096);
+});
+
+test('each server has one location that looks for a page, with one list of headers', () => {
+  const spec = specOf({ cache: { enabled: true, shared: 'Peers' }, pooling: { enabled: true } });
+  const [, ...servers] = renderConfig(spec)['nginx.conf'].split(/^ {2}server \{$/m);
+  const lists = servers.map((server) => server.match(/proxy_set_header X-Corelane-Key /g)?.length ?? 0);
+  expect(lists.filter((count) => count > 0)).toEqual([1, 1]);
 });
 
 test.each([
