@@ -45,7 +45,7 @@ export const memoryRule: Rule = {
     }
     const options = nodeOptionsOf(workload);
     // The last one counts.
-    const [, size] = [...options.matchAll(/--max-old-space-size[= ]([0-9]{1,9})/g)].at(-1) ?? [];
+    const [, flag, size] = [...options.matchAll(/(--max-(?:old-space|heap)-size)[= ]([0-9]{1,9})/g)].at(-1) ?? [];
     const most = Math.floor(OLD_SPACE_SHARE * limitMib);
     const heapMib = Number(size ?? most);
     if (heapMib <= most) {
@@ -69,7 +69,7 @@ export const memoryRule: Rule = {
         level: 'error',
         object,
         path: `${path}.resources.limits.memory`,
-        what: `--max-old-space-size=${size} with a limit of ${Math.floor(limitMib)}Mi for each worker`,
+        what: `${flag}=${size} with a limit of ${Math.floor(limitMib)}Mi for each worker`,
         why: 'The kernel kills the worker before V8 collects garbage',
         wayOut: `Leave the flag out (Corelane sets ${most}), or raise the limit to ${Math.ceil(Number(size) / OLD_SPACE_SHARE)}Mi.`,
       },

@@ -7,7 +7,7 @@ const { constants } = require('node:os');
 const { join } = require('node:path');
 const { oomKills } = require('./cgroup.cjs');
 const { log } = require('./log.cjs');
-const { ENTRY, SIZES, isSaidBy, nameOf, usersOptions } = require('./node-options.cjs');
+const { ENTRY, SIZES, nameOf, usersOptions, withoutOverruled } = require('./node-options.cjs');
 const { killAll, name } = require('./processes.cjs');
 const { marker } = require('./settings.cjs');
 const { dispatch, state } = require('./state.cjs');
@@ -66,14 +66,14 @@ function start() {
 }
 
 /**
- * CORELANE_NODE_FLAGS before the user's own options, which win: the last of two counts, and of sizes (SIZES) Corelane
- * sets none that the user sets. A flag that this Node.js does not allow there would keep it from starting.
+ * CORELANE_NODE_FLAGS (Corelane's, then those of runtime.nodeFlags) before the user's own options, which win: the last
+ * of two counts, and of sizes (SIZES) Corelane sets none that the user sets. A flag that this Node.js does not allow
+ * there would keep it from starting.
  */
 function nodeOptions() {
   const { env, execArgv } = process;
   const users = usersOptions(env);
-  const isUsers = (name) => state.leftOut.has(name) || isSaidBy([...users, ...execArgv], name);
-  const flags = (env.CORELANE_NODE_FLAGS ?? '').split(' ').filter((flag) => flag && !isUsers(nameOf(flag)));
+  const flags = (env.CORELANE_NODE_FLAGS ?? '').split(' ').filter((flag) => flag && !state.leftOut.has(nameOf(flag)));
   // Each version allows the sizes: the list of all that are allowed costs 1.5 MB, and these are there in most workers.
   const isAllowed = (flag) => {
     const name = nameOf(flag);
@@ -81,7 +81,9 @@ function nodeOptions() {
   };
   const refused = flags.filter((flag) => !isAllowed(flag));
   if (refused.length > 0) log('flags', { refused, node: process.version });
-  return [ENTRY, ...flags.filter(isAllowed), ...users].join(' ');
+  // One that is refused says nothing.
+  const own = withoutOverruled(flags.filter(isAllowed), [...users, ...execArgv]);
+  return [ENTRY, ...own, ...users].join(' ');
 }
 
 function exitCodeOf(code, signal) {

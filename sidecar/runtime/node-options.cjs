@@ -69,6 +69,14 @@ function isSaidBy(options, name) {
 }
 
 /**
+ * The flags without sizes that one of these options, or a later flag, says in another way. V8 lets --max-old-space-size
+ * and --max-semi-space-size go before --max-heap-size, wherever that stands, and aborts if it gets all three.
+ */
+function withoutOverruled(flags, options) {
+  return flags.filter((flag, index) => !isSaidBy([...flags.slice(index + 1), ...options], nameOf(flag)));
+}
+
+/**
  * Names of Corelane's own flags that do not count with this process as they should: a script has put the user's flag in
  * front, and Node.js takes the last.
  */
@@ -87,4 +95,5 @@ module.exports = {
   nameOf,
   overriding,
   usersOptions,
+  withoutOverruled,
 };

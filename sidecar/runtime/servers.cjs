@@ -6,12 +6,14 @@ const { isProgram } = require('./child.cjs');
 const { nowMs } = require('./clock.cjs');
 const { log } = require('./log.cjs');
 const { SIZES } = require('./node-options.cjs');
-const { supervisor } = require('./settings.cjs');
+const { beatMs, stallMs, supervisor } = require('./settings.cjs');
 const { dispatch, news, state } = require('./state.cjs');
 const { ask, attachBulk, attachThread } = require('./watchers.cjs');
 
 /** The thread answers at once; a process that is stopped does not. */
 const ANSWER_MS = 500;
+/** The supervisor looks several times a second. If it comes later than this, everything around it was paused. */
+const PAUSE_MS = 2_000;
 /** Bits of a beat, as worker.cjs sets them. */
 const INSPECTED = 1;
 const BLOCKED = 2;
@@ -91,10 +93,21 @@ function noteWithoutSlot(server, byte = server.withoutSlot) {
   log('slots', { withoutSlot: count, message });
 }
 
+/**
+ * The supervisor's own time since heartbeats were looked at last: two beats at most. During a pause of the whole
+ * container or machine it stands still with its worker, and then no render is at fault.
+ */
+function sinceLookMs() {
+  const now = nowMs();
+  const elapsed = now - state.watchedAtMs;
+  if (elapsed >= PAUSE_MS) state.resumedAtMs = now;
+  return Math.min(elapsed, 2 * beatMs);
+}
+
 function onBeat(server, bits) {
   const has = (bit) => (bits & bit) !== 0;
   // The next look adds all the time since the last one.
-  server.silentMs = state.watchedAtMs - nowMs();
+  server.silentMs = -sinceLookMs();
   server.heldMs = 0;
   server.beats += 1;
   server.inspected = has(INSPECTED);
@@ -107,7 +120,8 @@ function onBeat(server, bits) {
   server.guarded = has(GUARDED);
   if (isGuarded() !== wasGuarded) news.emit('guard');
   server.idleBeats = has(BUSY) ? 0 : server.idleBeats + 1;
-  server.overdue = has(OVERDUE) && !server.inspected;
+  // The pause was longer than the time that was left to a render: it has the time of a stall to go on.
+  server.overdue = has(OVERDUE) && !server.inspected && nowMs() - state.resumedAtMs >= stallMs;
   if (server.overdue && !state.isTaking()) dispatch('overdue', { server });
   if (server.isStalled) dispatch('recovered', { server });
 }
@@ -201,6 +215,7 @@ module.exports = {
   setLimit,
   setRenderMs,
   silentMs,
+  sinceLookMs,
   take,
   tellGone,
   withoutSlot,

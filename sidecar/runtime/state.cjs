@@ -20,6 +20,8 @@ const state = {
   servers: new Map(),
   /** When heartbeats were looked at last. */
   watchedAtMs: 0,
+  /** When the last pause of the whole container or machine ended. */
+  resumedAtMs: Number.NEGATIVE_INFINITY,
   /** When servers.cjs last logged that a server has as many requests without a slot as it may have. */
   toldWithoutSlotMs: Number.NEGATIVE_INFINITY,
   /** Since when a server that tells none accepts connections. */

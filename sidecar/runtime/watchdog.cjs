@@ -5,7 +5,7 @@ const { isRunning } = require('./child.cjs');
 const { nowMs, sleep } = require('./clock.cjs');
 const { log } = require('./log.cjs');
 const { holderOf } = require('./processes.cjs');
-const { all } = require('./servers.cjs');
+const { all, sinceLookMs } = require('./servers.cjs');
 const { beatMs, stallMs, workerIndex } = require('./settings.cjs');
 const stallLog = require('./stalls.cjs');
 const { dispatch, state } = require('./state.cjs');
@@ -18,7 +18,7 @@ const HELD_MS_MAX = 300_000;
 function watch() {
   state.watchedAtMs = nowMs();
   setInterval(() => {
-    const elapsed = Math.min(nowMs() - state.watchedAtMs, 2 * beatMs);
+    const elapsed = sinceLookMs();
     state.watchedAtMs = nowMs();
     for (const server of all()) {
       server.silentMs += elapsed;

@@ -137,10 +137,26 @@ function inspected() {
   return inspector?.url() !== undefined;
 }
 
-/** Undefined where Node.js was built without it. */
+/** Calls that may wait for a debugger at once: no beat would come before that says that the inspector is open. */
+function announceDebuggers(object) {
+  for (const name of ['open', 'waitForDebugger']) {
+    const original = object[name];
+    if (typeof original !== 'function') continue;
+    object[name] = function (...args) {
+      if (connection?.writable) connection.write(String.fromCharCode(beat() | INSPECTED), 'latin1');
+      return original.apply(this, args);
+    };
+  }
+}
+
+/**
+ * Undefined where Node.js was built without it. Loaded with the first server on PORT, and not when the inspector is
+ * opened: a signal (SIGUSR1) opens it without a call.
+ */
 function loadInspector() {
   try {
     const loaded = require('node:inspector');
+    announceDebuggers(loaded);
     announceSnapshots(loaded.Session.prototype, ['post'], (method) => {
       const takesOne = method === 'HeapProfiler.takeHeapSnapshot';
       isSnapshotAhead ||= takesOne;

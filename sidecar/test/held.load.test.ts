@@ -17,6 +17,40 @@ test('a heap snapshot that V8 makes by itself holds a render: it is not stuck', 
 test('somebody else who has paused the program holds a render: it is not stuck', () =>
   expectHeld(program, '/pause', 'a debugger'));
 
+/** More than a worker may stand still. */
+async function longerThanAStall(): Promise<void> {
+  const since = performance.now();
+  await until('a worker would count as stuck', () => performance.now() - since > 3_000);
+}
+
+test('a program that has opened the inspector and waits for a debugger is not stuck', async () => {
+  await program.start(process.execPath, [HOLDS]);
+  const first = (await get(program.port, '/')).body;
+  const answer = get(program.port, '/debug');
+  const url = await until('it waits', () => /ws:\S+/.exec(program.output)?.[0]);
+  await longerThanAStall();
+  const debug = new WebSocket(url);
+  debug.onopen = () => debug.send(JSON.stringify({ id: 1, method: 'Runtime.runIfWaitingForDebugger' }));
+  expect((await answer).body).toBe(first);
+  debug.close();
+  expect(program.output).not.toMatch(/"event":"(held|stalled|kill|restart)"/);
+});
+
+test('a pause of the whole container: nobody was stuck', async () => {
+  await program.start(process.execPath, [HOLDS]);
+  const worker = Number((await get(program.port, '/')).body);
+  const all = [program.process?.pid ?? 0, worker];
+  for (const pid of all) process.kill(pid, 'SIGSTOP');
+  try {
+    await longerThanAStall();
+  } finally {
+    for (const pid of all) process.kill(pid, 'SIGCONT');
+  }
+  expect((await get(program.port, '/')).body).toBe(String(worker));
+  await longerThanAStall();
+  expect(program.output).not.toMatch(/"event":"(held|stalled|kill|restart)"/);
+});
+
 test('--heapsnapshot-near-heap-limit: the snapshot is whole', async () => {
   const options = ['--heapsnapshot-near-heap-limit=1', '--max-old-space-size=40', `--diagnostic-dir=${program.folder}`];
   await program.start(process.execPath, [...options, HOLDS]);

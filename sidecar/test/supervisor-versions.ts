@@ -97,6 +97,29 @@ export function testVersions(versions: string[], { stallMs }: { stallMs?: number
       ]);
     });
 
+    test('a heap size of another kind takes the place of all that Corelane has', async () => {
+      const sizes = '--max-old-space-size=600 --max-semi-space-size=32';
+      const other = new Program(stallMs);
+      const heapOf = async (one: Program, args: string[], flags: string) => {
+        await one.start(binary, [...args, app('server.cjs')], { CORELANE_NODE_FLAGS: flags });
+        return JSON.parse((await get(one.port, '/')).body).heapMib;
+      };
+      const bare = { env: { ...process.env, NODE_OPTIONS: '' } };
+      const allows = "process.allowedNodeEnvironmentFlags.has('--max-heap-size')";
+      const { stdout } = await promisify(execFile)(binary, ['-p', allows], bare);
+      try {
+        // V8 would let Corelane's go before it, and abort because of all three.
+        expect(await heapOf(program, ['--max-heap-size=200'], sizes)).toBeLessThan(300);
+        const mib = await heapOf(other, [], `${sizes} --max-heap-size=200`);
+        // Where NODE_OPTIONS may not have it, it is left out, and Corelane's stay.
+        expect([mib < 300, other.output.includes('"refused":["--max-heap-size=200"]')]).toEqual(
+          stdout.trim() === 'true' ? [true, false] : [false, true],
+        );
+      } finally {
+        await other.stop();
+      }
+    });
+
     test('options of a variable that may be missing are added to those of the program', async () => {
       // What kubelet leaves where there is none.
       const other = new Program(stallMs);

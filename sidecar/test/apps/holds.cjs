@@ -4,6 +4,7 @@
  *   /session       takes a snapshot through a Session of node:inspector, and reads its first piece; a beat is due then
  *   /open?file=F   opens F and writes nothing, as Node.js does while V8 makes a snapshot near the limit of the heap
  *   /pause         another thread pauses the program, as a debugger does
+ *   /debug         opens the inspector, and waits for a debugger
  *   /leak          keeps small objects until there is no memory left
  */
 'use strict';
@@ -66,6 +67,7 @@ const ACTIONS = {
   '/session': takeThroughSession,
   '/open': open,
   '/pause': () => new Worker(__filename),
+  '/debug': () => require('node:inspector').open(0, '127.0.0.1', true),
   '/leak': () => leak(),
 };
 

@@ -507,8 +507,15 @@ export const runtime: Mutant[] = [
     name: "Corelane's flags win over the user's",
     breaks: 'runtime',
     file: 'child.cjs',
-    edits: [[/\.\.\.flags\.filter\(isAllowed\), \.\.\.users/g, '...users, ...flags.filter(isAllowed)']],
+    edits: [[/\.\.\.own, \.\.\.users/g, '...users, ...own']],
     caughtBy: 'runtime: flags',
+  },
+  {
+    name: "Corelane's heap size counts beside another one of runtime.nodeFlags",
+    breaks: 'runtime',
+    file: 'node-options.cjs',
+    edits: [[/\.\.\.flags\.slice\(index \+ 1\), /g, REMOVED]],
+    caughtBy: 'supervisor-versions: a heap size of another kind',
   },
   {
     name: "Corelane's heap size counts behind the user's, below a launcher",
@@ -544,6 +551,20 @@ export const runtime: Mutant[] = [
     file: 'thread.cjs',
     edits: [[/if \(!isEnabled\)/g, 'if (false)']],
     caughtBy: 'held: somebody else who has paused the program',
+  },
+  {
+    name: 'a program that waits for a debugger is taken for a stuck one',
+    breaks: 'runtime',
+    file: 'worker.cjs',
+    edits: [[/ {4}announceDebuggers\(loaded\);\n/g, REMOVED]],
+    caughtBy: 'held: a program that has opened the inspector',
+  },
+  {
+    name: 'a pause of the whole container is taken for a stuck render',
+    breaks: 'runtime',
+    file: 'servers.cjs',
+    edits: [[/return Math\.min\(elapsed, 2 \* beatMs\)/g, 'return elapsed']],
+    caughtBy: 'held: a pause of the whole container',
   },
   {
     name: 'a path beside a port makes it a unix socket',

@@ -8,11 +8,11 @@ interface NodeOptions {
   isSaidBy(options: string[], name: string): boolean;
   overriding(env: Record<string, string>): string[];
   usersOptions(env: Record<string, string>): string[];
+  withoutOverruled(flags: string[], options: string[]): string[];
 }
 
-const { ENTRY, entryFirst, hasPreloadInFront, isSaidBy, overriding, usersOptions }: NodeOptions = createRequire(
-  import.meta.url,
-)('../../runtime/node-options.cjs');
+const { ENTRY, entryFirst, hasPreloadInFront, isSaidBy, overriding, usersOptions, withoutOverruled }: NodeOptions =
+  createRequire(import.meta.url)('../../runtime/node-options.cjs');
 const [OLD, SEMI] = ['--max-old-space-size', '--max-semi-space-size'] as const;
 
 test.each([
@@ -73,6 +73,20 @@ test.each([
 ])('%j say the size of the old space, of the semi space: %j', (options, expected) => {
   expect([OLD, SEMI].map((name) => isSaidBy(options, name))).toEqual(expected);
   expect(isSaidBy(options, '--title')).toBe(false);
+});
+
+test.each([
+  [[], [], [`${OLD}=768`, `${SEMI}=32`]],
+  // V8 aborts if it gets all three.
+  [['--max-heap-size=300'], [], ['--max-heap-size=300']],
+  [['--max_heap_size=300'], [], ['--max_heap_size=300']],
+  [[], ['--max-heap-size=300'], []],
+  [['--max-old-space-size-percentage=50'], [], [`${SEMI}=32`, '--max-old-space-size-percentage=50']],
+  [[`${OLD}=100`], [], [`${SEMI}=32`, `${OLD}=100`]],
+  [[`${OLD}=100`], [`${OLD}=200`], [`${SEMI}=32`]],
+  [['--trace-gc', '--trace-gc'], ['--trace-gc'], [`${OLD}=768`, `${SEMI}=32`, '--trace-gc', '--trace-gc']],
+])("sizes of Corelane's beside nodeFlags %j and NODE_OPTIONS %j", (nodeFlags, users, expected) => {
+  expect(withoutOverruled([`${OLD}=768`, `${SEMI}=32`, ...nodeFlags], users)).toEqual(expected);
 });
 
 test('the size of heads is said by one option', () => {

@@ -284,6 +284,12 @@ export const CASES: CheckCase[] = [
     found: [`C007 error ${worker}.resources.limits.memory`],
   },
   {
+    what: 'a heap of both generations as large as the limit',
+    spec: { runtime: { nodeFlags: ['--max-heap-size=500'] } },
+    worker: { resources: { limits: { memory: '512Mi' } } },
+    found: [`C007 error ${worker}.resources.limits.memory`],
+  },
+  {
     what: 'a heap within the limit',
     spec: { runtime: { nodeFlags: ['--max-old-space-size=384'] } },
     worker: { resources: { limits: { memory: '512Mi' } } },
