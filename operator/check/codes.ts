@@ -61,7 +61,7 @@ export const CODES = {
     levels: ['warning', 'decide'],
     needs: 'the image on this machine, for what it sets itself',
     meaning:
-      'The worker runtime enters through NODE_OPTIONS of the container. A value in `env` or `envFrom` of the template is kept. One of the image (`ENV NODE_OPTIONS`) cannot be seen and is replaced. A command that sets or unsets the variable keeps the runtime out. Before Node.js 22.15 the supervisor loads a module that a command puts in front of the variable, too: an agent that listens on a port then has it twice (EADDRINUSE).',
+      'The worker runtime enters through NODE_OPTIONS of the container. A value in `env` or `envFrom` of the template is kept. One of the image (`ENV NODE_OPTIONS`) cannot be seen and is replaced, with a heap size in it. A command that sets or unsets the variable keeps the runtime out. Before Node.js 22.15 the supervisor loads a module that a command puts in front of the variable, too: an agent that listens on a port then has it twice (EADDRINUSE).',
     wayOut:
       'Repeat the value of the image in `env` of the worker, or in `runtime.nodeFlags`. Let a script keep what it finds: `NODE_OPTIONS="$NODE_OPTIONS --flag"`.',
   },
@@ -69,7 +69,7 @@ export const CODES = {
     title: 'memory of a worker',
     levels: ['info', 'warning', 'error'],
     meaning:
-      'V8 may fill three quarters of the memory limit with old objects; the rest is for buffers, code, threads and the worker runtime (20 MB). Below 256Mi too little is left for pages. A `--max-old-space-size` above three quarters of the limit ends in OOMKilled before V8 collects. A heap snapshot (`--heapsnapshot-near-heap-limit`) takes several times the heap: without room for that the kernel kills the worker, and the file has 0 bytes. Where several processes shared the limit of one container, each worker gets its part of it.',
+      'V8 may fill three quarters of the memory limit with old objects; the rest is for buffers, code, threads and the worker runtime (20 MB). Below 256Mi too little is left for pages. A `--max-old-space-size` or `--max-heap-size` above three quarters of the limit ends in OOMKilled before V8 collects. A heap snapshot (`--heapsnapshot-near-heap-limit`) takes several times the heap: without room for that the kernel kills the worker, and the file has 0 bytes. Where several processes shared the limit of one container, each worker gets its part of it.',
     wayOut: 'Raise `limits.memory` of the worker, or leave `--max-old-space-size` out: Corelane sets it.',
   },
   C008: {
@@ -182,7 +182,7 @@ export const CODES = {
     title: 'what framework stands for',
     levels: ['info'],
     meaning:
-      '`framework` stands for assets, classes, concurrency, priority, cookies and headers of the cache, and variables of the workers. The finding says which, with their paths: `basePath` is a part of these.',
+      '`framework` stands for assets, classes, concurrency, priority, headers of the cache, and variables of the workers. The finding says which, with their paths: `basePath` is a part of these.',
     wayOut: 'Nothing to do, if the application is built so. A field of yours takes the place of what the preset says.',
   },
   C023: {

@@ -119,7 +119,7 @@ export const framework = z
   .enum(['Next', 'Nuxt', 'SvelteKit', 'ReactRouter', 'Astro', 'Angular'])
   .optional()
   .describe(
-    'The framework that the application is built with. It stands for `assets` (the folder with hashed names), for `classes` (image: pictures in another size; data: requests for the data of a page, with concurrency: Auto), for `concurrency: Auto`, for `priority` (pages before prefetches, with Next), for the cookies and headers that the cache must look at, and for variables of the workers that it needs. A field of yours takes the place of what it stands for (docs/frameworks/README.md has the table).',
+    'The framework that the application is built with. It stands for `assets` (the folder with hashed names), for `classes` (image: pictures in another size; data: requests for the data of a page, with concurrency: Auto), for `concurrency: Auto`, for `priority` (pages before prefetches, with Next), for the headers that the cache must look at, and for variables of the workers that it needs. A field of yours takes the place of what it stands for (docs/frameworks/README.md has the table).',
   );
 
 export const basePath = matching(FILE, BASE_PATH_MESSAGE, 96)
