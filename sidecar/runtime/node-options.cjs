@@ -69,8 +69,8 @@ function isSaidBy(options, name) {
 }
 
 /**
- * The flags without sizes that one of these options, or a later flag, says in another way. V8 lets --max-old-space-size
- * and --max-semi-space-size go before --max-heap-size, wherever that stands, and aborts if it gets all three.
+ * The flags without sizes that one of these options, or a later flag, says in another way. For V8 --max-old-space-size
+ * and --max-semi-space-size go before --max-heap-size, wherever that stands, and it aborts if it gets all three.
  */
 function withoutOverruled(flags, options) {
   return flags.filter((flag, index) => !isSaidBy([...flags.slice(index + 1), ...options], nameOf(flag)));

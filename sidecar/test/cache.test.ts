@@ -18,7 +18,8 @@ let pod: Pod;
 let streams: Pod;
 let largeHeads: Pod;
 beforeAll(async () => {
-  const key = { headers: ['X-Market'], cookies: ['lang', '$theme.v2'], query: { mode: 'Except' as const, names: ['utm_source'] } };
+  const query = { mode: 'Except' as const, names: ['utm_source'] };
+  const key = { headers: ['X-Market'], cookies: ['lang', '$theme.v2'], query };
   const bypass = { cookies: ['session', 'connect.sid', "a!#$%&'*+^`|~"], headers: ['X-Preview'], paths: ['/account'] };
   const ttl = [
     { pathPrefix: '/chosen', value: '60s' },

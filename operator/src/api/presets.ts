@@ -34,8 +34,8 @@ interface Preset {
 }
 
 /**
- * Cookies of draft and preview modes: of Next and of what others have for incremental rendering, of Next's Pages Router,
- * of Nuxt. Whatever `framework` is: the page of a draft is never for others.
+ * Cookies of draft and preview modes: of Next and of what others have for incremental rendering, of Next's Pages
+ * Router, of Nuxt. Whatever `framework` is: the page of a draft is never for others.
  */
 const DRAFT_COOKIES = ['__prerender_bypass', '__next_preview_data', 'previewToken'];
 

@@ -56,7 +56,7 @@ const nginx: Breakage[] = [
   },
   {
     name: 'who looks at drafts gets pages of others',
-    edits: [[exactly('|__prerender_bypass|'), '|no-draft|']],
+    edits: [[exactly('__next_preview_data|'), 'no-draft|']],
     caughtBy: 'cache: who looks at drafts gets no page of others',
   },
   {

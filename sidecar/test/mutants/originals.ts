@@ -52,7 +52,7 @@ const specs: object[] = [
     ...(replay === 'Safe' && { tracing: { samplingPercent: 12.5 } }),
   })),
   { classes: CLASSES, cache: { enabled: true }, webSockets: { enabled: true } },
-  { framework: 'Next', cache: { enabled: true } },
+  { framework: 'Next', cache: { enabled: true, bypass: { cookies: ['connect.sid'] } } },
   { tracing: { endpoint: 'http://collector:4318' }, accessLog: { samplingPercent: 50 } },
 ];
 const configs = specs.map((spec) => renderConfig(renderServiceSpec.parse({ template, ...spec })));

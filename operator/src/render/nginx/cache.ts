@@ -17,7 +17,7 @@ import { TELLS_CLASS } from './priority.ts';
 import { HIDES } from './proxy.ts';
 import { HIDES_STATE, TELLS_TRACE, TELLS_TRACE_OF_PEER } from './tracing.ts';
 
-/** Where a page is looked for, at first and whenever HAProxy leads a request back; and where it is rendered for itself. */
+/** Where a page is looked for, at first and when HAProxy leads a request back; and where it is rendered for one. */
 export const CACHED = '@corelane_cached';
 export const ALONE = '@corelane_alone';
 /** What HAProxy says about a page, which peers that ask for it get to know. */
@@ -156,7 +156,7 @@ function forWhom({ paths, ttl, bypass }: Cache, classes: RequestClass[] | undefi
   ];
 }
 
-/** $corelane_key_cookie_N: one of the key with its name; the header of those that there are; and $corelane_personal. */
+/** $corelane_key_cookie_N: one of the key with its name; the header of those that are there; $corelane_personal. */
 function cookies({ key, trackingCookies }: Cache): Lines {
   const impersonal = [...key.cookies.map(cookieName), ...trackingCookies];
   return [

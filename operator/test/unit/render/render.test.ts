@@ -106,19 +106,21 @@ test('the name of a cookie is matched as it is, whatever is in it', () => {
   const cache = { enabled: true, bypass: { cookies: [ANY_COOKIE] }, key: { cookies: [ANY_COOKIE] } };
   const classes = [{ name: 'a', match: [{ cookie: ANY_COOKIE }] }];
   const config = renderConfig(specOf({ cache, priority: { classes } }))['nginx.conf'];
-  const patterns = [...config.matchAll(/"~(\(\?:\^\|; \*\).*)" (?:"|1;|cookie)/g)].map(([, text = '']) => new RegExp(text));
-  const own = patterns.filter(({ source }) => source.includes('aZ0'));
+  const patterns = [...config.matchAll(/"~(\(\?:\^\|; \*\).*aZ0.*)" (?:"|1;)/g)];
+  const own = patterns.map(([, text = '']) => new RegExp(text));
   expect(own.length).toBeGreaterThanOrEqual(3);
   for (const pattern of own) {
     expect(`a=b; ${ANY_COOKIE}=1`).toMatch(pattern);
-    for (const [at, char] of [...ANY_COOKIE].entries())
-      expect(`${ANY_COOKIE.slice(0, at)}${char === 'x' ? 'y' : 'x'}${ANY_COOKIE.slice(at + 1)}=1`).not.toMatch(pattern);
+    // None of its characters is another one.
+    for (const at of ANY_COOKIE.split('').keys())
+      expect(`${ANY_COOKIE.slice(0, at)}x${ANY_COOKIE.slice(at + 1)}=1`).not.toMatch(pattern);
   }
 });
 
 test('with the most and longest names a word of nginx.conf stays below its 4,096 bytes', () => {
   const names = Array.from({ length: 16 }, (_unused, n) => `${'$'.repeat(63)}${'.*+|!#%&^_`~-0aZ'[n]}`);
-  const config = renderConfig(specOf({ cache: { enabled: true, bypass: { cookies: names }, key: { cookies: names } } }));
+  const cache = { enabled: true, bypass: { cookies: names }, key: { cookies: names } };
+  const config = renderConfig(specOf({ cache }));
   const words = config['nginx.conf'].match(/"[^"\n]*"/g) ?? [];
   expect(Math.max(...words.map(({ length }) => length))).toBeLessThan(4_096);
 });
