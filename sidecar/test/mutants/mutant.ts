@@ -39,6 +39,7 @@ export const RUNTIME_MODULES = [
   'live',
   'lifecycle',
   'loop-levels',
+  'node-options',
   'own-requests',
   'own-site',
   'processes',
