@@ -12,7 +12,7 @@ const { ask, attachBulk, attachThread } = require('./watchers.cjs');
 
 /** The thread answers at once; a process that is stopped does not. */
 const ANSWER_MS = 500;
-/** The supervisor looks several times a second. If it comes later than this, everything around it was paused. */
+/** The supervisor looks several times a second. If it looks later than this, everything around it was paused. */
 const PAUSE_MS = 2_000;
 /** Bits of a beat, as worker.cjs sets them. */
 const INSPECTED = 1;
@@ -95,12 +95,13 @@ function noteWithoutSlot(server, byte = server.withoutSlot) {
 
 /**
  * The supervisor's own time since heartbeats were looked at last: two beats at most. During a pause of the whole
- * container or machine it stands still with its worker, and then no render is at fault.
+ * container or machine it stands still with its worker, and then no render is at fault. Notes the end of such a pause,
+ * but not of one soon after another: a program that again and again leaves the supervisor no CPU is replaced, too.
  */
 function sinceLookMs() {
   const now = nowMs();
   const elapsed = now - state.watchedAtMs;
-  if (elapsed >= PAUSE_MS) state.resumedAtMs = now;
+  if (elapsed >= PAUSE_MS && now - state.resumedAtMs >= 2 * stallMs) state.resumedAtMs = now;
   return Math.min(elapsed, 2 * beatMs);
 }
 

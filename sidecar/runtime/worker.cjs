@@ -137,16 +137,28 @@ function inspected() {
   return inspector?.url() !== undefined;
 }
 
-/** Calls that may wait for a debugger at once: no beat would come before that says that the inspector is open. */
+/**
+ * Calls that may wait for a debugger at once: no beat would come before that says that the inspector is open. A second
+ * beat says what has become of it: a loop that got stuck in the same turn, after a call that has failed or closed the
+ * inspector, would never be found.
+ */
 function announceDebuggers(object) {
-  for (const name of ['open', 'waitForDebugger']) {
+  for (const name of ['open', 'waitForDebugger', 'close']) {
     const original = object[name];
     if (typeof original !== 'function') continue;
     object[name] = function (...args) {
-      if (connection?.writable) connection.write(String.fromCharCode(beat() | INSPECTED), 'latin1');
-      return original.apply(this, args);
+      tellBeat(INSPECTED);
+      try {
+        return original.apply(this, args);
+      } finally {
+        tellBeat();
+      }
     };
   }
+}
+
+function tellBeat(further = 0) {
+  if (connection?.writable) connection.write(String.fromCharCode(beat() | further), 'latin1');
 }
 
 /**

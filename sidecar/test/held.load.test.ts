@@ -36,6 +36,13 @@ test('a program that has opened the inspector and waits for a debugger is not st
   expect(program.output).not.toMatch(/"event":"(held|stalled|kill|restart)"/);
 });
 
+test('a program that has closed the inspector and does not return is stuck', async () => {
+  await program.start(process.execPath, [HOLDS]);
+  expect((await get(program.port, '/')).status).toBe(200);
+  get(program.port, '/closed').catch(() => {}); // its process is killed
+  await until('it is killed', () => program.output.includes('"reason":"stalled"'));
+});
+
 test('a pause of the whole container: nobody was stuck', async () => {
   await program.start(process.execPath, [HOLDS]);
   const worker = Number((await get(program.port, '/')).body);

@@ -34,8 +34,8 @@ interface Preset {
 }
 
 /**
- * Cookies of draft and preview modes: of Next and of what others have for incremental rendering, of Next's Pages
- * Router, of Nuxt. Whatever `framework` is: the page of a draft is never for others.
+ * Cookies of draft and preview modes: Next, and incremental rendering of SvelteKit and Astro; Next's Pages Router; Nuxt
+ * Content. They count whatever `framework` is: an editor who gets the published page takes the draft for lost.
  */
 const DRAFT_COOKIES = ['__prerender_bypass', '__next_preview_data', 'previewToken'];
 

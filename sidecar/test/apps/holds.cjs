@@ -5,6 +5,7 @@
  *   /open?file=F   opens F and writes nothing, as Node.js does while V8 makes a snapshot near the limit of the heap
  *   /pause         another thread pauses the program, as a debugger does
  *   /debug         opens the inspector, and waits for a debugger
+ *   /closed        opens the inspector and closes it, and is stuck
  *   /leak          keeps small objects until there is no memory left
  */
 'use strict';
@@ -56,6 +57,13 @@ function pauseProgram() {
   setInterval(() => {}, 60_000);
 }
 
+function closeAndLoop() {
+  const inspector = require('node:inspector');
+  inspector.open(0, '127.0.0.1');
+  inspector.close();
+  for (;;);
+}
+
 /** The event loop turns in between. */
 function leak(kept = []) {
   for (let n = 0; n < SLICE; n += 1) kept.push({ n, text: `object-${n}` });
@@ -68,6 +76,7 @@ const ACTIONS = {
   '/open': open,
   '/pause': () => new Worker(__filename),
   '/debug': () => require('node:inspector').open(0, '127.0.0.1', true),
+  '/closed': closeAndLoop,
   '/leak': () => leak(),
 };
 

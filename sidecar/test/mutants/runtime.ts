@@ -560,6 +560,13 @@ export const runtime: Mutant[] = [
     caughtBy: 'held: a program that has opened the inspector',
   },
   {
+    name: 'an inspector that was closed again spares a stuck program',
+    breaks: 'runtime',
+    file: 'worker.cjs',
+    edits: [[/'waitForDebugger', 'close'\]/g, "'waitForDebugger']"]],
+    caughtBy: 'held: a program that has closed the inspector',
+  },
+  {
     name: 'a pause of the whole container is taken for a stuck render',
     breaks: 'runtime',
     file: 'servers.cjs',

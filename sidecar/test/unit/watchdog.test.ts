@@ -43,5 +43,9 @@ test('after a pause of the whole container no worker is at fault', () => {
   expect(isOverdue(0)).toBe(false);
   state.resumedAtMs -= stallMs;
   expect(isOverdue(0)).toBe(true);
+  // Pauses again and again do not save a worker for ever.
+  expect(isOverdue(60_000)).toBe(true);
+  state.resumedAtMs -= stallMs;
+  expect(isOverdue(60_000)).toBe(false);
   state.servers.delete(socket);
 });

@@ -230,7 +230,7 @@ export function cacheLocations(cache: Cache, model: DataPlaneModel, page: Lines)
 function looks(look: Lines): Lines {
   return block(
     `location ${CACHED}`,
-    '# Of who has waited for it, and comes back. HAProxy has said nothing yet when a request looks first.',
+    '# X-Corelane-Step and -Herd are of the answer that led a request back here. At its first look there is none.',
     'corelane_looks_again on;',
     'set $corelane_cache_round "$upstream_http_x_corelane_step$corelane_cache_round";',
     'set $corelane_cache_told $upstream_http_x_corelane_herd;',

@@ -8,13 +8,14 @@ export function literal(text: string, what: string): string {
 
 /** The name of a cookie, which may have any character of a token; each stands for itself. */
 export function cookieName(name: string): string {
-  return headerName(name, 'cookie').replaceAll(/[$*+.|]/g, '[$&]').replaceAll('^', '\\^');
+  return headerName(name, 'cookie')
+    .replaceAll(/[$*+.|]/g, '[$&]')
+    .replaceAll('^', '\\^');
 }
 
 /** A request that has one of these cookies. */
 export function cookiePattern(...names: string[]): string {
-  const [first = '', ...others] = names.map(cookieName);
-  return `"~(?:^|; *)${others.length > 0 ? `(?:${[first, ...others].join('|')})` : first}="`;
+  return `"~(?:^|; *)(?:${names.map(cookieName).join('|')})="`;
 }
 
 /** The elements of a path. */

@@ -26,7 +26,7 @@ function derived(value: string): string[] {
     `"~^${literal.replace(/\/$/, '')}(?:/|$)"`,
     `"~*^${literal}$"`,
     `"~*${literal}"`,
-    `"~(?:^|; *)${cookie}="`,
+    `"~(?:^|; *)(?:${cookie})="`,
     `$http_${value.toLowerCase().replaceAll('-', '_')}`,
     `refused-${value}`,
     value.replace(/\/?$/, '/'),
