@@ -2,6 +2,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# Targets use what the one before them has installed or built, also where MAKEFLAGS has -j.
+.NOTPARALLEL:
 .PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-load test-repeat test-all test-mutants test-hostile test-frameworks test-alerts test-dashboards test-browser test-keda test-argocd test-tracing e2e bench-concurrency bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-observe bench-operator bench-rollout bench-runtime simulate bench-browser soak demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node
@@ -15,6 +17,7 @@ help: ## list the targets
 setup: node_modules/.package-lock.json examples/storefront/node_modules/.package-lock.json ## install Node packages (Node 24 among them), checked, no script of theirs run
 
 node_modules/.package-lock.json: package.json package-lock.json
+	@.ci/npm-is-there.sh
 	@echo "Installing Node packages (about 30 s) ..." >&2
 	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
 	@.ci/node-is-there.sh
