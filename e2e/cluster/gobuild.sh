@@ -223,7 +223,7 @@ UNREACHABLE='dial tcp|no such host|connection refused|i/o timeout|TLS handshake 
 UNREACHABLE+='|context deadline exceeded|(403|407|502|503|504) [A-Z]|module lookup disabled'
 UNREACHABLE="^(go: |[^ ]+\.go:[0-9:]+ ).*($UNREACHABLE)"
 
-# advice LOG: prints what to do about a step that failed, from what its log says. `step` shows it below the end of the log.
+# advice LOG: prints what to do about a step that failed, from what its log says. `step` shows it below the log's end.
 advice() {
   if grep -qi 'no space left on device' "$1"; then
     echo "The disk is full. Compiling Kubernetes needs 25 GB, for $CACHE_DIR and Go's two caches. Free some space" \
