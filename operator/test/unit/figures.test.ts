@@ -82,6 +82,7 @@ describe('how long the first commands take', () => {
     ['run', 56.4, 'page: rendered', '`make run` up to the first page, nothing cached | 56 s |'],
     ['demo_cold', 483.3, 'demo: ok=1000 failed=0 overlaps=0', 'compiled | 8 min |'],
     ['test_cold', 1655, '5000 passed, 0 failed', 'compiled | 28 min |'],
+    ['demo_cold', 483.3, 'failed with exit code 1: demo: ok=990 failed=0 overlaps=0', 'compiled | failed after 8 min '],
     ['test_cold', 1655, 'failed with exit code 2', 'compiled | failed after 28 min in the last measurement |'],
     ['run', 600, 'page: none', 'cached | failed after 10 min in the last measurement |'],
   ])('%s after %d s: %s', (...[name, seconds, result, row]) => {
