@@ -66,6 +66,10 @@ async function demo(place: Place): Promise<void> {
   await measure(place, 'demo_running', 'demo', lastLine);
 }
 
+async function test(place: Place): Promise<void> {
+  await measure(place, 'test_cold', 'test', /^\d+ passed, 0 failed$/);
+}
+
 /** Up to the first page at `make run`'s address, which is asked for every 100 ms. */
 async function run(place: Place): Promise<void> {
   const script = `make -s run </dev/null & pid=$!
@@ -88,6 +92,6 @@ const hasRun = /^run:/m.test(readFileSync(new URL('../Makefile', import.meta.url
 if (wants('run') && !hasRun) process.stderr.write('run: skipped, this version has no `make run`\n');
 if (wants('run') && hasRun) await inPlace(run);
 if (wants('demo_cold') || wants('demo_warm')) await inPlace(demo);
-if (wants('test_cold')) await inPlace((place) => measure(place, 'test_cold', 'test', /^\d+ passed, 0 failed$/));
+if (wants('test_cold')) await inPlace(test);
 console.log(write(parts, NAMES, { cores: cpus().length, model: cpus()[0]?.model ?? '', load: loadavg()[2] ?? 0 }));
 process.exitCode = isBad ? 1 : 0;

@@ -131,7 +131,10 @@ export function firstCommands({ machine, parts }: FirstHour): string {
     return isGood ? duration(part.seconds) : `failed after ${duration(part.seconds)} in the last measurement`;
   };
   return [
-    table(['command', 'takes'], FIRST_COMMANDS.map(([name, title]) => [title, takes(name)])),
+    table(
+      ['command', 'takes'],
+      FIRST_COMMANDS.map(([name, title]) => [title, takes(name)]),
+    ),
     '',
     `Measured on ${machine.cores} cores without an image registry, load average ${machine.load.toFixed(1)} ([step by step](docs/benchmarks/first-hour.md)).`,
   ].join('\n');

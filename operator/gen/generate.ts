@@ -16,7 +16,15 @@ import { withBlock } from './block.ts';
 import { checkPage } from './check-page.ts';
 import { customResourceDefinition } from './crd.ts';
 import { dashboardFiles } from './dashboards/dashboards.ts';
-import { besidePeers, type Drain, type Faults, type FirstHour, type Fleet, firstCommands, overLoad } from './figures.ts';
+import {
+  besidePeers,
+  type Drain,
+  type Faults,
+  type FirstHour,
+  type Fleet,
+  firstCommands,
+  overLoad,
+} from './figures.ts';
 import { withPicture } from './lifecycle.ts';
 import { OPERATOR_METRICS } from './metrics/operator.ts';
 import { metricsTable } from './metrics/page.ts';

@@ -1,6 +1,7 @@
 /** Tables of the docs that are made from measurements and from the code. */
-import { withBlock } from '../../gen/block.ts';
+
 import { readFileSync } from 'node:fs';
+import { withBlock } from '../../gen/block.ts';
 import { besidePeers, type Drain, type Faults, type Fleet, firstCommands, overLoad } from '../../gen/figures.ts';
 
 const outcome = (failedUnstarted: number, p99: number) => ({ failedUnstarted, overlaps: 0, latency: { p99 } });
@@ -37,7 +38,11 @@ const drain: Drain = {
     {
       story: 'faults',
       requests: 44_939,
-      phases: [phase('HAProxy killed'), phase('nginx killed', 2, { ECONNRESET: 18 }), phase('all', 2, { ECONNRESET: 18, 502: 1 })],
+      phases: [
+        phase('HAProxy killed'),
+        phase('nginx killed', 2, { ECONNRESET: 18 }),
+        phase('all', 2, { ECONNRESET: 18, 502: 1 }),
+      ],
     },
   ],
 };
