@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# npm-is-there.sh: fails, and says where to get them, unless node and npm can install this project's packages. They only
+# npm-is-there.sh: fails unless node and npm can install this project's packages, and says where to get them. They only
 # install: tests and programs run on the Node.js that the packages bring (node_modules/.bin/node).
 set -euo pipefail
 NODE_MAJOR_MIN=18

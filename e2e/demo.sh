@@ -54,9 +54,9 @@ plan() {
 
 engine_up=$STATE_DIR/demo-engine-up
 
-# The engine, Node packages, base images, then our images. The images wait for the packages: a part of the sidecar's image
-# (spans.cjs) and the operator's bundle are made with them. Where the base images are in the engine already, nothing else
-# holds the images back until npm has ended.
+# The engine, Node packages, base images, then our images. The images wait for the packages: a part of the sidecar's
+# image (spans.cjs) and the operator's bundle are made with them. Where the base images are in the engine already,
+# nothing else holds the images back until npm has ended.
 beside() {
   if ! have docker; then export CORELANE_LINES=1; fi
   "$CLUSTER_DIR/engine.sh" up

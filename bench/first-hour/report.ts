@@ -40,7 +40,8 @@ export function failure(code: number, lines: LogLine[]): string {
 /** docs/demo.txt: what `make demo` has printed where nothing was cached. */
 export function demoPage(lines: LogLine[], { cores, load }: { cores: number; load: number }): string {
   return `$ git clone <this repository> corelane && cd corelane && make demo
-# Written by "make bench-first-hour": nothing was cached, and no image registry answered. ${cores} cores, load average ${load.toFixed(1)}.
+# Written by "make bench-first-hour": nothing was cached, and no image registry answered.
+# ${cores} cores, load average ${load.toFixed(1)}.
 
 ${lines.map(({ text }) => `${text}\n`).join('')}`;
 }
