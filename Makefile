@@ -17,7 +17,6 @@ help: ## list the targets
 setup: node_modules/.package-lock.json examples/storefront/node_modules/.package-lock.json ## install Node packages (Node 24 among them), checked, no script of theirs run
 
 node_modules/.package-lock.json: package.json package-lock.json
-	@.ci/npm-is-there.sh
 	@echo "Installing Node packages (about 30 s) ..." >&2
 	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
 	@.ci/node-is-there.sh

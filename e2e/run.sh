@@ -17,7 +17,6 @@ packages() {
 }
 # Only what `corelane run` loads. `make setup` installs the rest: it finds no .package-lock.json.
 install_packages() {
-  .ci/npm-is-there.sh
   npm ci --omit=dev --ignore-scripts --no-audit --no-fund --loglevel=error
   .ci/node-is-there.sh
   rm -f node_modules/.package-lock.json

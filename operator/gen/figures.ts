@@ -86,7 +86,7 @@ function ofTheWay({ chain }: Faults): string[] {
 /** What was done to the fleet in each story of the bench on kind. */
 const DISTURBANCES: Record<string, string> = {
   drain: 'during rollouts, pod deletions, evictions, node drains and scaling',
-  faults: 'while workers were killed, frozen and stuck, and while nginx and HAProxy were killed',
+  faults: 'while workers were killed, frozen, stuck and out of memory, and while nginx and HAProxy were killed',
 };
 
 /** One story of the bench on kind: its own requests, failures and losses, and the phases that lost something. */

@@ -1,6 +1,4 @@
 /** Tables of the docs that are made from measurements and from the code. */
-
-import { readFileSync } from 'node:fs';
 import { withBlock } from '../../gen/block.ts';
 import { besidePeers, type Drain, type Faults, type Fleet, firstCommands, overLoad } from '../../gen/figures.ts';
 
@@ -65,18 +63,6 @@ test('each story on kind has its own requests and losses: a loss in one is not h
 test('a story without sums is an error', () => {
   const stories = [{ story: 'drain', requests: 1, phases: [] }];
   expect(() => besidePeers(faults, fleet, { stories })).toThrow('the story "drain" has no phase "all"');
-});
-
-test('README.md has the losses of the last bench on kind', () => {
-  const root = new URL('../../../', import.meta.url);
-  const readme = readFileSync(new URL('README.md', root), 'utf8');
-  const { stories } = JSON.parse(readFileSync(new URL('docs/benchmarks/drain.json', root), 'utf8')) as Drain;
-  expect(stories).toHaveLength(2);
-  for (const { requests, phases } of stories) {
-    const lost = phases.find(({ name }) => name === 'all')?.lost;
-    const line = readme.split('\n').find((text) => text.startsWith(`- ${requests.toLocaleString('en')} requests `));
-    expect(line).toContain(` ${lost} lost`);
-  }
 });
 
 describe('how long the first commands take', () => {
