@@ -2,6 +2,8 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
+# Targets use what the one before them has installed or built, also where MAKEFLAGS has -j.
+.NOTPARALLEL:
 .PHONY: help setup run build images sbom cluster docs docs-serve generate verify format test test-load test-repeat test-all test-mutants test-hostile test-frameworks test-alerts test-dashboards test-browser test-keda test-argocd test-tracing e2e bench-concurrency bench-drain bench-edge bench-faults bench-fleet bench-first-hour bench-observe bench-operator bench-rollout bench-runtime simulate bench-browser soak demo down clean tools-path release release-images release-test release-publish
 
 NODE := node_modules/.bin/node

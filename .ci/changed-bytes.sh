@@ -93,7 +93,7 @@ go_case() {
   BIN_DIR=$work
   if ! have go; then
     # Then this machine takes its programs from a registry; nothing is built here.
-    refused 'Go is needed' tiny_binary none
+    refused 'Go is not installed' tiny_binary none
     return
   fi
   go_proxy right

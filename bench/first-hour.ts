@@ -1,13 +1,14 @@
 /**
  * The first hour of somebody who has nothing but a bare machine: how long `make run`, `make demo` and `make test` take
- * where nothing is cached, and `make demo` again. Writes docs/benchmarks/first-hour.{json,md,svg}. Last line:
+ * where nothing is cached, and `make demo` again. Writes docs/benchmarks/first-hour.{json,md,svg}, and docs/demo.txt if
+ * `make demo` did what it should. Last line:
  * `first-hour: run_seconds=X demo_cold_seconds=Y demo_warm_seconds=Z test_cold_seconds=W`; `-` for what was not
  * measured. PARTS=demo_cold,demo_warm for a part. Exit code 1 if something did not do what it should.
  */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { makePlace, type Place } from './first-hour/place.ts';
-import { type Part, type PartName, write } from './first-hour/report.ts';
+import { demoPage, failure, type Part, type PartName, write } from './first-hour/report.ts';
 import { type LogLine, stepsOf } from './first-hour/steps.ts';
 
 const NAMES: PartName[] = ['run', 'demo_cold', 'demo_warm', 'test_cold'];
@@ -24,16 +25,23 @@ let isBad = false;
 
 const show = ({ atS, text }: LogLine) => process.stderr.write(`  ${String(Math.round(atS)).padStart(4)} s  ${text}\n`);
 
-/** Runs a target in a place, and notes it if its last line fits. */
-async function measure(place: Place, name: PartName | 'demo_running', target: string, lastLine: RegExp): Promise<void> {
+/** Runs a target in a place, notes how it ended, and returns its lines if the last one fits. */
+async function measure(
+  place: Place,
+  name: PartName | 'demo_running',
+  target: string,
+  lastLine: RegExp,
+): Promise<LogLine[] | undefined> {
   process.stderr.write(`${name}: make ${target}\n`);
   const { code, seconds, lines } = await place.run(['make', '-s', target], show);
   const last = lines.findLast(({ text }) => lastLine.test(text))?.text;
-  if (code !== 0 || last === undefined) {
-    isBad = true;
-    process.stderr.write(`${name}: make ${target} failed (exit code ${code})\n`);
-  }
-  parts.push({ name, seconds, result: last ?? `failed with exit code ${code}`, steps: stepsOf(lines) });
+  const isGood = code === 0 && last !== undefined;
+  const result = isGood ? last : failure(code, lines);
+  parts.push({ name, seconds, result, steps: stepsOf(lines) });
+  if (isGood) return lines;
+  isBad = true;
+  process.stderr.write(`${name}: make ${target} ${result}\n`);
+  return undefined;
 }
 
 /** Runs `work` in a place of its own, which is taken away whatever happens. */
@@ -49,11 +57,17 @@ async function inPlace(work: (place: Place) => Promise<void>): Promise<void> {
 
 async function demo(place: Place): Promise<void> {
   const lastLine = /^demo: ok=1000 failed=0 overlaps=0$/;
-  await measure(place, 'demo_cold', 'demo', lastLine);
+  const lines = await measure(place, 'demo_cold', 'demo', lastLine);
+  const machine = { cores: cpus().length, load: loadavg()[2] ?? 0 };
+  if (lines) writeFileSync(new URL('../docs/demo.txt', import.meta.url), demoPage(lines, machine));
   if (!wants('demo_warm')) return;
   await place.run(['make', '-s', 'down']);
   await measure(place, 'demo_warm', 'demo', lastLine);
   await measure(place, 'demo_running', 'demo', lastLine);
+}
+
+async function test(place: Place): Promise<void> {
+  await measure(place, 'test_cold', 'test', /^\d+ passed, 0 failed$/);
 }
 
 /** Up to the first page at `make run`'s address, which is asked for every 100 ms. */
@@ -78,6 +92,6 @@ const hasRun = /^run:/m.test(readFileSync(new URL('../Makefile', import.meta.url
 if (wants('run') && !hasRun) process.stderr.write('run: skipped, this version has no `make run`\n');
 if (wants('run') && hasRun) await inPlace(run);
 if (wants('demo_cold') || wants('demo_warm')) await inPlace(demo);
-if (wants('test_cold')) await inPlace((place) => measure(place, 'test_cold', 'test', /^\d+ passed, 0 failed$/));
+if (wants('test_cold')) await inPlace(test);
 console.log(write(parts, NAMES, { cores: cpus().length, model: cpus()[0]?.model ?? '', load: loadavg()[2] ?? 0 }));
 process.exitCode = isBad ? 1 : 0;

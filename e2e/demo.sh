@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # demo.sh: a kind cluster of three nodes, the operator, a React page, 1,000 renders and a table of who rendered what.
-# What does not wait for each other is made at the same time: programs are compiled while packages, base images and our
-# own images come. Each line tells the time, and what is left. Run it through `make demo`.
+# Steps that do not need each other run at the same time: Go compiles programs while packages, base images and then our
+# own images are made. Each line tells the time, and what is left. Run it through `make demo`.
 source "$(dirname "${BASH_SOURCE[0]}")/cluster/lib.sh"
 source "$CLUSTER_DIR/gobuild.sh"
 cd "$CLONE_DIR"
@@ -54,21 +54,23 @@ plan() {
 
 engine_up=$STATE_DIR/demo-engine-up
 
-# The engine, our packages, base images and images.
+# The engine, Node packages, base images, then our images. The images wait for the packages: a part of the sidecar's
+# image (spans.cjs) and the operator's bundle are made with them. Where the base images are in the engine already,
+# nothing else holds the images back until npm has ended.
 beside() {
   if ! have docker; then export CORELANE_LINES=1; fi
   "$CLUSTER_DIR/engine.sh" up
   touch "$engine_up"
   use_engine
-  # All but the operator's wants nothing of ours.
-  e2e/images.sh sidecar storefront >"$STATE_DIR/demo-images" &
-  local images=$!
-  make -q setup 2>/dev/null || step 'Installing Node packages' npm make -s setup
-  make -s build
-  wait "$images"
-  e2e/images.sh operator >>"$STATE_DIR/demo-images"
+  at_the_same_time packages base_images
+  e2e/images.sh operator sidecar storefront >"$STATE_DIR/demo-images"
   plan_note ended beside
 }
+packages() {
+  make -q setup 2>/dev/null || step 'Installing Node packages' npm make -s setup
+  make -s build
+}
+base_images() { "$CLUSTER_DIR/base-images.sh" debian node >/dev/null; }
 
 # Programs and the node image.
 first() {

@@ -76,8 +76,11 @@ on_debian() {
   if wanted chromium; then
     make_image chromium "$(content_tag e2e/browser/Dockerfile)-$(hash_of "$bases" | cut -c1-4)"
   fi
-  # A part of the image, made with the packages of this clone.
-  if wanted sidecar; then make -s sidecar/runtime/dist/spans.cjs; fi
+  # A part of the image, made with the packages of this clone. The build stages of the Dockerfile do not install them.
+  if wanted sidecar; then
+    [[ -x node_modules/.bin/node ]] || die "images.sh: Node packages are not installed, and the sidecar image needs them. Run: make setup"
+    make -s sidecar/runtime/dist/spans.cjs
+  fi
   if wanted sidecar; then make_image sidecar "$(content_tag Dockerfile sidecar)-$(hash_of "$bases" | cut -c1-4)"; fi
 }
 

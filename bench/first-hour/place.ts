@@ -93,7 +93,9 @@ function check(): void {
 export function makePlace(): Place {
   check();
   // Not measured, since Debian's mirror is what it would measure; and the namespace below wants two of them at once.
-  must('bash', '-c', `source ${ROOT}e2e/cluster/lib.sh && apt_install docker.io iptables iproute2 ca-certificates`);
+  // From Debian 13 on docker.io has the engine only.
+  const packages = 'apt_install docker.io iptables iproute2 ca-certificates; have docker || apt_install docker-cli';
+  must('bash', '-c', `source ${ROOT}e2e/cluster/lib.sh; ${packages}`);
   const folder = mkdtempSync(join(tmpdir(), 'corelane-first-hour-'));
   const clone = join(folder, 'corelane');
   makeNamespace();

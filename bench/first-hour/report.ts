@@ -3,14 +3,14 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { plot } from '../../operator/plots/index.ts';
 import { table } from '../lib/table.ts';
-import type { Step } from './steps.ts';
+import type { LogLine, Step } from './steps.ts';
 
 export type PartName = 'run' | 'demo_cold' | 'demo_warm' | 'test_cold';
 
 export interface Part {
   name: PartName | 'demo_running';
   seconds: number;
-  /** The last line of the command. */
+  /** The last line of the command, or how it failed. */
   result: string;
   steps: Step[];
 }
@@ -29,6 +29,23 @@ const STEP_S_MIN = 1;
 const whole = (seconds: number | undefined) =>
   seconds === undefined || Number.isNaN(seconds) ? '-' : String(Math.round(seconds));
 
+const isFailed = ({ result }: Part) => result.startsWith('failed') || result === 'page: none';
+
+/** How a command failed: its exit code, and the last line that is not make's own. */
+export function failure(code: number, lines: LogLine[]): string {
+  const last = lines.findLast(({ text }) => text.trim() !== '' && !text.startsWith('make'))?.text.trim();
+  return `failed with exit code ${code}${last ? `: ${last}` : ''}`;
+}
+
+/** docs/demo.txt: what `make demo` has printed where nothing was cached. */
+export function demoPage(lines: LogLine[], { cores, load }: { cores: number; load: number }): string {
+  return `$ git clone <this repository> corelane && cd corelane && make demo
+# Written by "make bench-first-hour": nothing was cached, and no image registry answered.
+# ${cores} cores, load average ${load.toFixed(1)}.
+
+${lines.map(({ text }) => `${text}\n`).join('')}`;
+}
+
 /** Parts that were not measured this time stay as they were. */
 function merged(parts: Part[]): Part[] {
   const before: Part[] = existsSync(`${PATH}.json`) ? JSON.parse(readFileSync(`${PATH}.json`, 'utf8')).parts : [];
@@ -36,11 +53,12 @@ function merged(parts: Part[]): Part[] {
   return names.flatMap((name) => [...parts, ...before].find((part) => part.name === name) ?? []);
 }
 
-function section({ name, seconds, result, steps }: Part): string {
+function section(part: Part): string {
+  const { name, seconds, result, steps } = part;
   const rows = steps
     .filter(({ fromS, toS }) => toS - fromS >= STEP_S_MIN)
     .map(({ title, fromS, toS }) => [title, whole(fromS), whole(toS - fromS)]);
-  return `## ${TITLES[name]}: ${whole(seconds)} s
+  return `## ${TITLES[name]}: ${isFailed(part) ? 'failed after ' : ''}${whole(seconds)} s
 
 \`${result}\`
 
@@ -67,7 +85,7 @@ ${machine.load.toFixed(1)}; above about 4 the machine had other work.
 
 ${table(
   ['', 'seconds'],
-  all.map(({ name, seconds }) => [TITLES[name], whole(seconds)]),
+  all.map((part) => [TITLES[part.name], `${isFailed(part) ? 'failed after ' : ''}${whole(part.seconds)}`]),
 )}
 
 ![steps](first-hour.svg)

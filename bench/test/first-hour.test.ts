@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { plot } from '../../operator/plots/index.ts';
+import { demoPage, failure } from '../first-hour/report.ts';
 import { stepsOf } from '../first-hour/steps.ts';
 
 const LIBRARY = fileURLToPath(new URL('../../e2e/cluster/lib.sh', import.meta.url));
@@ -109,5 +110,22 @@ describe('the steps of a log', () => {
     const svg = plot([{ title: 'demo', subtitle: 'seconds', spans }]);
     expect(svg).toContain('compile');
     expect(svg).toContain('100 s');
+  });
+});
+
+describe('what is written of a command', () => {
+  const lines = ['Running the unit tests', '5000 passed, 2 failed', 'make: *** [Makefile:96: test] Error 1', ''].map(
+    (text, atS) => ({ atS, text }),
+  );
+
+  test('that failed: its exit code, and its own last line instead of that of make', () => {
+    expect(failure(2, lines)).toBe('failed with exit code 2: 5000 passed, 2 failed');
+    expect(failure(124, [])).toBe('failed with exit code 124');
+  });
+
+  test('make demo: its lines as they came, and on which machine', () => {
+    const page = demoPage(lines.slice(0, 2), { cores: 2, load: 4.21 });
+    expect(page).toContain('2 cores, load average 4.2.');
+    expect(page.split('\n').slice(-4)).toEqual(['', 'Running the unit tests', '5000 passed, 2 failed', '']);
   });
 });

@@ -16,32 +16,13 @@ fetch() {
   cp "$program_source" "$source/cmd/argocd-diff/"
 }
 
-in_source() { # COMMAND...
-  cd "$source"
-  GOFLAGS=$GO_FLAGS CGO_ENABLED=0 nice -n 10 "$@"
-}
-
-list_packages() {
-  in_source go list -deps $GO_COMPILER_FLAGS -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' \
-    ./cmd/argocd-diff >"$LOG_DIR/argocd-packages"
-}
-
-# A build cut short must not leave something that looks finished.
-build() {
-  mkdir -p "$BIN_DIR"
-  in_source go build $GO_COMPILER_FLAGS -ldflags '-s -w' -o "$binary.part" ./cmd/argocd-diff
-  mv "$binary.part" "$binary"
-}
-
 lock argocd
 if [[ ! -x $binary ]]; then
-  have go || die "Go is needed to build Argo CD's comparison"
+  go_is_there "Argo CD's comparison"
   source=$(mktemp -d)/gitops-engine
   # shellcheck disable=SC2064
   trap "rm -rf '${source%/gitops-engine}'" EXIT
   step "Fetching gitops-engine $GITOPS_ENGINE_VERSION" argocd-source fetch
-  step 'Fetching the Go modules of gitops-engine' argocd-modules list_packages
-  count=$(wc -l <"$LOG_DIR/argocd-packages")
-  step "Compiling Argo CD's comparison: $count packages$(about_packages "$count"), once" argocd-build build
+  go_compile "Argo CD's comparison" argocd "$source" "$binary" ./cmd/argocd-diff
 fi
 echo "ARGOCD_DIFF=$binary"

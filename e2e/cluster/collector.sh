@@ -12,21 +12,6 @@ version=$(hash_of "$folder/go.mod" "$folder/go.sum" "$folder/main.go")
 binary=$BIN_DIR/collector-$version
 image=$STANDIN/collector:$version
 
-# go.sum has the hashes of all modules: a changed one is refused.
-in_folder() { # COMMAND...
-  cd "$folder"
-  GOFLAGS=$GO_FLAGS CGO_ENABLED=0 nice -n 10 "$@"
-}
-list_packages() {
-  in_folder go list -deps $GO_COMPILER_FLAGS -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' . \
-    >"$LOG_DIR/collector-packages"
-}
-# A build cut short must not leave something that looks finished.
-build() {
-  mkdir -p "$BIN_DIR"
-  in_folder go build $GO_COMPILER_FLAGS -ldflags '-s -w' -o "$binary.part" .
-  mv "$binary.part" "$binary"
-}
 pack() {
   local context
   context=$(mktemp -d)
@@ -42,10 +27,9 @@ pack() {
 use_engine
 lock collector
 if [[ ! -x $binary ]]; then
-  have go || die "Go is needed to build the OpenTelemetry Collector"
-  step 'Fetching the Go modules of the OpenTelemetry Collector' collector-modules list_packages
-  count=$(wc -l <"$LOG_DIR/collector-packages")
-  step "Compiling the OpenTelemetry Collector: $count packages$(about_packages "$count"), once" collector-build build
+  go_is_there 'the OpenTelemetry Collector'
+  # go.sum beside go.mod has the hashes of all modules: Go refuses a changed one.
+  go_compile 'the OpenTelemetry Collector' collector "$folder" "$binary" .
 fi
 image_exists "$image" || step 'Packing the OpenTelemetry Collector as an image' collector-image pack
 echo "COLLECTOR_IMAGE=$image"

@@ -30,6 +30,8 @@ up() {
   [[ -e /etc/debian_version && $(id -u) == 0 ]] ||
     die "no Docker daemon answers. Start Docker; only root on Debian gets an engine of its own."
   apt_install docker.io iptables ca-certificates
+  # From Debian 13 on docker.io has the engine only.
+  have docker || apt_install docker-cli
   step "Starting a container engine for this project (about 3 s)" engine-start start
 }
 

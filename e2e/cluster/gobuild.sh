@@ -76,7 +76,7 @@ go_programs() {
     [[ -x $BIN_DIR/$name-$version ]] || packages+=("$package")
   done
   ((${#packages[@]})) || return 0
-  have go || die "Go is needed to build ${names[*]} (no registry in reach to pull from)"
+  go_is_there "$(named "${names[@]}")"
   step 'Fetching Go modules' go-modules go_fetch "${packages[@]}"
   count=$(wc -l <"$LOG_DIR/go-packages")
   plan_note expect first go-build $(seconds_for "$count")
@@ -89,14 +89,53 @@ about_packages() { # COUNT
   (($1 < 100)) || echo ", about $(about "$(seconds_for "$1")") on $(cores) cores"
 }
 
-in_go_module() { # COMMAND...: CGO_ENABLED=0, for programs that run in any image
-  cd "$GO_MODULE_DIR"
-  GOFLAGS=$GO_FLAGS CGO_ENABLED=0 nice -n 10 "$@"
+# go_is_there WHAT: ends the script with an error where WHAT cannot be compiled for want of Go.
+go_is_there() {
+  local oldest version
+  oldest=$(awk '$1 == "go" { print $2; exit }' "$GO_MODULE_DIR/go.mod")
+  have go || die "cannot compile $1: Go is not installed or not on PATH. Install Go $oldest or newer: https://go.dev/dl"
+  version=$(go_version)
+  [[ $(printf '%s\n' "$oldest" "$version" | sort -V | head -n 1) == "$oldest" ]] ||
+    die "cannot compile $1: Go $version at $(command -v go) is too old. Install Go $oldest or newer (https://go.dev/dl)," \
+      "and put its bin folder first in PATH. Corelane does not let Go download another version of itself."
 }
 
-# Downloads what is missing, and notes which packages Go's cache has not got compiled.
-go_fetch() {
-  in_go_module go list -deps $GO_COMPILER_FLAGS -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' "$@" >"$LOG_DIR/go-packages"
+# go_in FOLDER COMMAND...: runs COMMAND in the module of FOLDER. CGO_ENABLED=0, for programs that run in any image.
+go_in() {
+  cd "$1"
+  shift
+  GOFLAGS=$GO_FLAGS CGO_ENABLED=0 nice -n 10 "$@"
+}
+in_go_module() { go_in "$GO_MODULE_DIR" "$@"; } # COMMAND...
+
+# go_fetch_in FOLDER NAME PACKAGE...: downloads the modules that the packages lack, and lists in $LOG_DIR/NAME-packages
+# what Go's cache has not got compiled.
+go_fetch_in() {
+  local folder=$1 list=$LOG_DIR/$2-packages
+  shift 2
+  go_in "$folder" go list -deps $GO_COMPILER_FLAGS -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' "$@" >"$list"
+}
+go_fetch() { go_fetch_in "$GO_MODULE_DIR" go "$@"; } # PACKAGE...
+
+# go_build_in FOLDER OUT PACKAGE...: compiles one package into the file OUT, several into the folder OUT. OUT appears
+# when it is whole, so a build cut short leaves nothing that looks finished.
+go_build_in() {
+  local folder=$1 out=$2
+  shift 2
+  rm -rf "$out.part"
+  (($# == 1)) || mkdir -p "$out.part"
+  go_in "$folder" go build $GO_COMPILER_FLAGS -ldflags '-s -w' -o "$out.part" "$@"
+  mv "$out.part" "$out"
+}
+
+# go_compile TITLE NAME FOLDER OUT PACKAGE...: go_fetch_in and go_build_in, as two steps with the logs NAME-modules and
+# NAME-build.
+go_compile() {
+  local title=$1 name=$2 folder=$3 out=$4 count
+  shift 4
+  step "Fetching the Go modules of $title" "$name-modules" go_fetch_in "$folder" "$name" "$@"
+  count=$(wc -l <"$LOG_DIR/$name-packages")
+  step "Compiling $title: $count packages$(about_packages "$count"), once" "$name-build" go_build_in "$folder" "$out" "$@"
 }
 
 go_build() { # COUNT PACKAGE...
@@ -146,7 +185,7 @@ go_version() { go env GOVERSION | sed -E 's/^go([0-9.]+).*/\1/'; }
 go_module_build() {
   local module=$1 version=$2 dir
   shift 2
-  have go || die "Go is needed to build $module (no registry in reach to pull it from)"
+  go_is_there "$module"
   dir=$(mktemp -d)
   # shellcheck disable=SC2064
   trap "rm -rf '$dir'" EXIT
@@ -175,4 +214,32 @@ go_binary() {
     nice -n 10 go build $GO_COMPILER_FLAGS -ldflags "-s -w $ldflags" -tags "$tags" -o "$BIN_DIR/.$name-$version" "$package"
   # A build cut short must not leave something that looks finished.
   mv "$BIN_DIR/.$name-$version" "$BIN_DIR/$name-$version"
+}
+
+# ---- Failures ----------------------------------------------------------------
+
+# What Go writes where it cannot download. Only lines of Go itself: kubectl and docker fail with the same words.
+UNREACHABLE='dial tcp|no such host|connection refused|i/o timeout|TLS handshake timeout|proxyconnect|x509:|unexpected EOF'
+UNREACHABLE+='|context deadline exceeded|(403|407|502|503|504) [A-Z]|module lookup disabled'
+UNREACHABLE="^(go: |[^ ]+\.go:[0-9:]+ ).*($UNREACHABLE)"
+
+# advice LOG: prints what to do about a step that failed, from what its log says. `step` shows it below the log's end.
+advice() {
+  if grep -qi 'no space left on device' "$1"; then
+    echo "The disk is full. Compiling Kubernetes needs 25 GB, for $CACHE_DIR and Go's two caches. Free some space" \
+      "('go clean -cache' empties the larger one), then run the command again: finished programs are kept."
+  elif grep -q 'requires go >= ' "$1"; then
+    echo "Go $(go_version) is too old: $(grep -om1 'requires go >= [0-9.]*[0-9]' "$1"). Install that version or a newer one" \
+      "(https://go.dev/dl), and put its bin folder first in PATH."
+  elif grep -qE 'checksum mismatch|SECURITY ERROR' "$1"; then
+    echo "A downloaded Go module is not the one whose hash is in go.sum: something between its author and this machine" \
+      "changed it. Ask whoever runs the module proxy $(go env GOPROXY). Do not take the new hash."
+  elif grep -q 'missing go.sum entry' "$1"; then
+    echo "A Go module has no hash in go.sum. After a change in versions.env run e2e/cluster/pin-go.sh, which writes it."
+  elif grep -qE "$UNREACHABLE" "$1"; then
+    echo "Go cannot download modules from GOPROXY=$(go env GOPROXY). Check the network, and HTTPS_PROXY where you need one," \
+      "or set GOPROXY to a module proxy that this machine reaches. Then run the command again: downloads are kept."
+  elif grep -qE '(compile|link): signal: killed|runtime: out of memory' "$1"; then
+    echo "The compiler ran out of memory. Free some, then run the command again: compiled packages are kept."
+  fi
 }

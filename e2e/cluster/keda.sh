@@ -11,21 +11,6 @@ MODULE=github.com/kedacore/keda/v2
 image=$STANDIN/keda:$KEDA_VERSION
 folder=$CACHE_DIR/keda-$KEDA_VERSION
 
-in_source() { # COMMAND...
-  cd "$source"
-  GOFLAGS=$GO_FLAGS CGO_ENABLED=0 nice -n 10 "$@"
-}
-
-list_packages() {
-  in_source go list -deps $GO_COMPILER_FLAGS -f '{{if and .Stale (ne .Name "main")}}{{.ImportPath}}{{end}}' \
-    ./cmd/operator ./cmd/adapter >"$LOG_DIR/keda-packages"
-}
-
-build() {
-  mkdir -p "$source/out"
-  in_source go build $GO_COMPILER_FLAGS -ldflags '-s -w' -o out/ ./cmd/operator ./cmd/adapter
-}
-
 # A build cut short must not leave something that looks finished.
 keep() {
   local new=$folder.new
@@ -53,14 +38,12 @@ pack() {
 use_engine
 lock keda
 if [[ ! -d $folder ]]; then
-  have go || die "Go is needed to build KEDA"
+  go_is_there KEDA
   source=$(mktemp -d)/keda
   # shellcheck disable=SC2064
   trap "rm -rf '${source%/keda}'" EXIT
   step "Fetching KEDA $KEDA_VERSION" keda-source go_module_copy "$MODULE" "$KEDA_VERSION" "$source"
-  step 'Fetching the Go modules of KEDA' keda-modules list_packages
-  count=$(wc -l <"$LOG_DIR/keda-packages")
-  step "Compiling KEDA's operator and adapter: $count packages$(about_packages "$count"), once" keda-build build
+  go_compile "KEDA's operator and adapter" keda "$source" "$source/out" ./cmd/operator ./cmd/adapter
   keep
 fi
 image_exists "$image" || step 'Packing KEDA as an image' keda-image pack

@@ -5,7 +5,12 @@
 # Standard output of every script is data only (something to eval or to capture);
 # everything meant for a person goes to standard error.
 
-[[ ${BASH_VERSINFO[0]} -ge 4 ]] || { echo "bash 4 or newer is needed (macOS: brew install bash)" >&2; exit 1; }
+# Before 4.4 an empty array is an unset variable, which set -u refuses.
+if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
+  echo "error: these scripts need bash 4.4 or newer, and ${BASH:-bash} is $BASH_VERSION. On macOS: brew install bash, then" \
+    "put it first: export PATH=\"\$(brew --prefix)/bin:\$PATH\"" >&2
+  exit 1
+fi
 set -euo pipefail
 
 CLUSTER_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

@@ -60,9 +60,17 @@ step() {
     say "--- last 30 lines of $log"
     tail -n 30 "$log" | while IFS= read -r line; do say "  $line"; done
     say "--- the whole log: $log"
+    tell_advice "$log"
     exit "$rc"
   fi
   step_line "$title" "done in $(elapsed $((SECONDS - start)))"
+}
+# A script may have a function `advice LOG`, which prints what to do about a failure.
+tell_advice() { # LOG
+  declare -F advice >/dev/null || return 0
+  local text
+  text=$(advice "$1") || true
+  [[ -z $text ]] || say "error: $text"
 }
 step_line() { # TITLE RESULT
   if whole_lines; then say "$1 ... $2"; else printf '%s\n' "$2" >&2; fi

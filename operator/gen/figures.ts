@@ -21,6 +21,20 @@ export interface Fleet {
   }[];
 }
 
+/** Runs on kind under load, each made of phases; the phase `all` has the sums. */
+export interface Drain {
+  stories: {
+    story: string;
+    requests: number;
+    phases: { name: string; failed: Record<string, number>; lost: number }[];
+  }[];
+}
+
+export interface FirstHour {
+  machine: { cores: number; load: number };
+  parts: { name: string; seconds: number; result: string }[];
+}
+
 /** Columns, as the benches call them, and their heads. */
 const SYSTEMS = ['corelane', 'cluster', 'pm2', 'nginx', 'queue-proxy'];
 const HEADS = ['**Corelane**', 'Node cluster', 'PM2', 'nginx, least_conn', "Knative's queue-proxy"];
@@ -69,21 +83,72 @@ function ofTheWay({ chain }: Faults): string[] {
   });
 }
 
-/** What the bench on a cluster came to: its last line has requests and how many were lost. */
-function ofRollouts(summary: string): string {
-  const [, requests = '', lost = ''] = /requests=(\d+) lost=(\d+)/.exec(summary) ?? [];
-  return `${whole(Number(requests))} requests through rollouts, pod deletions, evictions, node drains and scaling on kind: ${lost} lost ([drain](docs/benchmarks/drain.md)).`;
+/** What was done to the fleet in each story of the bench on kind. */
+const DISTURBANCES: Record<string, string> = {
+  drain: 'during rollouts, pod deletions, evictions, node drains and scaling',
+  faults: 'while workers were killed, frozen, stuck and out of memory, and while nginx and HAProxy were killed',
+};
+
+/** One story of the bench on kind: its own requests, failures and losses, and the phases that lost something. */
+function ofStory({ story, requests, phases }: Drain['stories'][number]): string {
+  const all = phases.find(({ name }) => name === 'all');
+  if (!all) throw new Error(`drain.json: the story "${story}" has no phase "all", which has its sums`);
+  const failed = Object.values(all.failed).reduce((sum, times) => sum + times, 0);
+  const losses = phases.filter(({ name, lost }) => name !== 'all' && lost > 0);
+  const where = losses.map(({ name, lost }) => `${name}: ${whole(lost)}`).join(', ');
+  const disturbance = DISTURBANCES[story] ?? `in the story "${story}"`;
+  return `- ${whole(requests)} requests ${disturbance}: ${whole(failed)} failed, ${whole(all.lost)} lost${where && ` (${where})`}.`;
+}
+
+function onKind({ stories }: Drain): string[] {
+  return [
+    'On a kind cluster under load ([drain](docs/benchmarks/drain.md)); a request is lost if it failed although no worker had begun it:',
+    '',
+    ...stories.map(ofStory),
+  ];
+}
+
+const FIRST_COMMANDS: [string, string][] = [
+  ['run', '`make run` up to the first page, nothing cached'],
+  ['demo_cold', '`make demo`, nothing cached: Kubernetes is compiled'],
+  ['demo_warm', '`make demo` after `make down`'],
+  ['test_cold', '`make test`, nothing cached: etcd and the API server are compiled'],
+];
+const SHOWN_IN_MINUTES_S = 150;
+/** The last lines of `make run` (as the bench sees it), `make demo` and `make test`. */
+const GOOD_LAST_LINE = /^(page: rendered|demo: ok=\d+ failed=0 overlaps=0|\d+ passed, 0 failed)$/;
+
+function duration(seconds: number): string {
+  return seconds < SHOWN_IN_MINUTES_S ? `${whole(seconds)} s` : `${whole(seconds / 60)} min`;
+}
+
+/** How long the first commands took. A run that failed is not the time that a command takes. */
+export function firstCommands({ machine, parts }: FirstHour): string {
+  const takes = (name: string) => {
+    const part = parts.find((found) => found.name === name);
+    if (!part) return 'not measured';
+    const isGood = GOOD_LAST_LINE.test(part.result);
+    return isGood ? duration(part.seconds) : `failed after ${duration(part.seconds)} in the last measurement`;
+  };
+  return [
+    table(
+      ['command', 'takes'],
+      FIRST_COMMANDS.map(([name, title]) => [title, takes(name)]),
+    ),
+    '',
+    `Measured on ${machine.cores} cores without an image registry, load average ${machine.load.toFixed(1)} ([step by step](docs/benchmarks/first-hour.md)).`,
+  ].join('\n');
 }
 
 /** Table and text of README.md. */
-export function besidePeers(faults: Faults, fleet: Fleet, { summary }: { summary: string }): string {
+export function besidePeers(faults: Faults, fleet: Fleet, drain: Drain): string {
   const bound = whole(pointOf(fleet, 'corelane', LOAD)?.bound.p99 ?? Number.NaN);
   const unstarted = ({ outcome }: Faults['results'][number]) => whole(outcome.failedUnstarted);
   const measured = table(
     ['', ...HEADS],
     [
       [`p99 of a fleet at a load of ${LOAD}, ms (a perfect queue: ${bound})`, ...ofFleet(fleet)],
-      ['unbegun requests lost, a worker killed each second', ...ofFaults(faults, 'kill', unstarted)],
+      ['requests lost before a worker began them, a worker killed each second', ...ofFaults(faults, 'kill', unstarted)],
       ['the same, all workers killed at once', ...ofFaults(faults, 'kill-all', unstarted)],
       ['the same, all workers restarted in turn', ...ofFaults(faults, 'restart', unstarted)],
       [
@@ -101,9 +166,9 @@ export function besidePeers(faults: Faults, fleet: Fleet, { summary }: { summary
   return [
     measured,
     '',
-    'nginx refuses at once where no worker listens, and its clients ask again at once: hence its large numbers.',
+    'Where no worker listens, nginx answers with an error at once and its clients ask again at once, so it has far more lost requests.',
     '',
-    ofRollouts(summary),
+    ...onKind(drain),
   ].join('\n');
 }
 

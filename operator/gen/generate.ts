@@ -16,7 +16,15 @@ import { withBlock } from './block.ts';
 import { checkPage } from './check-page.ts';
 import { customResourceDefinition } from './crd.ts';
 import { dashboardFiles } from './dashboards/dashboards.ts';
-import { besidePeers, type Faults, type Fleet, overLoad } from './figures.ts';
+import {
+  besidePeers,
+  type Drain,
+  type Faults,
+  type FirstHour,
+  type Fleet,
+  firstCommands,
+  overLoad,
+} from './figures.ts';
 import { withPicture } from './lifecycle.ts';
 import { OPERATOR_METRICS } from './metrics/operator.ts';
 import { metricsTable } from './metrics/page.ts';
@@ -77,7 +85,8 @@ function generatedFiles(): Record<string, string> {
     ...page('docs/concurrency.md', { signals: signalsOverLoad(waiting) }),
     ...page('docs/how-to/p99-is-high-at-60-percent-cpu.md', { fleet: overLoad(fleet) }),
     ...page('README.md', {
-      figures: besidePeers(measured<Faults>('faults'), fleet, measured<{ summary: string }>('drain')),
+      'first commands': firstCommands(measured<FirstHour>('first-hour')),
+      figures: besidePeers(measured<Faults>('faults'), fleet, measured<Drain>('drain')),
     }),
     'docs/waiting.svg': waitingPicture(true),
     'docs/waiting-still.svg': waitingPicture(false),

@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
 /** The section of the table. */
-const [, section = ''] = /^## Rooms$(.*?)^## /ms.exec(read('CONTRIBUTING.md')) ?? [];
+const [, section = ''] = /^## Folders$(.*?)^## /ms.exec(read('CONTRIBUTING.md')) ?? [];
 /** Room, what it is for, what it may import. */
 const rooms = new Map(
   [...section.matchAll(/^\| `([^`|]+)` \| [^|]+ \| ?([^|]*)\|$/gm)].map(([, room, may]) => [
