@@ -132,7 +132,13 @@ export class Caches {
     for (const cache of this.#all()) cache.stop();
   }
 
-  #all(): Pick<Cache, 'onChange' | 'start' | 'stop'>[] {
+  /** Why one of them is not filled yet, in one line; undefined when all are. */
+  get obstacle(): string | undefined {
+    for (const { obstacle } of this.#all()) if (obstacle !== undefined) return obstacle;
+    return undefined;
+  }
+
+  #all(): Pick<Cache, 'onChange' | 'start' | 'stop' | 'obstacle'>[] {
     return [this.renderServices, this.pods, this.replicaSets, ...this.#owned.values()];
   }
 }

@@ -158,6 +158,7 @@ export class LiveSettings {
     for (const uid of this.#entries.keys()) if (!uids.has(uid)) this.#entries.delete(uid);
   }
 
+  /** Begins no nudge from now on; `Rest.endWrites` waits for those under way. */
   stop(): void {
     this.#stopped = true;
   }
@@ -238,6 +239,7 @@ export class LiveSettings {
     const { serial } = entry;
     const isKnownLate = known.serial !== undefined && known.nudgedFor !== serial;
     if (!isKnownLate) await this.#ask(pod, known, serial);
+    if (!this.#isWanted(entry)) return;
     const now = this.#options.nowMs();
     if (known.serial === serial) return;
     known.lookMs = Math.min(

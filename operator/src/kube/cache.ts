@@ -6,7 +6,7 @@ import type { KubeObject } from './types.ts';
 /** A cache of one kind: of one namespace, of all, or of some. */
 export type Cache<T extends KubeObject = KubeObject> = Pick<
   Informer<T>,
-  'kind' | 'onChange' | 'start' | 'stop' | 'get' | 'list' | 'ownedBy' | 'remember' | 'forget' | 'listNow'
+  'kind' | 'onChange' | 'start' | 'stop' | 'obstacle' | 'get' | 'list' | 'ownedBy' | 'remember' | 'forget' | 'listNow'
 >;
 
 /**
@@ -32,6 +32,11 @@ export class NamespacesCache<T extends KubeObject> implements Cache<T> {
 
   stop(): void {
     for (const cache of this.#byNamespace.values()) cache.stop();
+  }
+
+  get obstacle(): string | undefined {
+    for (const { obstacle } of this.#byNamespace.values()) if (obstacle !== undefined) return obstacle;
+    return undefined;
   }
 
   get(namespace: string, name: string): T | undefined {

@@ -1,7 +1,7 @@
 /** Address, credentials and connection pool for one request, as the library's KubeConfig says. */
 import { HttpMethod, RequestContext } from '@kubernetes/client-node';
 import type { Dispatcher } from 'undici';
-import type { PooledKubeConfig } from './config.ts';
+import type { PooledKubeConfig, Purpose } from './config.ts';
 
 export interface PreparedRequest {
   url: URL;
@@ -28,6 +28,7 @@ export async function requestContext(
   path: string,
   query: Record<string, string>,
   signal: AbortSignal,
+  purpose: Purpose = 'calls',
 ): Promise<PreparedRequest> {
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new Error('the kubeconfig names no current cluster');
@@ -39,7 +40,8 @@ export async function requestContext(
   } catch (error) {
     throw new CredentialsError(config, error);
   }
-  return { url, headers: context.getHeaders(), dispatcher: context.getDispatcher() as unknown as Dispatcher };
+  const dispatcher = config.pool(purpose) ?? (context.getDispatcher() as unknown as Dispatcher);
+  return { url, headers: context.getHeaders(), dispatcher };
 }
 
 function rejected(signal: AbortSignal): Promise<never> {

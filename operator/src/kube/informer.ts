@@ -3,6 +3,7 @@
  * last resource version when a watch ends, list anew when the history from there is gone.
  */
 import { setTimeout } from 'node:timers/promises';
+import { errorLine } from './error-line.ts';
 import { collectionPath, type Kind } from './kinds.ts';
 import { list } from './list.ts';
 import { ObjectStore } from './object-store.ts';
@@ -40,6 +41,9 @@ export class Informer<T extends KubeObject = KubeObject> {
   readonly #written = new Map<string, { object: T; untilMs: number }>();
   readonly #handlers: ChangeHandler[] = [];
   readonly #firstList = Promise.withResolvers<void>();
+  #isFilled = false;
+  /** Why the last list or watch has failed. */
+  #failure: unknown;
   readonly #stop = new AbortController();
   /** What has been seen, or undefined when all of it is to be listed. */
   #version: string | undefined;
@@ -63,6 +67,14 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   stop(): void {
     this.#stop.abort();
+  }
+
+  /** Why the first list is not in the cache yet, in one line; undefined when it is. */
+  get obstacle(): string | undefined {
+    if (this.#isFilled) return undefined;
+    const { kind, namespace } = this.#options;
+    const why = this.#failure === undefined ? 'no answer yet' : errorLine(this.#failure);
+    return `cannot list ${kind.plural}${namespace === undefined ? '' : ` in namespace ${namespace}`}: ${why}`;
   }
 
   /** The object as last seen or written, whichever is newer. */
@@ -139,6 +151,7 @@ export class Informer<T extends KubeObject = KubeObject> {
       const startedMs = performance.now();
       await this.#listAndWatch().catch((error) => {
         if (signal.aborted) return;
+        this.#failure = error;
         if (isGone(error)) this.#version = undefined;
         else this.#options.onError(this.kind, error);
       });
@@ -170,6 +183,7 @@ export class Informer<T extends KubeObject = KubeObject> {
     const { items, version } = await this.#list();
     const changed = this.#store.replace(items);
     for (const object of changed) this.#tell(object);
+    this.#isFilled = true;
     this.#firstList.resolve();
     return version;
   }

@@ -78,6 +78,19 @@ beforeEach(() => {
 });
 afterEach(() => live.stop());
 
+test('a pod that answers after the lead has gone is not nudged', async () => {
+  pods = [pod('a')];
+  has = {
+    get a() {
+      live.stop();
+      return '0';
+    },
+  };
+  live.want(SHOP, '1');
+  await pass(60_000);
+  expect([asked, nudged]).toEqual([['a'], []]);
+});
+
 test('pods that have them already are asked once, and left alone', async () => {
   pods = [pod('a'), pod('b')];
   has = { a: '1', b: '1' };
