@@ -148,8 +148,7 @@ export class Rest {
       if (write) limitIn(url, write.timeoutMs, timeoutMs);
       const response = await fetch(url, {
         method,
-        headers: { ...headers, accept: 'application/json', ...(body !== undefined && { 'content-type': contentType }) },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
+        ...withBody({ ...headers, accept: 'application/json' }, contentType, body),
         dispatcher: write ? checkedWhenSent(dispatcher, () => this.#assertMayWrite(method, path)) : dispatcher,
         signal: write?.signal ?? deadline,
       });
@@ -208,6 +207,11 @@ export class Rest {
     }
     return response.body;
   }
+}
+
+function withBody(headers: Record<string, string>, contentType: string, body: unknown) {
+  if (body === undefined) return { headers };
+  return { headers: { ...headers, 'content-type': contentType }, body: JSON.stringify(body) };
 }
 
 /** Tells the API server, which may have begun with what this process gives up. */

@@ -7,6 +7,8 @@ import { clientOf, closeServers } from '../../support/scripted-server.ts';
 afterEach(closeServers);
 
 const CALLS_MAX = 32;
+/** No call ends because the machine is busy. */
+const PATIENT = { timeoutMs: 100_000 };
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/corelane/leases/corelane';
 
 /** Requests that have come, and answers that are kept back. */
@@ -34,11 +36,11 @@ test('the Lease waits neither for calls nor for watches, and calls do not wait f
   const watch = () => calls.stream('/api/v1/pods', { watch: 'true' }, end.signal);
   await Promise.all(Array.from({ length: 100 }, watch));
   const nudges = Array.from({ length: 2 * CALLS_MAX }, (_unused, index) =>
-    calls.request('PATCH', `/api/v1/pods/${index}`, { body: {} }),
+    calls.request('PATCH', `/api/v1/pods/${index}`, { ...PATIENT, body: {} }),
   );
   await eventually('all connections for calls are taken', () => expect(held).toHaveLength(CALLS_MAX));
-  expect(await lease.request('GET', LEASE)).toEqual({});
-  expect(await lease.request('PUT', LEASE, { body: {} })).toEqual({});
+  expect(await lease.request('GET', LEASE, PATIENT)).toEqual({});
+  expect(await lease.request('PUT', LEASE, { ...PATIENT, body: {} })).toEqual({});
   expect(held).toHaveLength(CALLS_MAX);
   for (const response of held) response.end('{}');
   await eventually('those that waited are sent', () => expect(held).toHaveLength(2 * CALLS_MAX));
@@ -49,7 +51,7 @@ test('the Lease waits neither for calls nor for watches, and calls do not wait f
 
 test('a write that waits for a connection is not sent once the lead has gone', async () => {
   const { config } = await clientThatWaits((text) => text === 'GET /slow');
-  let leadMs = 10_000;
+  let leadMs = PATIENT.timeoutMs;
   let asked = 0;
   const rest = new Rest(config, {
     writeMs() {
@@ -57,9 +59,9 @@ test('a write that waits for a connection is not sent once the lead has gone', a
       return leadMs;
     },
   });
-  const reads = Array.from({ length: CALLS_MAX }, () => rest.request('GET', '/slow'));
+  const reads = Array.from({ length: CALLS_MAX }, () => rest.request('GET', '/slow', PATIENT));
   await eventually('all connections are taken', () => expect(held).toHaveLength(CALLS_MAX));
-  const write = expect(rest.request('PATCH', '/late', { body: {} })).rejects.toThrow(
+  const write = expect(rest.request('PATCH', '/late', { ...PATIENT, body: {} })).rejects.toThrow(
     'PATCH /late: this process no longer leads',
   );
   await eventually('it may write, and waits', () => expect(asked).toBeGreaterThan(0));
@@ -68,7 +70,7 @@ test('a write that waits for a connection is not sent once the lead has gone', a
   await write;
   await Promise.all(reads);
   // The connections are as good as before.
-  await Promise.all(reads.map(() => rest.request('GET', '/next')));
+  await Promise.all(reads.map(() => rest.request('GET', '/next', PATIENT)));
   expect(seen.filter((text) => text.startsWith('PATCH'))).toEqual([]);
 });
 
@@ -81,14 +83,16 @@ test('a write may take for as long as this process leads, here and in the API se
 
 test('before the lead is given up, writes under way are answered, and none begins', async () => {
   const rest = await clientThatWaits((text) => text === 'PATCH /slow');
-  const write = rest.request('PATCH', '/slow', { body: {} });
+  const write = rest.request('PATCH', '/slow', { ...PATIENT, body: {} });
   await eventually('it is under way', () => expect(held).toHaveLength(1));
   let hasEnded = false;
   const end = rest.endWrites('finish').then(() => {
     hasEnded = true;
   });
-  await expect(rest.request('PATCH', '/next', { body: {} })).rejects.toThrow('this process no longer leads');
-  expect(await rest.request('GET', '/read')).toEqual({});
+  await expect(rest.request('PATCH', '/next', { ...PATIENT, body: {} })).rejects.toThrow(
+    'this process no longer leads',
+  );
+  expect(await rest.request('GET', '/read', PATIENT)).toEqual({});
   expect(hasEnded).toBe(false);
   held[0]?.end('{"is":"done"}');
   expect(await write).toEqual({ is: 'done' });
@@ -98,7 +102,9 @@ test('before the lead is given up, writes under way are answered, and none begin
 
 test('when the lead is lost, writes under way are given up', async () => {
   const rest = await clientThatWaits(() => true);
-  const write = expect(rest.request('PATCH', '/slow', { body: {} })).rejects.toThrow('this process no longer leads');
+  const write = expect(rest.request('PATCH', '/slow', { ...PATIENT, body: {} })).rejects.toThrow(
+    'this process no longer leads',
+  );
   await eventually('it is under way', () => expect(held).toHaveLength(1));
   await rest.endWrites('abort');
   await write;
