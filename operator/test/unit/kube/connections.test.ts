@@ -1,4 +1,4 @@
-/** Connections to the API server: nothing waits behind another purpose's calls, and no write is sent without the lead. */
+/** Connections to the API server: none waits behind another purpose's, and no write is sent without the lead. */
 import type { ServerResponse } from 'node:http';
 import { Rest } from '../../../src/kube/rest.ts';
 import { eventually } from '../../support/eventually.ts';

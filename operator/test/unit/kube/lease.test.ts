@@ -1,4 +1,4 @@
-/** Leader election: why a process can neither lead nor take over. Who leads is tried on a real API server (api/leader). */
+/** Leader election: why a process can neither lead nor take over. api/leader tries who leads on a real API server. */
 import type { RequestListener } from 'node:http';
 import { LeaderElection } from '../../../src/kube/lease.ts';
 import { eventually } from '../../support/eventually.ts';
