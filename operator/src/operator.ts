@@ -206,8 +206,10 @@ export class Operator {
       log.info('this process leads');
       this.#leads = true;
       metrics.leader.set(1);
-      this.#lead();
-      await this.#election.holdUntilLost();
+      const lost = this.#election.holdUntilLost();
+      await Promise.race([this.#lookAfresh(), lost]);
+      if (this.#election.isCurrent && !this.#stop.signal.aborted) this.#lead();
+      await lost;
       this.#leads = false;
       metrics.leader.set(0);
     }
@@ -241,10 +243,14 @@ export class Operator {
     }
   }
 
+  /** What must be as it is now before anything is written, however late the watches are. */
+  async #lookAfresh(): Promise<void> {
+    await Promise.all([this.#caches.refresh(), this.#schema.start()]);
+  }
+
   #lead(): void {
     this.#queue.start();
     this.#enqueueAll();
-    void this.#schema.start();
     this.#sampler.start();
     this.#autoscaler.start();
     // A process that has lost the lead must end, and a timer would keep it.
