@@ -167,7 +167,7 @@ const CONFIGS_MAX = 16;
  */
 function configsOf(template: PodTemplate | undefined, owner: string | undefined): string[] {
   const mounted = (template?.spec?.volumes ?? []).map((volume) => volume?.configMap?.name);
-  const ours = mounted.filter((name) => name !== undefined && name.startsWith(`${owner}-`)) as string[];
+  const ours = mounted.filter((name) => name?.startsWith(`${owner}-`)) as string[];
   const config = template?.metadata?.annotations?.[ANNOTATION_CONFIG];
   const all = [...new Set([...(config === undefined ? [] : [config]), ...ours])];
   return all.filter((name) => name.length <= NAME_LENGTH_MAX).slice(0, CONFIGS_MAX);

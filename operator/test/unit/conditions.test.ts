@@ -1,5 +1,12 @@
 /** Conditions as kstatus reads them, and their times. */
-import { type Condition, type ConditionDraft, mergeConditions, progressing, ready, stalled } from '../../src/api/conditions.ts';
+import {
+  type Condition,
+  type ConditionDraft,
+  mergeConditions,
+  progressing,
+  ready,
+  stalled,
+} from '../../src/api/conditions.ts';
 
 const EARLIER = '2026-01-01T00:00:00Z';
 const NOW = '2026-01-02T00:00:00Z';

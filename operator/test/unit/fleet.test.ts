@@ -237,7 +237,18 @@ describe('a number of requests at a time that is too small', () => {
 });
 
 test('pods of a data plane that keeps nobody at a revision are told, where people are to stay at one', () => {
-  const live = { serial: '1', generation: 1, pods: 3, have: 3, others: 0, silent: 0, unasked: 0, knowing: 3, keeping: 1, sinceMs: 0 };
+  const live = {
+    serial: '1',
+    generation: 1,
+    pods: 3,
+    have: 3,
+    others: 0,
+    silent: 0,
+    unasked: 0,
+    knowing: 3,
+    keeping: 1,
+    sinceMs: 0,
+  };
   const told = (view: typeof live, cookie?: 'Off' | 'Canary' | 'Always') =>
     liveCondition(view, 1, cookie).map(({ status, reason }) => `${status} ${reason}`);
   expect(told(live, 'Always')).toEqual(['True DataPlaneTooOld']);
@@ -252,7 +263,18 @@ test('pods of a data plane that keeps nobody at a revision are told, where peopl
 test('a process that has just begun to lead has no news, and none of another order', () => {
   const draft = (type: ConditionDraft['type']) => ({ type, status: 'True', reason: 'Yes', message: '' }) as const;
   const drafts = ['Ready', 'WorkersHealthy', 'LiveSettingsApplied', 'DataPlaneCurrent'] as const;
-  const live = { serial: '1', generation: 1, pods: 2, have: 2, others: 0, silent: 0, unasked: 0, knowing: 2, keeping: 2, sinceMs: 0 };
+  const live = {
+    serial: '1',
+    generation: 1,
+    pods: 2,
+    have: 2,
+    others: 0,
+    silent: 0,
+    unasked: 0,
+    knowing: 2,
+    keeping: 2,
+    sinceMs: 0,
+  };
   const resource = (before?: RenderServiceStatus) =>
     ({ metadata, ...(before && { status: before }) }) as RenderServiceResource;
   const fleet = observeFleet(pods, sampler({ a: sample(), b: sample() }));
