@@ -243,7 +243,7 @@ export class Operator {
     }
   }
 
-  /** What must be as it is now before anything is written, however late the watches are. */
+  /** Reads anew on what writes depend: the watches may be late, and the leader of before has acted on more. */
   async #lookAfresh(): Promise<void> {
     await Promise.all([this.#caches.refresh(), this.#schema.start()]);
   }

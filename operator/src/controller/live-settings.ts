@@ -289,7 +289,7 @@ export class LiveSettings {
   }
 
   #tell(entry: Entry): void {
-    // Of these the reconcile knows that has brought them.
+    // The reconcile that has brought these two knows them.
     const text = JSON.stringify({ ...this.of(entry.service.uid), generation: undefined, sinceMs: undefined });
     if (text === entry.said) return;
     entry.said = text;

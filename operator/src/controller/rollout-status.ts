@@ -68,7 +68,7 @@ function canaryStatus(
   };
 }
 
-/** What status says of the same share. */
+/** Acknowledgements of the same share that status tells so far. */
 function acksIn(before: RolloutStatus | undefined, { revision, attempt, share }: CanaryView) {
   const { canary: told } = before ?? {};
   const isSame = told?.revision === revision && told.attempt === attempt && told.share === share / 100;

@@ -176,7 +176,7 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   async #refresh(): Promise<void> {
-    // Who asks from here on is too late for this list.
+    // A refresh that is asked for from here on needs a later list.
     const asked = this.#refreshing;
     this.#refreshing = [];
     try {
