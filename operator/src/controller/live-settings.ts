@@ -3,8 +3,8 @@
  * ConfigMap that each pod mounts, which kubelet looks at once a minute; an annotation of the pod that changes makes it
  * look at once. So nothing is sent to a pod that it could take for settings: a nudge that is lost costs a minute.
  *
- * To use it: `want(renderService, serial)` at each reconcile, once the API server has the ConfigMap; `of(uid)` tells how
- * far it is, and `onChange` is called when that is another thing than before.
+ * To use it: `want(renderService, serial)` at each reconcile, once the API server has the ConfigMap; `of(uid)` tells
+ * how far it is, and `onChange` is called when that is another thing than before.
  */
 import { ANNOTATION_LIVE, LABEL_SERVING, PORTS } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';

@@ -449,9 +449,9 @@ export class Reconciler {
   }
 
   /**
-   * Pods are to have the live settings as soon as the API server has them, whatever becomes of the other objects: kubelet
-   * brings them anyway. Settings that it does not have, because somebody else or admission has put others there, are
-   * not wanted, and status does not call them applied.
+   * Pods are to have the live settings as soon as the API server has them, whatever becomes of the other objects:
+   * kubelet brings them anyway. Settings that it does not have, because somebody else or admission has put others
+   * there, are not wanted, and status does not call them applied.
    */
   #wantLive(renderService: RenderService, desired: KubeObject, written: KubeObject): void {
     const { data } = desired as unknown as { data: LiveConfig };

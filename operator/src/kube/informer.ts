@@ -66,8 +66,8 @@ export class Informer<T extends KubeObject = KubeObject> {
   }
 
   /**
-   * Lists anew, and resolves when a list that has begun after this call is in the cache: the API server answers one with
-   * what it has stored by then, where a watch may be late. It tries until it can, or `stop`.
+   * Lists anew, and resolves when a list that has begun after this call is in the cache: the API server answers one
+   * with what it has stored by then, where a watch may be late. It tries until it can, or `stop`.
    */
   async refresh(): Promise<void> {
     const listed = new Promise<void>((resolve) => this.#refreshing.push(resolve));
