@@ -318,8 +318,8 @@ export function scalingActive(reason: ScalingReason, message: string): Condition
 }
 
 /**
- * New conditions with times: a condition whose status is as before keeps its transition time, and one that is only told
- * on keeps the generation that it was known for.
+ * New conditions with times: a condition whose status is as before keeps its transition time, and one that is only
+ * told on keeps the generation that it was known for.
  * @param now RFC 3339 time to give to those that changed
  */
 export function mergeConditions(

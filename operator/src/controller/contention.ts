@@ -154,8 +154,8 @@ export class Contention {
   }
 
   /**
-   * The condition in which another process, which led before, has told of such writes, or of a fight, for as long as it
-   * would tell of the writes itself: this process has made too few repairs to call it a fight.
+   * The condition in which another process, which led before, has told of such writes, or of a fight, for as long as
+   * it would tell of the writes itself: this process has made too few repairs to call it a fight.
    */
   toldBefore(key: string, conditions: Condition[] | undefined): Condition | undefined {
     const service = this.#service(key);

@@ -242,8 +242,8 @@ function asBefore(running: number, before: RenderServiceStatus | undefined): num
 }
 
 /**
- * Conditions about which this process knows nothing yet: those of the pods' metrics before the first round, and that of
- * live settings until it has been able to write any, and has asked all pods whether they have them.
+ * Conditions about which this process knows nothing yet: those of the pods' metrics before the first round, and that
+ * of live settings until it has been able to write any, and has asked all pods whether they have them.
  */
 export function staying(
   before: Condition[] = [],
