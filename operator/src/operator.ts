@@ -209,8 +209,10 @@ export class Operator {
       log.info('this process leads');
       this.#leads = true;
       metrics.leader.set(1);
-      this.#lead();
-      await this.#election.holdUntilLost();
+      const lost = this.#election.holdUntilLost();
+      await Promise.race([this.#lookAfresh(), lost]);
+      if (this.#election.isCurrent && !this.#stop.signal.aborted) this.#lead();
+      await lost;
       this.#leads = false;
       metrics.leader.set(0);
     }
@@ -248,10 +250,14 @@ export class Operator {
     }
   }
 
+  /** Reads anew on what writes depend: the watches may be late, and the leader of before has acted on more. */
+  async #lookAfresh(): Promise<void> {
+    await Promise.all([this.#caches.refresh(), this.#schema.start()]);
+  }
+
   #lead(): void {
     this.#queue.start();
     this.#enqueueAll();
-    void this.#schema.start();
     this.#sampler.start();
     this.#autoscaler.start();
     // A process that has lost the lead must end, and a timer would keep it.

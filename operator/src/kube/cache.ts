@@ -6,7 +6,7 @@ import type { KubeObject } from './types.ts';
 /** A cache of one kind: of one namespace, of all, or of some. */
 export type Cache<T extends KubeObject = KubeObject> = Pick<
   Informer<T>,
-  'kind' | 'onChange' | 'start' | 'stop' | 'obstacle' | 'get' | 'list' | 'ownedBy' | 'remember' | 'forget' | 'listNow'
+  'kind' | 'onChange' | 'start' | 'refresh' | 'stop' | 'obstacle' | 'get' | 'list' | 'ownedBy' | 'remember' | 'forget' | 'listNow'
 >;
 
 /**
@@ -28,6 +28,10 @@ export class NamespacesCache<T extends KubeObject> implements Cache<T> {
 
   async start(): Promise<void> {
     await Promise.all([...this.#byNamespace.values()].map((cache) => cache.start()));
+  }
+
+  async refresh(): Promise<void> {
+    await Promise.all([...this.#byNamespace.values()].map((cache) => cache.refresh()));
   }
 
   stop(): void {

@@ -48,6 +48,10 @@ export class Informer<T extends KubeObject = KubeObject> {
   /** What has been seen, or undefined when all of it is to be listed. */
   #version: string | undefined;
   #retryMs = RETRY_MIN_MS;
+  /** Called when a list that has begun since is in the cache. */
+  #refreshing: (() => void)[] = [];
+  /** Ends the watch, so that all is listed. */
+  #watching = new AbortController();
 
   constructor(options: InformerOptions) {
     this.#options = options;
@@ -63,6 +67,16 @@ export class Informer<T extends KubeObject = KubeObject> {
   async start(): Promise<void> {
     void this.#run();
     await this.#firstList.promise;
+  }
+
+  /**
+   * Lists anew, and resolves when a list that has begun after this call is in the cache: the API server answers one
+   * with what it has stored by then, where a watch may be late. It tries until it can, or `stop`.
+   */
+  async refresh(): Promise<void> {
+    const listed = new Promise<void>((resolve) => this.#refreshing.push(resolve));
+    this.#watching.abort();
+    await listed;
   }
 
   stop(): void {
@@ -150,12 +164,12 @@ export class Informer<T extends KubeObject = KubeObject> {
     while (!signal.aborted) {
       const startedMs = performance.now();
       await this.#listAndWatch().catch((error) => {
-        if (signal.aborted) return;
+        if (signal.aborted || this.#watching.signal.aborted) return;
         this.#failure = error;
         if (isGone(error)) this.#version = undefined;
         else this.#options.onError(this.kind, error);
       });
-      if (performance.now() - startedMs > WATCH_MIN_MS) continue;
+      if (performance.now() - startedMs > WATCH_MIN_MS || this.#watching.signal.aborted) continue;
       // Jitter of 50 %: after an API-server restart not all informers should come back in the same instant.
       await setTimeout(this.#retryMs * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
       this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
@@ -164,6 +178,8 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   /** Resolves when the API server has ended the watch. */
   async #listAndWatch(): Promise<void> {
+    this.#watching = new AbortController();
+    if (this.#refreshing.length > 0) await this.#refresh();
     this.#version ??= await this.#relist();
     for await (const event of this.#watch(this.#version)) {
       this.#version = event.object.metadata.resourceVersion;
@@ -172,10 +188,24 @@ export class Informer<T extends KubeObject = KubeObject> {
     }
   }
 
+  async #refresh(): Promise<void> {
+    // A refresh that is asked for from here on needs a later list.
+    const asked = this.#refreshing;
+    this.#refreshing = [];
+    try {
+      this.#version = await this.#relist();
+    } catch (error) {
+      this.#refreshing.push(...asked);
+      throw error;
+    }
+    for (const resolve of asked) resolve();
+  }
+
   #watch(resourceVersion: string): AsyncIterable<WatchEvent> {
     const { rest, kind, namespace, labelSelector } = this.#options;
     const query = { resourceVersion, ...(labelSelector !== undefined && { labelSelector }) };
-    return watch(rest, collectionPath(kind, namespace), query, this.#stop.signal);
+    const signal = AbortSignal.any([this.#stop.signal, this.#watching.signal]);
+    return watch(rest, collectionPath(kind, namespace), query, signal);
   }
 
   /** Fills the cache anew, tells what has changed, and returns the resource version of the list. */

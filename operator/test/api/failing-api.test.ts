@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { PooledKubeConfig } from '../../src/kube/config.ts';
 import { LeaderElection } from '../../src/kube/lease.ts';
 import { Rest } from '../../src/kube/rest.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, settled } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
 import { podTemplate } from '../support/world.ts';
 import { api, end, prepare, REST, testRounds, throughProxy, world } from './failing-rounds.ts';
@@ -50,6 +50,38 @@ describe('a watch that is late', () => {
     );
     expect((await world.get('Service', 'shop')).spec.ports[0].port).toBe(8080);
     expect(await retired()).toBe(since);
+  });
+});
+
+describe('a new leader', () => {
+  afterEach(end);
+
+  test('whose watch has not told it of a change yet does not take that back', async () => {
+    await prepare('failing-stale');
+    const leader = await world.startOperator('operator-a');
+    await world.createRenderService('shop', { ...REST, replicas: 0 });
+    await world.untilApplied('shop');
+    const standby = await throughProxy('operator-b');
+    await standby.untilReady();
+    api.holds = (_method, path) => path.includes('/renderservices?') && path.includes('watch=true');
+    api.cutWatches();
+    await eventually('no watch tells it of RenderServices', () => expect(api.held.length).toBeGreaterThan(0));
+    const template = podTemplate({ image: 'corelane.test/app:2' });
+    const { metadata } = await world.patchSpec('shop', { template, service: { port: 8080 } });
+    await world.untilApplied('shop');
+    await settled('all objects', () => world.resourceVersions());
+    const before = await world.deployments('shop');
+    expect(before).toHaveLength(2);
+    expect(await leader.stop()).toBe(0);
+    await standby.untilLeading();
+    await eventually('it has looked at it', async () => {
+      const { done, depth } = await standby.work();
+      expect([done > 0, depth]).toEqual([true, 0]);
+    });
+    expect(await world.deployments('shop')).toEqual(before);
+    expect((await world.get('Service', 'shop')).spec.ports[0].port).toBe(8080);
+    const { status } = await world.get('RenderService', 'shop');
+    expect(status.observedGeneration).toBe(metadata.generation);
   });
 });
 

@@ -237,11 +237,22 @@ describe('a number of requests at a time that is too small', () => {
 });
 
 test('pods of a data plane that keeps nobody at a revision are told, where people are to stay at one', () => {
-  const live = { serial: '1', pods: 3, have: 3, others: 0, silent: 0, unasked: 0, knowing: 3, keeping: 1, sinceMs: 0 };
+  const live = {
+    serial: '1',
+    generation: 1,
+    pods: 3,
+    have: 3,
+    others: 0,
+    silent: 0,
+    unasked: 0,
+    knowing: 3,
+    keeping: 1,
+    sinceMs: 0,
+  };
   const told = (view: typeof live, cookie?: 'Off' | 'Canary' | 'Always') =>
-    liveCondition(view, cookie).map(({ status, reason }) => `${status} ${reason}`);
+    liveCondition(view, 1, cookie).map(({ status, reason }) => `${status} ${reason}`);
   expect(told(live, 'Always')).toEqual(['True DataPlaneTooOld']);
-  expect(liveCondition(live, 'Always')[0]?.message).toContain(
+  expect(liveCondition(live, 1, 'Always')[0]?.message).toContain(
     '2 of them do not know rollout.stickiness.cookie: Always',
   );
   for (const cookie of ['Off', 'Canary', undefined] as const) expect(told(live, cookie)).toEqual(['True AllPods']);
@@ -252,7 +263,18 @@ test('pods of a data plane that keeps nobody at a revision are told, where peopl
 test('a process that has just begun to lead has no news, and none of another order', () => {
   const draft = (type: ConditionDraft['type']) => ({ type, status: 'True', reason: 'Yes', message: '' }) as const;
   const drafts = ['Ready', 'WorkersHealthy', 'LiveSettingsApplied', 'DataPlaneCurrent'] as const;
-  const live = { serial: '1', pods: 2, have: 2, others: 0, silent: 0, unasked: 0, knowing: 2, keeping: 2, sinceMs: 0 };
+  const live = {
+    serial: '1',
+    generation: 1,
+    pods: 2,
+    have: 2,
+    others: 0,
+    silent: 0,
+    unasked: 0,
+    knowing: 2,
+    keeping: 2,
+    sinceMs: 0,
+  };
   const resource = (before?: RenderServiceStatus) =>
     ({ metadata, ...(before && { status: before }) }) as RenderServiceResource;
   const fleet = observeFleet(pods, sampler({ a: sample(), b: sample() }));
@@ -267,6 +289,38 @@ test('a process that has just begun to lead has no news, and none of another ord
   expect(isUnchanged(computeStatus(resource(before), NONE, pods, known, 'now', fleet, silent), resource(before))).toBe(
     false,
   );
+});
+
+test('a restart tells no other number of workers that are up before anybody was asked', () => {
+  const before = status({}, sampler({ a: sample({ workers: [{ ...up, name: 'worker-0' }, crashing] }), b: sample() }));
+  expect(before.workers?.ready).toBe(3);
+  const after = status({ status: before }, sampler({}, {}, false));
+  expect(isUnchanged(after, { status: before } as RenderServiceResource)).toBe(true);
+});
+
+describe('live settings of a generation that could not be written', () => {
+  const view = {
+    ...{ serial: '1', generation: 1, pods: 2, have: 2, others: 0, silent: 0, unasked: 0, knowing: 2, keeping: 2 },
+    sinceMs: 0,
+  };
+  const next = { ...metadata, generation: 2 };
+
+  test('are not called applied, although all pods have those of before', () => {
+    expect(liveCondition(view, 1)).toMatchObject([{ status: 'True', reason: 'AllPods' }]);
+    const drafts = liveCondition(view, 2);
+    expect(drafts).toMatchObject([{ status: 'False', reason: 'NotWritten' }]);
+    const before = { liveSettings: { observedGeneration: 1, pods: 2 } } as RenderServiceStatus;
+    const resource = { metadata: next, status: before } as RenderServiceResource;
+    const { liveSettings } = computeStatus(resource, NONE, pods, drafts, 'now', undefined, view);
+    expect(liveSettings).toEqual({ observedGeneration: 1, pods: 0 });
+  });
+
+  test('are what they were told to be where this process could not write any yet', () => {
+    const told = [{ ...liveCondition(view, 1)[0], lastTransitionTime: 'before', observedGeneration: 1 }];
+    const before = { liveSettings: { observedGeneration: 1, pods: 2 }, conditions: told } as RenderServiceStatus;
+    const after = computeStatus({ metadata: next, status: before } as RenderServiceResource, NONE, pods, [], 'now');
+    expect([after.conditions, after.liveSettings]).toEqual([told, before.liveSettings]);
+  });
 });
 
 describe('metrics', () => {

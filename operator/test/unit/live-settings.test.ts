@@ -119,6 +119,19 @@ test('which pods know canaries is asked with each change', async () => {
   canaries.clear();
 });
 
+test('a newer generation with the same settings is known, and is no news', async () => {
+  const generation = (number: number) =>
+    ({ ...SHOP, metadata: { ...SHOP.metadata, generation: number } }) as RenderService;
+  pods = [pod('a')];
+  has = { a: '1' };
+  live.want(generation(1), '1');
+  await pass(1_000);
+  const before = changes;
+  live.want(generation(2), '1');
+  await pass(1_000);
+  expect([live.of('shop')?.generation, changes, asked]).toEqual([2, before, ['a']]);
+});
+
 test('a change: each pod is nudged at once, and asked until it has it', async () => {
   pods = [pod('a'), pod('b')];
   has = { a: '1', b: '1' };
