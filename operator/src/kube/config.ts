@@ -5,6 +5,7 @@
  */
 import { KubeConfig } from '@kubernetes/client-node';
 import { Agent } from 'undici';
+import { type Credentials, ExecCredentials, FileCredentials } from './credentials.ts';
 
 /** Calls at a time, each of which has a connection. */
 const CALLS_MAX = 32;
@@ -20,9 +21,24 @@ export class PooledKubeConfig extends KubeConfig {
   #agent: Agent | undefined;
   #streams: Agent | undefined;
   #credentials = Promise.resolve();
+  #identity = '';
+  readonly #exec = new ExecCredentials();
+  readonly #file = new FileCredentials();
+
+  constructor() {
+    super();
+    // The library asks the first one that knows the user, and its own before those of `addAuthenticator`.
+    (Reflect.get(this, 'authenticators') as Credentials[]).unshift(this.#exec, this.#file);
+  }
+
+  /** Asks for credentials anew before the next call: the API server has refused those that there are. */
+  forgetCredentials(): void {
+    this.#exec.forget();
+    this.#file.forget();
+  }
 
   override async applySecurityAuthentication(context: SecurityContext): Promise<void> {
-    // One after the other: the library would start an exec plugin for each call that finds no token.
+    // One after the other: calls that find an expired token would each ask for a new one.
     const applied = this.#credentials.then(() => super.applySecurityAuthentication(context));
     this.#credentials = applied.catch(() => {});
     await applied;
@@ -33,6 +49,7 @@ export class PooledKubeConfig extends KubeConfig {
   override createDispatcherOptions(...parameters: DispatcherParameters) {
     const options = super.createDispatcherOptions(...parameters);
     if (options.type !== 'agent') return options;
+    this.#renewConnections(options.connect);
     const common = {
       allowH2: false, // HTTP/2 opened one connection per call all the same (measured)
       bodyTimeout: 0, // a quiet watch is not an error; calls have an AbortSignal
@@ -51,8 +68,20 @@ export class PooledKubeConfig extends KubeConfig {
     return this.#streams;
   }
 
+  /** Makes later calls open connections of their own when the client's certificate or the authority is another one. */
+  #renewConnections({ ca, cert, key }: { ca?: unknown; cert?: unknown; key?: unknown }): void {
+    const identity = [ca, cert, key].join('\n');
+    if (identity === this.#identity) return;
+    this.#identity = identity;
+    // Calls that are under way end by themselves.
+    for (const agent of [this.#agent, this.#streams]) void agent?.close().catch(() => {});
+    this.#agent = undefined;
+    this.#streams = undefined;
+  }
+
   /** Closes all connections, so that the process can end. */
   async close(): Promise<void> {
+    this.#exec.stop();
     await Promise.all([this.#agent?.destroy(), this.#streams?.destroy()]);
     this.#agent = undefined;
     this.#streams = undefined;

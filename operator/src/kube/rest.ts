@@ -124,6 +124,7 @@ export class Rest {
         signal,
       });
       code = response.status;
+      if (code === 401) this.config.forgetCredentials();
       const text = await readText(response.body, bytesMax, onBytes);
       if (text === undefined) throw new TooLongError(method, path, bytesMax);
       if (!response.ok) throw apiError(code, text);
@@ -147,6 +148,7 @@ export class Rest {
       dispatcher: this.config.streams ?? dispatcher,
       signal,
     });
+    if (response.status === 401) this.config.forgetCredentials();
     if (!response.ok || !response.body) {
       throw apiError(response.status, (await readText(response.body, BYTES_MAX)) ?? '');
     }
