@@ -1,5 +1,5 @@
 /**
- * Credentials from a program or a file that the kubeconfig names. A failure is an error of the calls that need them, and
+ * Credentials from a program or a file that the kubeconfig names. A failure is an error of the calls that need them;
  * later calls ask again. The library instead keeps an answer without credentials for ever, waits without end for a
  * program that hangs, and sends requests without a token where the token file is empty.
  */
@@ -166,7 +166,8 @@ function statusOf(output: string): Credential {
     throw new Error('its output is not valid JSON');
   }
   const status = credential?.status;
-  if (typeof status !== 'object' || status === null) throw new Error('its output is no ExecCredential with a "status"');
+  if (typeof status !== 'object' || status === null)
+    throw new Error('its output is no ExecCredential with a "status"');
   return status;
 }
 
