@@ -166,8 +166,7 @@ function statusOf(output: string): Credential {
     throw new Error('its output is not valid JSON');
   }
   const status = credential?.status;
-  if (typeof status !== 'object' || status === null)
-    throw new Error('its output is no ExecCredential with a "status"');
+  if (!status || typeof status !== 'object') throw new Error('its output is no ExecCredential with a "status"');
   return status;
 }
 
