@@ -6,6 +6,7 @@
 import { type ConnectionOptions, createSecureContext } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { Agent } from 'undici';
+import { type Credentials, ExecCredentials, FileCredentials } from './credentials.ts';
 
 /** What a connection is for. Each purpose has a pool of its own, so that none waits behind another. */
 export type Purpose = 'calls' | 'lease' | 'watches';
@@ -29,9 +30,24 @@ type DispatcherParameters = Parameters<KubeConfig['createDispatcherOptions']>;
 export class PooledKubeConfig extends KubeConfig {
   #pools: Record<Purpose, Agent> | undefined;
   #credentials = Promise.resolve();
+  #identity = '';
+  readonly #exec = new ExecCredentials();
+  readonly #file = new FileCredentials();
+
+  constructor() {
+    super();
+    // The library asks the first one that knows the user, and its own before those of `addAuthenticator`.
+    (Reflect.get(this, 'authenticators') as Credentials[]).unshift(this.#exec, this.#file);
+  }
+
+  /** Asks for credentials anew before the next call: the API server has refused those that there are. */
+  forgetCredentials(): void {
+    this.#exec.forget();
+    this.#file.forget();
+  }
 
   override async applySecurityAuthentication(context: SecurityContext): Promise<void> {
-    // One after the other: the library would start an exec plugin for each call that finds no token.
+    // One after the other: calls that find an expired token would each ask for a new one.
     const applied = this.#credentials.then(() => super.applySecurityAuthentication(context));
     this.#credentials = applied.catch(() => {});
     await applied;
@@ -42,7 +58,9 @@ export class PooledKubeConfig extends KubeConfig {
   override createDispatcherOptions(...parameters: DispatcherParameters) {
     const options = super.createDispatcherOptions(...parameters);
     if (options.type !== 'agent' && options.type !== 'none') return options;
-    this.#pools ??= poolsOf(options.type === 'agent' ? options.connect : {});
+    const tls = options.type === 'agent' ? options.connect : {};
+    this.#renewConnections(tls);
+    this.#pools ??= poolsOf(tls);
     return { type: 'none' as const };
   }
 
@@ -51,8 +69,19 @@ export class PooledKubeConfig extends KubeConfig {
     return this.#pools?.[purpose];
   }
 
+  /** Makes later calls open connections of their own when the client's certificate or the authority is another one. */
+  #renewConnections({ ca, cert, key }: { ca?: unknown; cert?: unknown; key?: unknown }): void {
+    const identity = [ca, cert, key].join('\n');
+    if (identity === this.#identity) return;
+    this.#identity = identity;
+    // Calls that are under way end by themselves.
+    for (const pool of Object.values(this.#pools ?? {})) void pool.close().catch(() => {});
+    this.#pools = undefined;
+  }
+
   /** Closes all connections, so that the process can end. */
   async close(): Promise<void> {
+    this.#exec.stop();
     await Promise.all(Object.values(this.#pools ?? {}).map((pool) => pool.destroy()));
     this.#pools = undefined;
   }

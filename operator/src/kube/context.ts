@@ -2,6 +2,7 @@
 import { HttpMethod, RequestContext } from '@kubernetes/client-node';
 import type { Dispatcher } from 'undici';
 import type { PooledKubeConfig, Purpose } from './config.ts';
+import { tokenFileOf } from './credentials.ts';
 
 export interface PreparedRequest {
   url: URL;
@@ -12,11 +13,16 @@ export interface PreparedRequest {
 /** There are no credentials for a request; `cause` is what its source has said, such as an exec plugin. */
 export class CredentialsError extends Error {
   constructor(config: PooledKubeConfig, cause: unknown) {
-    const { exec } = config.getCurrentUser() ?? {};
-    const source = exec ? `the kubeconfig's command "${exec.command}"` : 'the kubeconfig';
-    super(`no credentials from ${source}`, { cause });
+    super(`no credentials from ${sourceOf(config)}`, { cause });
     this.name = 'CredentialsError';
   }
+}
+
+function sourceOf(config: PooledKubeConfig): string {
+  const user = config.getCurrentUser();
+  if (user?.exec) return `the kubeconfig's command "${user.exec.command}"`;
+  const file = user && tokenFileOf(user);
+  return file ? `the token file ${file}` : 'the kubeconfig';
 }
 
 /**

@@ -153,6 +153,7 @@ export class Rest {
         signal: write?.signal ?? deadline,
       });
       code = response.status;
+      if (code === 401) this.config.forgetCredentials();
       const text = await readText(response.body, bytesMax, onBytes);
       if (text === undefined) throw new TooLongError(method, path, bytesMax);
       if (!response.ok) throw apiError(code, text);
@@ -202,6 +203,7 @@ export class Rest {
       dispatcher,
       signal,
     });
+    if (response.status === 401) this.config.forgetCredentials();
     if (!response.ok || !response.body) {
       throw apiError(response.status, (await readText(response.body, BYTES_MAX)) ?? '');
     }
