@@ -6,7 +6,18 @@ import type { KubeObject } from './types.ts';
 /** A cache of one kind: of one namespace, of all, or of some. */
 export type Cache<T extends KubeObject = KubeObject> = Pick<
   Informer<T>,
-  'kind' | 'onChange' | 'start' | 'refresh' | 'stop' | 'obstacle' | 'get' | 'list' | 'ownedBy' | 'remember' | 'forget' | 'listNow'
+  | 'kind'
+  | 'onChange'
+  | 'start'
+  | 'refresh'
+  | 'stop'
+  | 'obstacle'
+  | 'get'
+  | 'list'
+  | 'ownedBy'
+  | 'remember'
+  | 'forget'
+  | 'listNow'
 >;
 
 /**
