@@ -21,9 +21,10 @@ const CONNECTIONS_MAX: Record<Purpose, number> = {
 };
 /** Time to open a connection; the time for an answer is `Rest`'s. */
 const CONNECT_TIMEOUT_MS = 5_000;
+/** Characters of a header. The error of `fetch` about another character shows the whole value, hence the token. */
+const HEADER = /^[\x20-\x7e]*$/;
 
 type SecurityContext = Parameters<KubeConfig['applySecurityAuthentication']>[0];
-type SetDispatcher = Parameters<SecurityContext['setDispatcher']>[0];
 type DispatcherParameters = Parameters<KubeConfig['createDispatcherOptions']>;
 
 /** A KubeConfig with one connection pool for each purpose. */
@@ -40,7 +41,7 @@ export class PooledKubeConfig extends KubeConfig {
     (Reflect.get(this, 'authenticators') as Credentials[]).unshift(this.#exec, this.#file);
   }
 
-  /** Asks for credentials anew before the next call: the API server has refused those that there are. */
+  /** Asks for credentials anew before the next call: those that there are were refused, or are of no use. */
   forgetCredentials(): void {
     this.#exec.forget();
     this.#file.forget();
@@ -48,19 +49,24 @@ export class PooledKubeConfig extends KubeConfig {
 
   override async applySecurityAuthentication(context: SecurityContext): Promise<void> {
     // One after the other: calls that find an expired token would each ask for a new one.
-    const applied = this.#credentials.then(() => super.applySecurityAuthentication(context));
-    this.#credentials = applied.catch(() => {});
+    const applied = this.#credentials.then(() => this.#apply(context));
+    // Such as a certificate that cannot be read: without this it would be used again for as long as it is valid.
+    this.#credentials = applied.catch(() => this.forgetCredentials());
     await applied;
-    if (this.#pools) context.setDispatcher(this.#pools.calls as unknown as SetDispatcher);
+  }
+
+  async #apply(context: SecurityContext): Promise<void> {
+    await super.applySecurityAuthentication(context);
+    // `fetch` trims it as well.
+    if (!HEADER.test((context.getHeaders().Authorization ?? '').trim()))
+      throw new Error('the token has characters that no header may have');
   }
 
   /** Called by the library before each call; a proxy is left to the library, without a pool. */
   override createDispatcherOptions(...parameters: DispatcherParameters) {
     const options = super.createDispatcherOptions(...parameters);
     if (options.type !== 'agent' && options.type !== 'none') return options;
-    const tls = options.type === 'agent' ? options.connect : {};
-    this.#renewConnections(tls);
-    this.#pools ??= poolsOf(tls);
+    this.#renewConnections(options.type === 'agent' ? options.connect : {});
     return { type: 'none' as const };
   }
 
@@ -70,13 +76,14 @@ export class PooledKubeConfig extends KubeConfig {
   }
 
   /** Makes later calls open connections of their own when the client's certificate or the authority is another one. */
-  #renewConnections({ ca, cert, key }: { ca?: unknown; cert?: unknown; key?: unknown }): void {
-    const identity = [ca, cert, key].join('\n');
-    if (identity === this.#identity) return;
+  #renewConnections(tls: ConnectionOptions): void {
+    const identity = [tls.ca, tls.cert, tls.key].join('\n');
+    if (this.#pools && identity === this.#identity) return;
+    const before = Object.values(this.#pools ?? {});
+    this.#pools = poolsOf(tls);
     this.#identity = identity;
     // Calls that are under way end by themselves.
-    for (const pool of Object.values(this.#pools ?? {})) void pool.close().catch(() => {});
-    this.#pools = undefined;
+    for (const pool of before) void pool.close().catch(() => {});
   }
 
   /** Closes all connections, so that the process can end. */

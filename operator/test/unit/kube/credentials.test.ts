@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { PooledKubeConfig } from '../../../src/kube/config.ts';
 import { requestContext } from '../../../src/kube/context.ts';
 import { ExecCredentials } from '../../../src/kube/credentials.ts';
@@ -64,8 +65,6 @@ describe('a program', () => {
       printed({ clientCertificateData: 'x' }),
       'the "status" of its output has neither a token nor a certificate with its key',
     ],
-    ['prints a number', printed({ token: 1 }), 'the "status" of its output has values that are no text'],
-    ['prints a line too many', printed({ token: 'secret\ntoken' }), 'its token has characters that no token has'],
     [
       'prints a time that is none',
       printed({ token: 'secret', expirationTimestamp: 'soon' }),
@@ -132,7 +131,7 @@ describe('a program', () => {
 });
 
 /** A client whose user is this one, and the tokens that a server gets from it; the server takes `accepted` only. */
-async function clientOf(user: { exec?: object; authProvider?: object }) {
+async function clientOf(user: { exec?: object; authProvider?: object; token?: string }) {
   const server = { accepted: 'good', asked: [] as string[] };
   const listener: RequestListener = ({ headers: { authorization = 'none' } }, response) => {
     server.asked.push(authorization);
@@ -163,7 +162,7 @@ describe('a token file', () => {
     await writeFile(path, ' \n');
     expect(await ask()).toBe(`${prefix}the file is empty`);
     await writeFile(path, 'secret\ntoken\n');
-    expect(await ask()).toBe(`${prefix}the file has something else than a token in it`);
+    expect(await ask()).toBe(`${prefix}the token has characters that no header may have`);
     await rm(path);
     await mkdir(path);
     expect(await ask()).toContain(`${prefix}EISDIR`);
@@ -194,6 +193,28 @@ test('an error names the program', async () => {
   expect(await ask()).toBe(`no credentials from the kubeconfig's command "${command}": it ended with exit code 1`);
 });
 
+test('a token that ends with a line break is one all the same', async () => {
+  const { ask } = await clientOf({ token: 'good\n' });
+  expect(await ask()).toBe('answered');
+});
+
+test('an error does not show a token that no header may have', async () => {
+  const { server, ask } = await clientOf({ token: 'secret\ntoken' });
+  expect(await ask()).toBe('no credentials from the kubeconfig: the token has characters that no header may have');
+  expect(server.asked).toEqual([]);
+});
+
+test.each([
+  ['a certificate that is none', { clientCertificateData: 'x', clientKeyData: 'y' }],
+  ['a token that no header may have', { token: 'secret\ntoken' }],
+])('a program that has given %s is asked again', async (...[, status]) => {
+  const command = await program(printed(status));
+  const { ask } = await clientOf({ exec: { command } });
+  expect(await ask()).toContain('no credentials from');
+  await program(printed({ token: 'good' }));
+  await eventually('it is asked', async () => expect(await ask()).toBe('answered'));
+});
+
 test('a watch that is refused asks for credentials anew, as calls do', async () => {
   const tokenFile = join(folder, 'token');
   await writeFile(tokenFile, 'old');
@@ -207,11 +228,12 @@ test('a watch that is refused asks for credentials anew, as calls do', async () 
 test('a certificate that is replaced gets connections of its own', async () => {
   const config = new PooledKubeConfig();
   open.push(() => config.close());
-  const userOf = (text: string) => ({ name: 'user', certData: Buffer.from(text).toString('base64') });
-  config.loadFromClusterAndUser({ name: 'test', server: 'https://127.0.0.1', skipTLSVerify: true }, userOf('first'));
+  const userOf = (pem: string) => ({ name: 'user', certData: Buffer.from(pem).toString('base64') });
+  const [one = '', other = ''] = rootCertificates;
+  config.loadFromClusterAndUser({ name: 'test', server: 'https://127.0.0.1', skipTLSVerify: true }, userOf(one));
   const dispatcher = async () => (await requestContext(config, '/', {}, new AbortController().signal)).dispatcher;
   const first = await dispatcher();
   expect(await dispatcher()).toBe(first);
-  config.users = [userOf('second')];
+  config.users = [userOf(other)];
   expect(await dispatcher()).not.toBe(first);
 });
