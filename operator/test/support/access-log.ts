@@ -18,6 +18,8 @@ export class AccessLog {
   readonly writes: Write[] = [];
   /** By the last write of the Lease that the API server has accepted. */
   holder = '';
+  /** Its resource version. Two proxies may get answers in another order than that of the writes. */
+  #version = 0n;
 
   /** A request of the operator with the identity `by` has come; the result is called at its end. */
   begin(by: string, method: string, path: string): () => void {
@@ -31,7 +33,12 @@ export class AccessLog {
 
   /** The API server has accepted a request, and says so with this body. */
   accepted(method: string, path: string, body: Buffer): void {
-    if (method !== 'GET' && isLease(path)) this.holder = JSON.parse(body.toString()).spec.holderIdentity;
+    if (method === 'GET' || !isLease(path)) return;
+    const { metadata, spec } = JSON.parse(body.toString());
+    const version = BigInt(metadata.resourceVersion);
+    if (version < this.#version) return;
+    this.#version = version;
+    this.holder = spec.holderIdentity;
   }
 
   /** Writes that began before their operator had the Lease, or after, or ended when another one had it. */

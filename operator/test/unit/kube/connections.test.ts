@@ -75,10 +75,11 @@ test('a write that waits for a connection is not sent once the lead has gone', a
 });
 
 test('a write may take for as long as this process leads, here and in the API server', async () => {
-  const { config } = await clientThatWaits(() => true);
+  const { config } = await clientThatWaits((text) => text.startsWith('PATCH /slow'));
+  await new Rest(config, { writeMs: () => 12_345 }).request('PATCH', '/next', { ...PATIENT, body: {} });
+  expect(seen).toEqual(['PATCH /next?timeout=12345ms']);
   const rest = new Rest(config, { writeMs: () => 50 });
   await expect(rest.request('PATCH', '/slow', { body: {} })).rejects.toThrow('no answer within 0.05 s');
-  expect(seen).toEqual(['PATCH /slow?timeout=50ms']);
 });
 
 test('before the lead is given up, writes under way are answered, and none begins', async () => {
