@@ -206,9 +206,7 @@ export class Operator {
     await Promise.race([this.#caches.start(), aborted(this.#stop.signal)]);
     log.info('caches are filled; waiting for the lead');
     if (await this.#election.acquire()) {
-      log.info('this process leads');
-      this.#leads = true;
-      metrics.leader.set(1);
+      log.info('this process has the Lease; it lists RenderServices and Deployments before it writes');
       const lost = this.#election.holdUntilLost();
       await Promise.race([this.#lookAfresh(), lost]);
       if (this.#election.isCurrent && !this.#stop.signal.aborted) this.#lead();
@@ -256,6 +254,11 @@ export class Operator {
   }
 
   #lead(): void {
+    const { log, metrics } = this.#options;
+    log.info('this process leads');
+    // Not before: an operator that has the Lease and cannot list leads nobody, and an alert is to tell.
+    this.#leads = true;
+    metrics.leader.set(1);
     this.#queue.start();
     this.#enqueueAll();
     this.#sampler.start();

@@ -145,7 +145,7 @@ export class Caches {
     for (const cache of this.#all()) cache.stop();
   }
 
-  /** Why one of them is not filled yet, in one line; undefined when all are. */
+  /** Why one of them is not filled yet, or not anew, in one line; undefined when all are. */
   get obstacle(): string | undefined {
     for (const { obstacle } of this.#all()) if (obstacle !== undefined) return obstacle;
     return undefined;

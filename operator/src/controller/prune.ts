@@ -51,7 +51,9 @@ export async function prune(
   const needed = objects.some(isForPods)
     ? neededBy(await caches.replicaSets.listNow(objects[0]?.metadata.namespace ?? ''))
     : new Set<string>();
-  for (const object of objects.filter((one) => !needed.has(keyOf(one)) && may(one))) {
+  for (const object of objects.filter((one) => !needed.has(keyOf(one)))) {
+    // Not asked of all beforehand: one that cannot be deleted keeps the others from it, and is the only one tried.
+    if (!may(object)) continue;
     const { kind, metadata } = object;
     const informer = caches.owned(kind);
     const { namespace = '', name, uid } = metadata;

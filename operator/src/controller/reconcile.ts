@@ -110,6 +110,12 @@ export interface ReconcilerOptions {
   onWrite: (what: string, key: string) => void;
 }
 
+/** What a reconcile has come to know before it failed. */
+interface Asked {
+  /** Id of the revision that the spec asks for. */
+  revision?: string;
+}
+
 /** What cannot go on until somebody changes something. */
 class StalledError extends Error {
   readonly reason: StalledReason;
@@ -145,8 +151,9 @@ export class Reconciler {
       this.#options.dataPlane.forget(key);
       return {};
     }
+    const asked: Asked = {};
     try {
-      const applied = await this.#applyAll(resource, failures);
+      const applied = await this.#applyAll(resource, failures, asked);
       const pods = caches.servingPodsOf(namespace, name);
       const budget = caches.owned('PodDisruptionBudget').get(namespace, name);
       const shell = await this.#options.shells.problem(applied.renderService);
@@ -183,7 +190,7 @@ export class Reconciler {
       return sooner(outcome, Math.min(...again.map((ms) => ms || Number.POSITIVE_INFINITY)));
     } catch (error) {
       const found = foundRevisions(resource.metadata, caches.deploymentsOf(resource.metadata));
-      const live = servingDeployments(found);
+      const live = servingDeployments(found, asked.revision);
       this.#options.dataPlane.stopped(key, error instanceof StalledError || failures >= QUIET_FAILURES);
       if (error instanceof StalledError) {
         await this.#finish(resource, live, () => stalled(error.reason, error.message, availablePods(live)));
@@ -199,9 +206,11 @@ export class Reconciler {
     }
   }
 
+  /** @param asked gets the revision that the spec asks for as soon as it is known */
   async #applyAll(
     resource: RenderServiceResource,
     failures: number,
+    asked: Asked,
   ): Promise<{
     renderService: RenderService;
     deployments: ServingDeployments & { target: KubeObject };
@@ -223,6 +232,7 @@ export class Reconciler {
     const { pods, change } = choosePods(renderService, resource.spec, sidecar, before, () =>
       this.#mayRenew(key, renderService, found),
     );
+    asked.revision = pods.revision ?? BEFORE_REVISIONS;
     const now = this.#options.now();
     const withoutRoom = this.#withoutRoom(resource, found, pods.revision);
     const median = this.#medianOf(resource, renderService);
@@ -247,10 +257,11 @@ export class Reconciler {
       (one) => !isRetired(one) || back.some(({ deployment }) => isSame(deployment, one)),
     );
     const deployments: KubeObject[] = [];
+    let isTold = false;
     for (const [index, desired] of planned.entries()) {
       const result = await this.#applyOne(key, desired, live[index], failures);
       if (desired.kind === 'Deployment') deployments.push(result);
-      if (isLiveOf(renderService, desired)) this.#wantLive(renderService, desired as KubeObject, result);
+      if (isLiveOf(renderService, desired)) isTold = this.#wantLive(renderService, desired as KubeObject, result);
     }
     await this.#labelPods(key, false, isRetired);
     this.#options.canaries.want(renderService, watchSubject(plan.next, renderService));
@@ -265,8 +276,8 @@ export class Reconciler {
     const beside = plan.next.canary?.stable;
     const whole = serving.filter(({ metadata }) => metadata.name === deploymentName(renderService, beside));
     const view = this.#options.live.of(resource.metadata.uid);
-    const asked = view?.unasked === 0 ? view : undefined;
-    const status = rolloutStatus(resource.status?.rollout, plan.next, retainMs, now, asked);
+    const acks = isTold && view?.unasked === 0 ? view : undefined;
+    const status = rolloutStatus(resource.status?.rollout, plan.next, retainMs, now, acks);
     return {
       renderService,
       deployments: {
@@ -452,10 +463,13 @@ export class Reconciler {
    * Pods are to have the live settings as soon as the API server has them, whatever becomes of the other objects:
    * kubelet brings them anyway. Settings that it does not have, because somebody else or admission has put others
    * there, are not wanted, and status does not call them applied.
+   * @returns whether they are wanted
    */
-  #wantLive(renderService: RenderService, desired: KubeObject, written: KubeObject): void {
+  #wantLive(renderService: RenderService, desired: KubeObject, written: KubeObject): boolean {
     const { data } = desired as unknown as { data: LiveConfig };
-    if (written !== desired && isSubset(data, written.data)) this.#options.live.want(renderService, liveSerial(data));
+    if (written === desired || !isSubset(data, written.data)) return false;
+    this.#options.live.want(renderService, liveSerial(data));
+    return true;
   }
 
   #syncCondition(resource: RenderServiceResource, key: string): ConditionDraft[] {

@@ -15,7 +15,7 @@ const REVISIONS_MAX = 16;
  * The status of now.
  * @param before what it said before: it has when there was progress last
  * @param retainMs for how long a revision rests
- * @param live how far what pods are told has come; undefined until all have been asked
+ * @param live how far what pods are told has come; undefined until it is written and all have been asked
  */
 export function rolloutStatus(
   before: RolloutStatus | undefined,

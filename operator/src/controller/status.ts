@@ -67,11 +67,16 @@ function sumOf(deployments: KubeObject[], figure: (status: DeploymentStatus) => 
   return deployments.reduce((sum, one) => sum + (figure(deploymentStatus(one)) ?? 0), 0);
 }
 
-/** Deployments of a RenderService as they are, where nothing could be planned. */
-export function servingDeployments(found: FoundRevision[]): ServingDeployments {
+/**
+ * Deployments of a RenderService as they are, where not all could be applied.
+ * @param asked id of the revision that the spec asks for, which may not be there; undefined where nothing could be
+ *   planned
+ */
+export function servingDeployments(found: FoundRevision[], asked?: string): ServingDeployments {
   const serving = found.filter(({ retiredMs }) => retiredMs === undefined);
+  const target = asked === undefined ? serving[0] : found.find(({ id }) => id === asked);
   return {
-    target: serving[0]?.deployment,
+    target: target?.deployment,
     serving: serving.map(({ deployment }) => deployment),
     canRest: found.every(({ canRest }) => canRest),
   };
@@ -116,7 +121,7 @@ export function rolloutConditions(
     availableReplicas === wanted
   ) {
     // Ready speaks of the whole spec.
-    const waits = live && liveWait(live, renderService.metadata.generation, told);
+    const waits = liveWait(live, renderService.metadata.generation, told);
     if (waits !== undefined) return progressing(waits, true);
     return ready(wanted, remarks.join('; '));
   }
@@ -145,14 +150,18 @@ function isNews(deployment: KubeObject): boolean {
 }
 
 /** Why Ready waits for live settings, if it does. Pods that cannot be asked are not waited for. */
-function liveWait({ view, forMs }: LiveProgress, generation: number, told: Condition[]): string | undefined {
-  if (view.generation < generation) return 'the live settings are not written yet';
-  if (forMs >= LIVE_MS_MAX) return undefined;
+function liveWait(live: LiveProgress | undefined, generation: number, told: Condition[]): string | undefined {
+  if (!live || live.view.generation < generation) return 'the live settings are not written yet';
+  const { view, forMs } = live;
+  const [before, applied] = ['Ready', 'LiveSettingsApplied'].map((wanted) => told.find(({ type }) => type === wanted));
+  const wereOthers = applied?.status === 'False';
+  const isOfSame = before?.observedGeneration === generation && applied?.observedGeneration === generation;
+  // A new leader counts from its own start: the one before it may have waited long enough already.
+  const hasWaited = wereOthers && before?.status === 'True' && isOfSame;
+  if (hasWaited || forMs >= LIVE_MS_MAX) return undefined;
   if (view.others > 0) return `${view.have} of ${view.pods} pods have the live settings`;
   // A new leader says what was said before until it has asked: Ready would be True for a moment, with an Event.
-  const ready = told.find(({ type }) => type === 'Ready');
-  const wereOthers = told.some(({ type, status }) => type === 'LiveSettingsApplied' && status === 'False');
-  return view.unasked > 0 && wereOthers && ready?.reason === 'Progressing' ? ready.message : undefined;
+  return view.unasked > 0 && wereOthers && before?.reason === 'Progressing' ? before.message : undefined;
 }
 
 /** In how many milliseconds Ready no longer waits for pods that have other live settings; undefined if it does not. */

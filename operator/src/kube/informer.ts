@@ -49,8 +49,8 @@ export class Informer<T extends KubeObject = KubeObject> {
   #version: string | undefined;
   #retryMs = RETRY_MIN_MS;
   /** Called when a list that has begun since is in the cache. */
-  #refreshing: (() => void)[] = [];
-  /** Ends the watch, so that all is listed. */
+  readonly #refreshing: (() => void)[] = [];
+  /** Ends the watch, or the pause before the next try, so that all is listed. */
   #watching = new AbortController();
 
   constructor(options: InformerOptions) {
@@ -74,6 +74,7 @@ export class Informer<T extends KubeObject = KubeObject> {
    * with what it has stored by then, where a watch may be late. It tries until it can, or `stop`.
    */
   async refresh(): Promise<void> {
+    this.#failure = undefined;
     const listed = new Promise<void>((resolve) => this.#refreshing.push(resolve));
     this.#watching.abort();
     await listed;
@@ -83,9 +84,13 @@ export class Informer<T extends KubeObject = KubeObject> {
     this.#stop.abort();
   }
 
-  /** Why the first list is not in the cache yet, in one line; undefined when it is. */
+  /**
+   * Why the first list is not in the cache yet, or that of a refresh which has failed so far, in one line; undefined
+   * when it is.
+   */
   get obstacle(): string | undefined {
-    if (this.#isFilled) return undefined;
+    const hasFailed = this.#refreshing.length > 0 && this.#failure !== undefined;
+    if (this.#isFilled && !hasFailed) return undefined;
     const { kind, namespace } = this.#options;
     const why = this.#failure === undefined ? 'no answer yet' : errorLine(this.#failure);
     return `cannot list ${kind.plural}${namespace === undefined ? '' : ` in namespace ${namespace}`}: ${why}`;
@@ -171,7 +176,8 @@ export class Informer<T extends KubeObject = KubeObject> {
       });
       if (performance.now() - startedMs > WATCH_MIN_MS || this.#watching.signal.aborted) continue;
       // Jitter of 50 %: after an API-server restart not all informers should come back in the same instant.
-      await setTimeout(this.#retryMs * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
+      const woken = AbortSignal.any([signal, this.#watching.signal]);
+      await setTimeout(this.#retryMs * (0.5 + Math.random()), undefined, { signal: woken }).catch(() => {});
       this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
     }
   }
@@ -190,15 +196,9 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   async #refresh(): Promise<void> {
     // A refresh that is asked for from here on needs a later list.
-    const asked = this.#refreshing;
-    this.#refreshing = [];
-    try {
-      this.#version = await this.#relist();
-    } catch (error) {
-      this.#refreshing.push(...asked);
-      throw error;
-    }
-    for (const resolve of asked) resolve();
+    const asked = this.#refreshing.length;
+    this.#version = await this.#relist();
+    for (const resolve of this.#refreshing.splice(0, asked)) resolve();
   }
 
   #watch(resourceVersion: string): AsyncIterable<WatchEvent> {

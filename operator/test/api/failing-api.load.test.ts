@@ -2,7 +2,7 @@
  * API servers that fail while RenderServices come, change and go, for many rounds, and a leader whose writes stay on
  * the way. `HOSTILE_SEED` repeats a run.
  *
- * A load test: it waits for back-offs of up to a minute, and for a Lease of 15 s.
+ * A load test: it waits for back-offs of up to a minute, for calls and for a Lease of 15 s.
  */
 import { rename } from 'node:fs/promises';
 import { eventually } from '../support/eventually.ts';
@@ -79,6 +79,32 @@ describe('who leads', () => {
     const heldMs = Date.now() - renewed;
     figure('time from the last Lease renewal to the next leader', heldMs / 1000, 's', `>= ${LEASE_MS / 1000} s`);
     expect(heldMs).toBeGreaterThanOrEqual(LEASE_MS);
+  });
+});
+
+describe('a new leader', () => {
+  afterEach(end);
+
+  test('that cannot list RenderServices is not ready, does not lead, and does both once it can', async () => {
+    await prepare('failing-lists');
+    const leader = await world.startOperator('operator-a');
+    const standby = await throughProxy('operator-b');
+    await standby.untilReady();
+    api.holds = (_method, path) => path.includes('/renderservices?');
+    expect(await leader.stop()).toBe(0);
+    await eventually('it says so', async () =>
+      expect(await standby.page('/readyz')).toEqual({
+        status: 503,
+        text: expect.stringMatching(/^cannot list renderservices/),
+      }),
+    );
+    expect((await world.get('Lease', 'corelane')).spec.holderIdentity).toBe('operator-b');
+    expect(await standby.isLeading()).toBe(false);
+    api.holds = () => false;
+    await standby.untilLeading();
+    await standby.untilReady();
+    await world.createRenderService('shop');
+    await world.untilApplied('shop');
   });
 });
 

@@ -143,6 +143,8 @@ test('where the Deployment of a change is refused the live settings of it reach 
   await takeSettings();
   await untilLive('True', 'AllPods', true, 2);
   expect(await world.condition('shop', 'Ready')).toMatchObject({ status: 'False', reason: 'Rejected' });
+  // There are none of the template of the spec.
+  expect((await world.get('RenderService', 'shop')).status.updatedReplicas).toBe(0);
   await world.patchSpec('shop', { template: podTemplate() });
   await undo();
   await world.untilApplied('shop');

@@ -1,8 +1,16 @@
 /** What status says about the workers, out of the pods' samples. */
-import type { ConditionDraft } from '../../src/api/conditions.ts';
-import type { RenderServiceResource, RenderServiceStatus } from '../../src/api/resource.ts';
+import type { Condition, ConditionDraft } from '../../src/api/conditions.ts';
+import type { RenderService, RenderServiceResource, RenderServiceStatus } from '../../src/api/resource.ts';
 import { renderServiceSpec } from '../../src/api/validated-spec.ts';
-import { computeStatus, differsInFiguresOnly, isUnchanged, liveCondition } from '../../src/controller/status.ts';
+import type { FoundRevision } from '../../src/controller/revisions.ts';
+import {
+  computeStatus,
+  differsInFiguresOnly,
+  isUnchanged,
+  liveCondition,
+  rolloutConditions,
+  servingDeployments,
+} from '../../src/controller/status.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { concurrencyEvent } from '../../src/pods/events.ts';
 import { observeFleet, type Told } from '../../src/pods/fleet.ts';
@@ -321,6 +329,69 @@ describe('live settings of a generation that could not be written', () => {
     const after = computeStatus({ metadata: next, status: before } as RenderServiceResource, NONE, pods, [], 'now');
     expect([after.conditions, after.liveSettings]).toEqual([told, before.liveSettings]);
   });
+});
+
+describe('Ready', () => {
+  const renderService = {
+    metadata: { ...metadata, generation: 2 },
+    spec: { replicas: 2, rollout: { rolling: { progressDeadlineSeconds: 600 } } },
+  } as unknown as RenderService;
+  const target = {
+    kind: 'Deployment',
+    metadata: { name: 'shop', generation: 1 },
+    status: { observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2 },
+  } as unknown as KubeObject;
+  const view = {
+    ...{ serial: '2', generation: 2, pods: 2, have: 1, others: 1, silent: 0, unasked: 0, knowing: 2, keeping: 2 },
+    sinceMs: 0,
+  };
+  const refuses = liveCondition(view, 2)[0] as ConditionDraft;
+  const toldOf = (status: 'True' | 'Unknown', observedGeneration: number): Condition[] =>
+    [{ type: 'Ready', status, reason: 'R', message: '' } as const, refuses].map((one) => ({
+      ...(one as ConditionDraft),
+      ...{ lastTransitionTime: 'before', observedGeneration },
+    }));
+  const readyOf = (live: { view: typeof view; forMs: number } | undefined, told?: Condition[]) => {
+    const rollout = { phase: 'Complete', revisions: [] } as never;
+    const circumstances = { rollout, live, told, now: new Date() };
+    const deployments = { target, serving: [target], canRest: true };
+    return rolloutConditions(renderService, deployments, pods, circumstances).find(({ type }) => type === 'Ready');
+  };
+
+  test('waits two minutes for a pod that refuses its settings', () => {
+    expect(readyOf({ view, forMs: 119_999 })).toMatchObject({
+      status: 'Unknown',
+      message: '1 of 2 pods have the live settings',
+    });
+    expect(readyOf({ view, forMs: 120_000 })).toMatchObject({ status: 'True' });
+  });
+
+  test('stays True where the leader before has waited for that pod', () => {
+    expect(readyOf({ view, forMs: 0 }, toldOf('True', 2))).toMatchObject({ status: 'True' });
+    expect(readyOf({ view, forMs: 0 }, toldOf('Unknown', 2))).toMatchObject({ status: 'Unknown' });
+    // Of earlier settings.
+    expect(readyOf({ view, forMs: 0 }, toldOf('True', 1))).toMatchObject({ status: 'Unknown' });
+  });
+
+  test('is not True while the API server has other live settings', () => {
+    const message = 'the live settings are not written yet';
+    const isAll = { ...view, have: 2, others: 0 };
+    expect(readyOf({ view: isAll, forMs: 120_000 })).toMatchObject({ status: 'True' });
+    expect(readyOf({ view: { ...isAll, generation: 1 }, forMs: 120_000 })).toMatchObject({
+      status: 'Unknown',
+      message,
+    });
+    expect(readyOf(undefined)).toMatchObject({ status: 'Unknown', message });
+  });
+});
+
+test('pods of an earlier revision are not called updated where that of the spec is refused', () => {
+  const deployment = { kind: 'Deployment', metadata: { name: 'shop-1' }, status: { updatedReplicas: 2 } };
+  const found = [{ id: '1', deployment, canRest: true }] as unknown as FoundRevision[];
+  const updated = (asked?: string) =>
+    computeStatus({ metadata } as RenderServiceResource, servingDeployments(found, asked), pods, [], 'now')
+      .updatedReplicas;
+  expect([updated(), updated('1'), updated('2')]).toEqual([2, 2, 0]);
 });
 
 describe('metrics', () => {

@@ -81,6 +81,25 @@ describe('a refresh', () => {
     expect(cache.get('shop', 'web')).toEqual(service('20'));
   });
 
+  test('that fails says why, and tries until it can', async () => {
+    let isBroken = false;
+    const rest = await clientOf((request, response) => {
+      if (request.url?.includes('watch')) return response.flushHeaders();
+      if (isBroken) response.statusCode = 503;
+      return response.end(isBroken ? '{"message":"not now"}' : '{"metadata":{"resourceVersion":"10"},"items":[]}');
+    });
+    const cache = new Informer({ rest, kind: kinds.service, onError: () => {} });
+    informers.push(cache);
+    await cache.start();
+    expect(cache.obstacle).toBeUndefined();
+    isBroken = true;
+    const refreshed = cache.refresh();
+    await eventually('it says so', () => expect(cache.obstacle).toMatch(/^cannot list services: .*not now/));
+    isBroken = false;
+    await refreshed;
+    expect(cache.obstacle).toBeUndefined();
+  });
+
   test('waits for a list that has begun after it was asked for', async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const { cache, asked } = await cacheOf([promise, '20']);
