@@ -102,8 +102,10 @@ async function measure(port: number): Promise<void> {
     { name: 'bench' },
   );
   let calls = 0;
-  const rest = new Rest(config, () => {
-    calls += 1;
+  const rest = new Rest(config, {
+    observe: () => {
+      calls += 1;
+    },
   });
   const nothing = () => {};
   const autoscaler = new Autoscaler({

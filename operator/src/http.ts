@@ -13,8 +13,8 @@ type Pages = Record<string, (response: ServerResponse) => void>;
 export interface Probes {
   /** False when the process cannot recover by itself. */
   isLive: () => boolean;
-  /** False until the caches are filled, and while stopping. */
-  isReady: () => boolean;
+  /** Why the process can neither lead nor take over, in one line; undefined when it can. */
+  notReady: () => string | undefined;
 }
 
 /** Of kubelet there is one at a time. So many that it is answered before a flood takes all their places. */
@@ -36,8 +36,11 @@ interface Page {
 }
 
 /** Serves /livez and /readyz; resolves when the port is open. */
-export function serveProbes(port: number, { isLive, isReady }: Probes): Promise<Server> {
-  return serve(port, PROBES_CONNECTIONS_MAX, { '/livez': answering(isLive), '/readyz': answering(isReady) });
+export function serveProbes(port: number, { isLive, notReady }: Probes): Promise<Server> {
+  return serve(port, PROBES_CONNECTIONS_MAX, {
+    '/livez': (response) => answer(response, isLive() ? undefined : 'no'),
+    '/readyz': (response) => answer(response, notReady()),
+  });
 }
 
 /** Serves /metrics; resolves when the port is open. */
@@ -49,7 +52,7 @@ export function serveMetrics(port: number, { registry }: Metrics): Promise<Serve
       if (now >= page.untilMs) page = newPage(registry, now);
       page.bytes.then(
         (bytes) => response.writeHead(200, { 'content-type': registry.contentType }).end(bytes),
-        () => answer(response, false),
+        () => answer(response, 'no'),
       );
     },
   });
@@ -66,12 +69,10 @@ function newPage(registry: Metrics['registry'], now: number): Page {
   return page;
 }
 
-function answering(ok: () => boolean): (response: ServerResponse) => void {
-  return (response) => answer(response, ok());
-}
-
-function answer(response: ServerResponse, ok: boolean): void {
-  response.writeHead(ok ? 200 : 503, { 'content-type': 'text/plain' }).end(ok ? 'ok\n' : 'no\n');
+/** @param problem answered with 503; undefined: 200 */
+function answer(response: ServerResponse, problem: string | undefined): void {
+  const headers = { 'content-type': 'text/plain; charset=utf-8' };
+  response.writeHead(problem === undefined ? 200 : 503, headers).end(`${problem ?? 'ok'}\n`);
 }
 
 async function serve(port: number, connectionsMax: number, pages: Pages): Promise<Server> {

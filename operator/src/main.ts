@@ -46,7 +46,7 @@ async function main(): Promise<number> {
   }
   const probes = {
     isLive: () => true, // it answers, so the event loop turns; a lost lead ends the process
-    isReady: () => operator.isReady,
+    notReady: () => operator.notReady,
   };
   const servers = await Promise.all([
     serveProbes(settings.CORELANE_HEALTH_PORT, probes),

@@ -49,7 +49,6 @@ export class Operator {
   readonly #canaries: CanaryWatch;
   readonly #reconciler: Reconciler;
   readonly #queue: WorkQueue;
-  #synced = false;
   #leads = false;
 
   constructor(options: OperatorOptions) {
@@ -66,7 +65,7 @@ export class Operator {
     // Asked at every write: a process that was stopped for a while (SIGSTOP, a frozen machine) wakes up in
     // mid-reconcile.
     const writeMs = () => this.#election.writeMs;
-    this.#caches = new Caches(new Rest(config, observe, writeMs), settings.CORELANE_NAMESPACES, (kind, error) => {
+    this.#caches = new Caches(new Rest(config, { observe, writeMs }), settings.CORELANE_NAMESPACES, (kind, error) => {
       metrics.watchErrors.inc({ kind: kind.kind });
       log.warn({ kind: kind.kind, err: error }, 'list or watch failed; trying again');
     });
@@ -178,7 +177,7 @@ export class Operator {
       onWrite,
     });
     this.#election = new LeaderElection({
-      rest: new Rest(config, observe),
+      rest: new Rest(config, { observe, purpose: 'lease' }),
       namespace: settings.CORELANE_POD_NAMESPACE,
       name: settings.CORELANE_LEASE_NAME,
       identity: settings.CORELANE_POD_NAME,
@@ -187,8 +186,13 @@ export class Operator {
     });
   }
 
-  get isReady(): boolean {
-    return this.#synced && !this.#stop.signal.aborted;
+  /**
+   * Why this process neither leads nor could take over, in one line; undefined when it can. That another process leads
+   * is no reason.
+   */
+  get notReady(): string | undefined {
+    if (this.#stop.signal.aborted) return 'the operator is stopping';
+    return this.#caches.obstacle ?? this.#election.obstacle;
   }
 
   /**
@@ -200,18 +204,20 @@ export class Operator {
     const { log, metrics } = this.#options;
     this.#caches.onChange((key, isUrgent) => this.#queue.add(key, isUrgent));
     await Promise.race([this.#caches.start(), aborted(this.#stop.signal)]);
-    this.#synced = true;
     log.info('caches are filled; waiting for the lead');
     if (await this.#election.acquire()) {
-      log.info('this process leads');
-      this.#leads = true;
-      metrics.leader.set(1);
-      this.#lead();
-      await this.#election.holdUntilLost();
+      log.info('this process has the Lease; it lists RenderServices and Deployments before it writes');
+      const lost = this.#election.holdUntilLost();
+      await Promise.race([this.#lookAfresh(), lost]);
+      if (this.#election.isCurrent && !this.#stop.signal.aborted) this.#lead();
+      await lost;
       this.#leads = false;
       metrics.leader.set(0);
     }
     const result = this.#stop.signal.aborted ? 'stopped' : 'lost';
+    const { rest } = this.#caches;
+    // Another process may lead already, where somebody has written the Lease by hand.
+    if (result === 'lost') void rest.endWrites('abort');
     this.#sampler.stop();
     this.#live.stop();
     this.#canaries.stop();
@@ -219,7 +225,8 @@ export class Operator {
     this.#dataPlane.stop();
     await this.#autoscaler.stop();
     await this.#queue.stop();
-    // Only now: nobody else may write before the last reconcile here is done.
+    // Nudges of pods and Events are not waited for above. Another process may write only when all of it has ended.
+    await rest.endWrites('finish');
     if (result === 'stopped') await this.#election.release();
     this.#caches.stop();
     return result;
@@ -241,10 +248,19 @@ export class Operator {
     }
   }
 
+  /** Reads anew on what writes depend: the watches may be late, and the leader of before has acted on more. */
+  async #lookAfresh(): Promise<void> {
+    await Promise.all([this.#caches.refresh(), this.#schema.start()]);
+  }
+
   #lead(): void {
+    const { log, metrics } = this.#options;
+    log.info('this process leads');
+    // Not before: an operator that has the Lease and cannot list leads nobody, and an alert is to tell.
+    this.#leads = true;
+    metrics.leader.set(1);
     this.#queue.start();
     this.#enqueueAll();
-    void this.#schema.start();
     this.#sampler.start();
     this.#autoscaler.start();
     // A process that has lost the lead must end, and a timer would keep it.

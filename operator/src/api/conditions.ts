@@ -23,6 +23,8 @@ export interface ConditionDraft {
   status: ConditionStatus;
   reason: string;
   message: string;
+  /** Generation of the spec that this is known for, where it is not the one that the status speaks about. */
+  observedGeneration?: number;
 }
 
 export interface Condition extends ConditionDraft {
@@ -146,6 +148,13 @@ export const liveSettingsApplied = {
     ),
   waiting: (have: number, pods: number, problem: string | undefined) =>
     draft('LiveSettingsApplied', 'False', 'Waiting', `${lacking(have, pods)}${problem ? `; ${problem}` : ''}`),
+  notWritten: (pods: number) =>
+    draft(
+      'LiveSettingsApplied',
+      'False',
+      'NotWritten',
+      `the live settings of this generation of the spec are not written, so ${pods} pods that are ready keep earlier ones. Stalled, Reconciling or ObjectsInSync says why`,
+    ),
   unreachable: (have: number, pods: number, problem: string | undefined) =>
     draft(
       'LiveSettingsApplied',
@@ -309,7 +318,8 @@ export function scalingActive(reason: ScalingReason, message: string): Condition
 }
 
 /**
- * New conditions with times: a condition whose status is as before keeps its transition time.
+ * New conditions with times: a condition whose status is as before keeps its transition time, and one that is only
+ * told on keeps the generation that it was known for.
  * @param now RFC 3339 time to give to those that changed
  */
 export function mergeConditions(
@@ -321,6 +331,6 @@ export function mergeConditions(
   return drafts.map((next) => {
     const old = before.find(({ type }) => type === next.type);
     const lastTransitionTime = old?.status === next.status ? old.lastTransitionTime : now;
-    return { ...next, lastTransitionTime, observedGeneration };
+    return { ...next, lastTransitionTime, observedGeneration: next.observedGeneration ?? observedGeneration };
   });
 }

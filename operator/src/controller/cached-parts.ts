@@ -153,23 +153,40 @@ function workerCores(spec: PodSpec | undefined): Record<string, number> {
   );
 }
 
+interface PodTemplate {
+  metadata?: { annotations?: Record<string, string> };
+  spec?: { volumes?: ({ configMap?: { name?: string } } | null)[] };
+}
+
+/** ConfigMaps of ours in one template, of whatever version of the operator. */
+const CONFIGS_MAX = 16;
+
+/**
+ * Names of ConfigMaps that are named after the RenderService: those of the volumes, because another version of the
+ * operator may mount more than this one does, and after a rollback its pods live on.
+ */
+function configsOf(template: PodTemplate | undefined, owner: string | undefined): string[] {
+  const mounted = (template?.spec?.volumes ?? []).map((volume) => volume?.configMap?.name);
+  const ours = mounted.filter((name) => name?.startsWith(`${owner}-`)) as string[];
+  const config = template?.metadata?.annotations?.[ANNOTATION_CONFIG];
+  const all = [...new Set([...(config === undefined ? [] : [config]), ...ours])];
+  return all.filter((name) => name.length <= NAME_LENGTH_MAX).slice(0, CONFIGS_MAX);
+}
+
 /** Deployment controller's own count of templates, on a Deployment and on its ReplicaSets. */
 export const ANNOTATION_REVISION = 'deployment.kubernetes.io/revision';
 /** A number, as text. */
 const REVISION_LENGTH_MAX = 20;
 
-/** Of a ReplicaSet only which ConfigMap its pods mount, and which template it is of. */
+/** Of a ReplicaSet only which of our ConfigMaps its pods mount, and which template it is of. */
 export function reduceReplicaSet({ apiVersion, kind, metadata, spec }: KubeObject): KubeObject {
-  const template = unpacked((spec as { template?: unknown }).template) as
-    | { metadata?: { annotations?: Record<string, string> } }
-    | undefined;
-  const config = template?.metadata?.annotations?.[ANNOTATION_CONFIG];
+  const template = unpacked((spec as { template?: unknown }).template) as PodTemplate | undefined;
   const revision = metadata.annotations?.[ANNOTATION_REVISION];
   return {
     apiVersion,
     kind,
     metadata: identity(metadata),
-    ...(config !== undefined && config.length <= NAME_LENGTH_MAX && { config: shared(config) }),
+    configs: shared(configsOf(template, metadata.labels?.[LABEL_RENDER_SERVICE])),
     ...(revision !== undefined && revision.length <= REVISION_LENGTH_MAX && { revision }),
   };
 }

@@ -65,7 +65,10 @@ export class Caches {
     return this.#podsOf(namespace, name).filter((pod) => pod.metadata.deletionTimestamp);
   }
 
-  /** From the service down, so that it takes no longer where there are ten thousand others. */
+  /**
+   * By name: status names the first pod that has a problem, and after a restart that is to be the same. From the
+   * service down, so that it takes no longer where there are ten thousand others.
+   */
   #podsOf(namespace: string, name: string): KubeObject[] {
     const uid = this.renderServices.get(namespace, name)?.metadata.uid;
     if (uid === undefined) return [];
@@ -73,7 +76,8 @@ export class Caches {
       .ownedBy(namespace, uid)
       .filter((deployment) => isRevisionOf(deployment, name))
       .flatMap((deployment) => controlledBy(deployment, this.replicaSets))
-      .flatMap((replicaSet) => controlledBy(replicaSet, this.pods));
+      .flatMap((replicaSet) => controlledBy(replicaSet, this.pods))
+      .sort((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
   }
 
   /** Likewise, without pods of a revision that rests: these get no requests. */
@@ -128,11 +132,26 @@ export class Caches {
     await Promise.all(this.#all().map((informer) => informer.start()));
   }
 
+  /**
+   * Lists RenderServices and Deployments anew, and resolves when they are as the API server had them since the call. A
+   * watch may be late by any time without a sign of it: what it has not said yet, the process that led before may have
+   * carried out, and to plan from the RenderService of before would undo that.
+   */
+  async refresh(): Promise<void> {
+    await Promise.all([this.renderServices.refresh(), this.owned('Deployment').refresh()]);
+  }
+
   stop(): void {
     for (const cache of this.#all()) cache.stop();
   }
 
-  #all(): Pick<Cache, 'onChange' | 'start' | 'stop'>[] {
+  /** Why one of them is not filled yet, or not anew, in one line; undefined when all are. */
+  get obstacle(): string | undefined {
+    for (const { obstacle } of this.#all()) if (obstacle !== undefined) return obstacle;
+    return undefined;
+  }
+
+  #all(): Pick<Cache, 'onChange' | 'start' | 'stop' | 'obstacle'>[] {
     return [this.renderServices, this.pods, this.replicaSets, ...this.#owned.values()];
   }
 }

@@ -21,6 +21,9 @@ const REPAIRS = { burst: 30, everyMs: 60_000 };
 /** What somebody has done by hand is told for so long. */
 const TAKEN_BACK_MS = 600_000;
 
+/** Reasons of `ObjectsInSync` that tell of others who write. */
+const OF_OTHERS = ['TakenBack', 'Contended'];
+
 interface Remembered {
   /** What was last applied, or found to be. */
   applied?: {
@@ -96,6 +99,12 @@ export class Contention {
     return true;
   }
 
+  /** Whether an object that the plan does not have may be deleted now. */
+  mayRemove(key: string, object: KubeObject): boolean {
+    const about = `${nameOf(object)}: somebody makes it, and the RenderService does not ask for it`;
+    return this.#mayWrite(this.#object(key, object), () => about);
+  }
+
   #mayWrite(object: Remembered, about: () => string): boolean {
     object.repairs ??= new TokenBucket(REPAIRS.burst, REPAIRS.everyMs, this.#now);
     if (object.repairs.take()) return true;
@@ -144,10 +153,13 @@ export class Contention {
     return takenBack && this.#now() - takenBack.atMs < TAKEN_BACK_MS ? takenBack.about : undefined;
   }
 
-  /** What another process, which led before, has told of such writes, for as long as it would tell it itself. */
+  /**
+   * The condition in which another process, which led before, has told of such writes, or of a fight, for as long as
+   * it would tell of the writes itself: this process has made too few repairs to call it a fight.
+   */
   toldBefore(key: string, conditions: Condition[] | undefined): Condition | undefined {
     const service = this.#service(key);
-    const told = conditions?.find(({ type, reason }) => type === 'ObjectsInSync' && reason === 'TakenBack');
+    const told = conditions?.find(({ type, reason }) => type === 'ObjectsInSync' && OF_OTHERS.includes(reason));
     service.inheritedMs ??= told ? this.#now() : Number.NEGATIVE_INFINITY;
     return this.#now() - service.inheritedMs < TAKEN_BACK_MS ? told : undefined;
   }

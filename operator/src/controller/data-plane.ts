@@ -30,12 +30,19 @@ export class DataPlane {
   readonly #granted = new Set<string>();
   /** Of these, whose new pods were refused. */
   readonly #refused = new Set<string>();
+  /** Whether it was known of all services at a time how they stand. */
+  #isKnown = false;
   #heldBy: string | undefined;
   #obstacle: string | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: DataPlaneOptions) {
     this.#options = options;
+  }
+
+  /** False until every service has reported once: one that holds the others may not have. */
+  get isKnown(): boolean {
+    return this.#isKnown;
   }
 
   get pauseMs(): number {
@@ -104,9 +111,13 @@ export class DataPlane {
       if (!this.#granted.has(key)) return one;
       return { ...one, hadTurn: true, hasFailed: this.#refused.has(key), healthySinceMs: undefined };
     });
-    const areKnown = this.#options.keys().every((key) => this.#standings.has(key));
+    const areKnown = this.#areKnown();
     const { pace, nowMs } = this.#options;
     return turnsOf(all, pace, nowMs(), areKnown && this.#closed() === undefined);
+  }
+
+  #areKnown(): boolean {
+    return this.#options.keys().every((key) => this.#standings.has(key));
   }
 
   #closed(): string | undefined {
@@ -119,7 +130,9 @@ export class DataPlane {
     const { next, heldBy, againMs } = this.#turns();
     const obstacle = this.#closed();
     const waiting = [...this.#standings.values()].filter(({ isWaiting }) => isWaiting).map(({ key }) => key);
-    const isNews = heldBy !== this.#heldBy || obstacle !== this.#obstacle;
+    const wasKnown = this.#isKnown;
+    this.#isKnown ||= this.#areKnown();
+    const isNews = heldBy !== this.#heldBy || obstacle !== this.#obstacle || wasKnown !== this.#isKnown;
     this.#heldBy = heldBy;
     this.#obstacle = obstacle;
     for (const key of isNews ? waiting : next) this.#options.onTurn(key);

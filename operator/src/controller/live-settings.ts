@@ -3,8 +3,8 @@
  * ConfigMap that each pod mounts, which kubelet looks at once a minute; an annotation of the pod that changes makes it
  * look at once. So nothing is sent to a pod that it could take for settings: a nudge that is lost costs a minute.
  *
- * To use it: `want(renderService, serial)` at each reconcile, once the ConfigMap is written; `of(uid)` tells how far it
- * is, and `onChange` is called when that is another thing than before.
+ * To use it: `want(renderService, serial)` at each reconcile, once the API server has the ConfigMap; `of(uid)` tells
+ * how far it is, and `onChange` is called when that is another thing than before.
  */
 import { ANNOTATION_LIVE, LABEL_SERVING, PORTS } from '../api/names.ts';
 import type { RenderService } from '../api/resource.ts';
@@ -29,6 +29,8 @@ const LOOK_MS_MAX = 15_000;
 /** How far the settings have come. */
 export interface LiveView {
   serial: string;
+  /** Newest generation of the spec whose settings these are. */
+  generation: number;
   /** Pods that are ready. */
   pods: number;
   /** Of these, those that have the settings; that have said that they have others; that have said nothing. */
@@ -64,6 +66,7 @@ interface Entry {
   /** Of the RenderService; not all of it, for its defaulted spec takes as much as the one in the cache. */
   service: Pick<RenderService['metadata'], 'namespace' | 'name' | 'uid'>;
   serial: string;
+  generation: number;
   sinceMs: number;
   pods: Map<string, PodEntry>;
   isRunning: boolean;
@@ -108,12 +111,13 @@ export class LiveSettings {
 
   /** The ConfigMap has these settings; pods are to have them, those that come later, too. */
   want(renderService: RenderService, serial: string): void {
-    const { namespace, name, uid } = renderService.metadata;
+    const { namespace, name, uid, generation } = renderService.metadata;
     const now = this.#options.nowMs();
     const known = this.#entries.get(uid);
     const entry = known ?? {
       service: { namespace, name, uid },
       serial,
+      generation,
       sinceMs: now,
       pods: new Map(),
       isRunning: false,
@@ -121,6 +125,7 @@ export class LiveSettings {
       said: '',
     };
     this.#entries.set(uid, entry);
+    entry.generation = generation;
     if (entry.serial !== serial) {
       Object.assign(entry, { serial, sinceMs: now });
       for (const pod of entry.pods.values()) Object.assign(pod, { nudges: 0, ...soon(now) });
@@ -133,15 +138,14 @@ export class LiveSettings {
   of(uid: string): LiveView | undefined {
     const entry = this.#entries.get(uid);
     if (!entry) return undefined;
-    const { serial, sinceMs } = entry;
+    const { serial, generation, sinceMs } = entry;
     // Those of a revision that rests get them, too, but nobody waits for that.
     const ready = this.#pods(entry).filter((pod) => isReady(pod) && isServing(pod));
     const known = ready.map(({ metadata }) => entry.pods.get(metadata.uid ?? ''));
     const late = ready.find((_pod, index) => known[index]?.serial !== serial);
     const problem = late && entry.pods.get(late.metadata.uid ?? '')?.problem;
     return {
-      serial,
-      sinceMs,
+      ...{ serial, generation, sinceMs },
       pods: ready.length,
       have: known.filter((pod) => pod?.serial === serial).length,
       others: known.filter((pod) => pod?.serial !== undefined && pod.serial !== serial).length,
@@ -158,6 +162,7 @@ export class LiveSettings {
     for (const uid of this.#entries.keys()) if (!uids.has(uid)) this.#entries.delete(uid);
   }
 
+  /** Begins no nudge from now on; `Rest.endWrites` waits for those under way. */
   stop(): void {
     this.#stopped = true;
   }
@@ -238,6 +243,7 @@ export class LiveSettings {
     const { serial } = entry;
     const isKnownLate = known.serial !== undefined && known.nudgedFor !== serial;
     if (!isKnownLate) await this.#ask(pod, known, serial);
+    if (!this.#isWanted(entry)) return;
     const now = this.#options.nowMs();
     if (known.serial === serial) return;
     known.lookMs = Math.min(
@@ -285,8 +291,8 @@ export class LiveSettings {
   }
 
   #tell(entry: Entry): void {
-    const { sinceMs: _unused, ...view } = this.of(entry.service.uid) ?? { sinceMs: 0 };
-    const text = JSON.stringify(view);
+    // The reconcile that has brought these two knows them.
+    const text = JSON.stringify({ ...this.of(entry.service.uid), generation: undefined, sinceMs: undefined });
     if (text === entry.said) return;
     entry.said = text;
     this.#options.onChange(keyOf(entry));

@@ -36,8 +36,15 @@ export function superfluous(
   return others.filter((object) => !isForPods(object) || (settled && !needed.has(keyOf(object))));
 }
 
-/** Deletes them, each only if it is still the very object that was seen. */
-export async function prune(caches: Caches, objects: KubeObject[]): Promise<void> {
+/**
+ * Deletes them, each only if it is still the very object that was seen.
+ * @param may asked for each that would be deleted
+ */
+export async function prune(
+  caches: Caches,
+  objects: KubeObject[],
+  may: (object: KubeObject) => boolean,
+): Promise<void> {
   if (objects.length === 0) return;
   // The cache of ReplicaSets may lag behind that of Deployments, and a pod without its ConfigMap does not start: the
   // API server is asked.
@@ -45,6 +52,8 @@ export async function prune(caches: Caches, objects: KubeObject[]): Promise<void
     ? neededBy(await caches.replicaSets.listNow(objects[0]?.metadata.namespace ?? ''))
     : new Set<string>();
   for (const object of objects.filter((one) => !needed.has(keyOf(one)))) {
+    // Not asked of all beforehand: one that cannot be deleted keeps the others from it, and is the only one tried.
+    if (!may(object)) continue;
     const { kind, metadata } = object;
     const informer = caches.owned(kind);
     const { namespace = '', name, uid } = metadata;
@@ -69,5 +78,5 @@ function keyOf({ kind, metadata }: KubeObject): string {
 
 /** What pods of these ReplicaSets need. */
 function neededBy(replicaSets: KubeObject[]): Set<string> {
-  return new Set(replicaSets.map(({ config }) => `ConfigMap/${config}`));
+  return new Set(replicaSets.flatMap(({ configs }) => (configs as string[]).map((name) => `ConfigMap/${name}`)));
 }

@@ -24,6 +24,7 @@ import { errorLine } from '../kube/error-line.ts';
 import type { EventDraft, EventRecorder } from '../kube/events.ts';
 import { controllerOf } from '../kube/owner.ts';
 import { ApiError } from '../kube/rest.ts';
+import { isSubset } from '../kube/subset.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { liveName } from '../plan/configmap.ts';
 import {
@@ -41,7 +42,7 @@ import { CREATING_MS, isCreating, objectRefusal } from '../pods/problems.ts';
 import type { PodSampler } from '../pods/sampler.ts';
 import { proxyEndsAgain } from '../pods/status.ts';
 import { podsWithoutRoom } from '../pods/without-room.ts';
-import { liveNumber, liveSerial, renderLive } from '../render/live.ts';
+import { type LiveConfig, liveNumber, liveSerial, renderLive } from '../render/live.ts';
 import { hasPeers } from '../render/model/pooling.ts';
 import { isActive } from '../rollout/canary-state.ts';
 import type { Acks } from '../rollout/canary-world.ts';
@@ -69,9 +70,11 @@ import {
   differsInFiguresOnly,
   isUnchanged,
   liveCondition,
+  liveWaitMs,
   rolloutConditions,
   type ServingDeployments,
   servingDeployments,
+  staying,
   writeStatus,
 } from './status.ts';
 
@@ -99,12 +102,18 @@ export interface ReconcilerOptions {
   live: LiveSettings;
   canaries: CanaryWatch;
   dataPlane: DataPlane;
-  schema: Pick<ServedSchema, 'missing' | 'chosen'>;
+  schema: Pick<ServedSchema, 'isKnown' | 'missing' | 'chosen'>;
   /** What scaling has to say about a RenderService, by its uid. */
   scalingOf: (uid: string) => ScalingView | undefined;
   events: EventRecorder;
   now: () => Date;
   onWrite: (what: string, key: string) => void;
+}
+
+/** What a reconcile has come to know before it failed. */
+interface Asked {
+  /** Id of the revision that the spec asks for. */
+  revision?: string;
 }
 
 /** What cannot go on until somebody changes something. */
@@ -142,8 +151,9 @@ export class Reconciler {
       this.#options.dataPlane.forget(key);
       return {};
     }
+    const asked: Asked = {};
     try {
-      const applied = await this.#applyAll(resource, failures);
+      const applied = await this.#applyAll(resource, failures, asked);
       const pods = caches.servingPodsOf(namespace, name);
       const budget = caches.owned('PodDisruptionBudget').get(namespace, name);
       const shell = await this.#options.shells.problem(applied.renderService);
@@ -161,6 +171,7 @@ export class Reconciler {
             live,
             now,
             remark: shell?.problem,
+            told: resource.status?.conditions,
           }),
         applied.pods,
         applied.rollout,
@@ -171,6 +182,7 @@ export class Reconciler {
         applied.restAfterMs,
         lateAfterMs(applied.rollout, applied.renderService.spec.rollout.rolling.progressDeadlineSeconds, now),
         shell?.afterMs,
+        live && liveWaitMs(live),
         contended && CONTENDED_MS,
         this.#takenBack(resource, key) && CONTENDED_MS,
         pods.some(isCreating) && CREATING_MS,
@@ -178,7 +190,7 @@ export class Reconciler {
       return sooner(outcome, Math.min(...again.map((ms) => ms || Number.POSITIVE_INFINITY)));
     } catch (error) {
       const found = foundRevisions(resource.metadata, caches.deploymentsOf(resource.metadata));
-      const live = servingDeployments(found);
+      const live = servingDeployments(found, asked.revision);
       this.#options.dataPlane.stopped(key, error instanceof StalledError || failures >= QUIET_FAILURES);
       if (error instanceof StalledError) {
         await this.#finish(resource, live, () => stalled(error.reason, error.message, availablePods(live)));
@@ -194,9 +206,11 @@ export class Reconciler {
     }
   }
 
+  /** @param asked gets the revision that the spec asks for as soon as it is known */
   async #applyAll(
     resource: RenderServiceResource,
     failures: number,
+    asked: Asked,
   ): Promise<{
     renderService: RenderService;
     deployments: ServingDeployments & { target: KubeObject };
@@ -218,6 +232,7 @@ export class Reconciler {
     const { pods, change } = choosePods(renderService, resource.spec, sidecar, before, () =>
       this.#mayRenew(key, renderService, found),
     );
+    asked.revision = pods.revision ?? BEFORE_REVISIONS;
     const now = this.#options.now();
     const withoutRoom = this.#withoutRoom(resource, found, pods.revision);
     const median = this.#medianOf(resource, renderService);
@@ -242,16 +257,16 @@ export class Reconciler {
       (one) => !isRetired(one) || back.some(({ deployment }) => isSame(deployment, one)),
     );
     const deployments: KubeObject[] = [];
+    let isTold = false;
     for (const [index, desired] of planned.entries()) {
       const result = await this.#applyOne(key, desired, live[index], failures);
       if (desired.kind === 'Deployment') deployments.push(result);
+      if (isLiveOf(renderService, desired)) isTold = this.#wantLive(renderService, desired as KubeObject, result);
     }
     await this.#labelPods(key, false, isRetired);
-    const { resting, canary } = plan.pods;
-    this.#options.live.want(renderService, liveSerial(renderLive(renderService.spec, median, resting, canary)));
     this.#options.canaries.want(renderService, watchSubject(plan.next, renderService));
     const useless = superfluous(caches, renderService, planned, configNameOf(pods.template));
-    await prune(caches, [...useless, ...plan.forgotten]);
+    await prune(caches, [...useless, ...plan.forgotten], (object) => this.#contention.mayRemove(key, object));
     this.#contention.keepOnly(key, [...(planned as KubeObject[]), ...caches.podsOf(namespace, name)]);
     const renewed = pods.annotations[ANNOTATION_RENEWED];
     const [target] = deployments as [KubeObject];
@@ -261,7 +276,8 @@ export class Reconciler {
     const beside = plan.next.canary?.stable;
     const whole = serving.filter(({ metadata }) => metadata.name === deploymentName(renderService, beside));
     const view = this.#options.live.of(resource.metadata.uid);
-    const status = rolloutStatus(resource.status?.rollout, plan.next, retainMs, now, view);
+    const acks = isTold && view?.unasked === 0 ? view : undefined;
+    const status = rolloutStatus(resource.status?.rollout, plan.next, retainMs, now, acks);
     return {
       renderService,
       deployments: {
@@ -443,9 +459,24 @@ export class Reconciler {
     }
   }
 
+  /**
+   * Pods are to have the live settings as soon as the API server has them, whatever becomes of the other objects:
+   * kubelet brings them anyway. Settings that it does not have, because somebody else or admission has put others
+   * there, are not wanted, and status does not call them applied.
+   * @returns whether they are wanted
+   */
+  #wantLive(renderService: RenderService, desired: KubeObject, written: KubeObject): boolean {
+    const { data } = desired as unknown as { data: LiveConfig };
+    if (written === desired || !isSubset(data, written.data)) return false;
+    this.#options.live.want(renderService, liveSerial(data));
+    return true;
+  }
+
   #syncCondition(resource: RenderServiceResource, key: string): ConditionDraft[] {
     const contended = this.#contention.of(key);
     if (contended.length > 0) return [objectsInSync.contended(contended)];
+    const before = this.#contention.toldBefore(key, resource.status?.conditions);
+    if (before?.reason === 'Contended') return [before];
     const taken = this.#takenBack(resource, key);
     if (taken) return [taken];
     const { changed, hurts } = this.#contention.admissionsOf(key);
@@ -464,10 +495,13 @@ export class Reconciler {
 
   #schemaCondition(resource: RenderServiceResource, unknown: string[]): ConditionDraft[] {
     const { schema } = this.#options;
+    const told = resource.status?.conditions?.filter(({ type }) => type === 'SchemaInStep') ?? [];
+    // This may make it look.
     const chosen = schema.chosen(resource, unknown);
+    if (!schema.isKnown) return told;
     if (chosen.length > 0) return [schemaInStep.unknownFields(chosen)];
     if (schema.missing.length > 0) return [schemaInStep.crdOutdated(schema.missing)];
-    return resource.status?.conditions?.some(({ type }) => type === 'SchemaInStep') ? [schemaInStep.yes()] : [];
+    return told.length > 0 ? [schemaInStep.yes()] : [];
   }
 
   /** Without `podsNow` nothing is known that was not known before. */
@@ -486,7 +520,8 @@ export class Reconciler {
     const circumstances = { pauseMs: dataPlane.pauseMs, nowMs, whyNot: () => dataPlane.whyNot(), proxyEnds };
     const { standing, condition } = standingOf(resource, podsNow, drafts, circumstances);
     dataPlane.report(`${namespace}/${name}`, standing);
-    return [condition];
+    const wasHeld = before.some(({ reason }) => reason === 'Held');
+    return wasHeld && condition.reason === 'Waiting' && !dataPlane.isKnown ? before : [condition];
   }
 
   /** Writes the status once, and then says in an Event what has changed. */
@@ -514,12 +549,17 @@ export class Reconciler {
     const drafts = [
       ...conditions(fleet),
       ...observed,
-      ...liveCondition(live, parsed.ok ? parsed.renderService.spec.rollout.stickiness.cookie : undefined),
+      ...liveCondition(
+        live,
+        resource.metadata.generation,
+        parsed.ok ? parsed.renderService.spec.rollout.stickiness.cookie : undefined,
+      ),
       ...this.#syncCondition(resource, key),
       ...this.#schemaCondition(resource, parsed.ok ? parsed.unknown : []),
       ...scalingCondition(resource, scaling),
     ];
-    drafts.push(...this.#dataPlaneCondition(resource, drafts, podsNow));
+    const known = [...drafts, ...staying(resource.status?.conditions, fleet, live)];
+    drafts.push(...this.#dataPlaneCondition(resource, known, podsNow));
     const time = rfc3339(now());
     const status = {
       ...computeStatus(resource, deployments, pods, drafts, time, fleet, live, rollout),
@@ -557,6 +597,11 @@ function acksOf(view: LiveView | undefined, serial: string): Acks {
   if (!view) return { pods: 1, have: 0, silent: 0, knowing: 0 };
   const { pods, have, silent, knowing } = view;
   return view.serial === serial ? { pods, have, silent, knowing } : { pods, have: 0, silent: 0, knowing: 0 };
+}
+
+/** Whether it is the ConfigMap of live settings. */
+function isLiveOf(renderService: RenderService, { kind, metadata }: PlannedObject): boolean {
+  return kind === 'ConfigMap' && metadata.name === liveName(renderService);
 }
 
 /** Whether there is a canary, or the revision that is asked for was one and is aborted. */

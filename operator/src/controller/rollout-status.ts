@@ -15,7 +15,7 @@ const REVISIONS_MAX = 16;
  * The status of now.
  * @param before what it said before: it has when there was progress last
  * @param retainMs for how long a revision rests
- * @param live how far what pods are told has come
+ * @param live how far what pods are told has come; undefined until it is written and all have been asked
  */
 export function rolloutStatus(
   before: RolloutStatus | undefined,
@@ -43,7 +43,7 @@ function canaryStatus(
   before: RolloutStatus | undefined,
   canary: CanaryView | undefined,
   revisions: Revision[],
-  live: Pick<LiveView, 'pods' | 'have'> = { pods: 0, have: 0 },
+  live: Pick<LiveView, 'pods' | 'have'> | undefined,
 ) {
   if (!canary) {
     const gone = (['reason', 'message', 'canary', 'stable'] as const).filter((name) => before?.[name] !== undefined);
@@ -52,11 +52,12 @@ function canaryStatus(
   const { revision, attempt, step, steps, share, sinceMs, untilMs, evidence, reason, message } = canary;
   const until = untilMs === undefined ? undefined : rfc3339(new Date(untilMs));
   const stable = revisions.find(({ id }) => id === canary.stable);
+  const acks = live ? { appliedPods: live.have, pods: live.pods } : acksIn(before, canary);
   return {
     reason,
     message: until === undefined ? message : `${message} until ${until}`,
     canary: {
-      ...{ revision, attempt, step, steps, share: share / 100, appliedPods: live.have, pods: live.pods },
+      ...{ revision, attempt, step, steps, share: share / 100, ...acks },
       since: rfc3339(new Date(sinceMs)),
       ...(until === undefined ? before?.canary?.until !== undefined && { until: null } : { until }),
       ...(evidence ? { analysis: analysisStatus(before, evidence) } : before?.canary?.analysis && { analysis: null }),
@@ -65,6 +66,13 @@ function canaryStatus(
       ? { revision: stable.id, replicas: stable.replicas, available: stable.available }
       : before?.stable && null,
   };
+}
+
+/** Acknowledgements of the same share that status tells so far. */
+function acksIn(before: RolloutStatus | undefined, { revision, attempt, share }: CanaryView) {
+  const { canary: told } = before ?? {};
+  const isSame = told?.revision === revision && told.attempt === attempt && told.share === share / 100;
+  return isSame ? { appliedPods: told.appliedPods, pods: told.pods } : { appliedPods: 0, pods: 0 };
 }
 
 function analysisStatus(before: RolloutStatus | undefined, { canary, stable, logs, slowMs }: Evidence) {

@@ -32,8 +32,7 @@ export function scalingStatus(
 export function scalingCondition(resource: RenderServiceResource, view: ScalingView | undefined): ConditionDraft[] {
   if (!hasScaling(resource)) return [];
   if (view !== undefined) return [view.condition];
-  const before = resource.status?.conditions?.filter(({ type }) => type === 'ScalingActive') ?? [];
-  return before.map(({ type, status, reason, message }) => ({ type, status, reason, message }));
+  return resource.status?.conditions?.filter(({ type }) => type === 'ScalingActive') ?? [];
 }
 
 function hasScaling({ spec }: RenderServiceResource): boolean {

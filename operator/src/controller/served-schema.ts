@@ -38,6 +38,11 @@ export class ServedSchema {
     this.#options = options;
   }
 
+  /** Whether the definition has been read. */
+  get isKnown(): boolean {
+    return this.#served !== undefined;
+  }
+
   /** Fields that the definition lacks, as far as is known. */
   get missing(): string[] {
     return this.#missing;

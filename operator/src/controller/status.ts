@@ -45,7 +45,14 @@ interface Circumstances {
   /** How far the change of pods has come. */
   rollout: RolloutStatus;
   /** How far the live settings have come, and for how long they have been on their way. */
-  live?: { view: LiveView; forMs: number } | undefined;
+  live?: LiveProgress | undefined;
+  /** What status says so far. */
+  told?: Condition[] | undefined;
+}
+
+interface LiveProgress {
+  view: LiveView;
+  forMs: number;
 }
 
 /** kubelet looks at all files of a pod within this time, without a nudge. */
@@ -60,11 +67,16 @@ function sumOf(deployments: KubeObject[], figure: (status: DeploymentStatus) => 
   return deployments.reduce((sum, one) => sum + (figure(deploymentStatus(one)) ?? 0), 0);
 }
 
-/** Deployments of a RenderService as they are, where nothing could be planned. */
-export function servingDeployments(found: FoundRevision[]): ServingDeployments {
+/**
+ * Deployments of a RenderService as they are, where not all could be applied.
+ * @param asked id of the revision that the spec asks for, which may not be there; undefined where nothing could be
+ *   planned
+ */
+export function servingDeployments(found: FoundRevision[], asked?: string): ServingDeployments {
   const serving = found.filter(({ retiredMs }) => retiredMs === undefined);
+  const target = asked === undefined ? serving[0] : found.find(({ id }) => id === asked);
   return {
-    target: serving[0]?.deployment,
+    target: target?.deployment,
     serving: serving.map(({ deployment }) => deployment),
     canRest: found.every(({ canRest }) => canRest),
   };
@@ -78,7 +90,7 @@ export function rolloutConditions(
   renderService: RenderService,
   deployments: ServingDeployments & { target: KubeObject },
   pods: KubeObject[],
-  { budget, fleet, live, now, remark, rollout }: Circumstances,
+  { budget, fleet, live, now, remark, rollout, told = [] }: Circumstances,
 ): ConditionDraft[] {
   const { replicas: wanted, rollout: asked } = renderService.spec;
   const { target, serving } = deployments;
@@ -88,7 +100,7 @@ export function rolloutConditions(
   if (serving.some(isNews)) {
     return progressing('the Deployment has not been looked at yet', availableReplicas >= wanted);
   }
-  const problem = refusalOf(target) ?? podProblem(pods, now) ?? crashLoopOf(fleet);
+  const problem = refusalOf(target) ?? podProblem(pods, now) ?? crashLoopOf(fleet, told);
   const remarks = [evictionProblem(budget), remark].filter((text) => text !== undefined);
   const ofCanary = canaryConditions(rollout, availableReplicas >= wanted, availableReplicas, problem);
   if (ofCanary) return ofCanary;
@@ -108,9 +120,9 @@ export function rolloutConditions(
     replicas === wanted &&
     availableReplicas === wanted
   ) {
-    // Ready speaks of the whole spec. Pods that cannot be asked are not waited for.
-    if (live && live.view.others > 0 && live.forMs < LIVE_MS_MAX)
-      return progressing(`${live.view.have} of ${live.view.pods} pods have the live settings`, true);
+    // Ready speaks of the whole spec.
+    const waits = liveWait(live, renderService.metadata.generation, told);
+    if (waits !== undefined) return progressing(waits, true);
     return ready(wanted, remarks.join('; '));
   }
   const counts = `${availableReplicas} of ${wanted} pods are available, ${updatedReplicas} run the current template, ${replicas} exist`;
@@ -137,17 +149,48 @@ function isNews(deployment: KubeObject): boolean {
   return observedGeneration < (deployment.metadata.generation ?? 0) && !isWithoutReplicaSet(deployment);
 }
 
-/** kubelet sees nothing of a worker that ends: its supervisor starts it again inside the container. */
-function crashLoopOf(fleet: Fleet | undefined): string | undefined {
-  return fleet?.condition.status === 'False' ? fleet.condition.message : undefined;
+/** Why Ready waits for live settings, if it does. Pods that cannot be asked are not waited for. */
+function liveWait(live: LiveProgress | undefined, generation: number, told: Condition[]): string | undefined {
+  if (!live || live.view.generation < generation) return 'the live settings are not written yet';
+  const { view, forMs } = live;
+  const [before, applied] = ['Ready', 'LiveSettingsApplied'].map((wanted) => told.find(({ type }) => type === wanted));
+  const wereOthers = applied?.status === 'False';
+  const isOfSame = before?.observedGeneration === generation && applied?.observedGeneration === generation;
+  // A new leader counts from its own start: the one before it may have waited long enough already.
+  const hasWaited = wereOthers && before?.status === 'True' && isOfSame;
+  if (hasWaited || forMs >= LIVE_MS_MAX) return undefined;
+  if (view.others > 0) return `${view.have} of ${view.pods} pods have the live settings`;
+  // A new leader says what was said before until it has asked: Ready would be True for a moment, with an Event.
+  return view.unasked > 0 && wereOthers && before?.reason === 'Progressing' ? before.message : undefined;
+}
+
+/** In how many milliseconds Ready no longer waits for pods that have other live settings; undefined if it does not. */
+export function liveWaitMs({ view, forMs }: LiveProgress): number | undefined {
+  return view.others > 0 && forMs < LIVE_MS_MAX ? LIVE_MS_MAX - forMs : undefined;
+}
+
+/**
+ * kubelet sees nothing of a worker that ends: its supervisor starts it again inside the container.
+ * @param told what status says so far: it stays until this process has asked the pods
+ */
+function crashLoopOf(fleet: Fleet | undefined, told: Condition[]): string | undefined {
+  const workers = fleet ? fleet.condition : told.find(({ type }) => type === 'WorkersHealthy');
+  return workers?.status === 'False' ? workers.message : undefined;
 }
 
 /**
  * LiveSettingsApplied; nothing where there is nobody to ask, or somebody has not been asked yet.
+ * @param generation of the spec
  * @param cookie of `rollout.stickiness`: pods of an earlier data plane take it for a name that they do not know
  */
-export function liveCondition(view: LiveView | undefined, cookie: Cookie = 'Canary'): ConditionDraft[] {
-  if (!view || view.pods === 0 || view.unasked > 0) return [];
+export function liveCondition(
+  view: LiveView | undefined,
+  generation: number,
+  cookie: Cookie = 'Canary',
+): ConditionDraft[] {
+  if (!view || view.pods === 0) return [];
+  if (view.generation < generation) return [liveSettingsApplied.notWritten(view.pods)];
+  if (view.unasked > 0) return [];
   const { have, keeping, others, pods, problem } = view;
   if (have === pods && cookie === 'Always' && keeping < pods)
     return [liveSettingsApplied.tooOld(pods, pods - keeping, cookie)];
@@ -182,8 +225,7 @@ export function computeStatus(
   const { target, serving, canRest, whole = serving } = deployments;
   const { total, ready: running } = countWorkers(pods);
   const { metrics } = fleet ?? {};
-  const isNews = { fleet: fleet !== undefined, live: !live || live.unasked === 0 };
-  const conditions = withThoseThatStay(before?.conditions, drafts, isNews, generation, now);
+  const conditions = withThoseThatStay(before?.conditions, drafts, fleet, live, generation, now);
   return {
     observedGeneration: generation,
     replicas: sumOf(whole, ({ replicas }) => replicas),
@@ -193,7 +235,7 @@ export function computeStatus(
     ...(rollout && { rollout }),
     workers: {
       total,
-      ready: metrics ? Math.max(0, running - metrics.down) : running,
+      ready: metrics ? Math.max(0, running - metrics.down) : fleet ? running : asBefore(running, before),
       busy: metrics ? metrics.busy : fleet ? undefined : before?.workers?.busy,
     },
     queue: metrics ? { length: metrics.queueLength } : fleet ? undefined : before?.queue,
@@ -203,16 +245,35 @@ export function computeStatus(
   };
 }
 
+/** Workers that are up, as far as a process knows that has asked nobody yet which of them are down. */
+function asBefore(running: number, before: RenderServiceStatus | undefined): number {
+  return Math.min(running, before?.workers?.ready ?? running);
+}
+
+/**
+ * Conditions about which this process knows nothing yet: those of the pods' metrics before the first round, and that
+ * of live settings until it has been able to write any, and has asked all pods whether they have them.
+ */
+export function staying(
+  before: Condition[] = [],
+  fleet: Fleet | undefined,
+  live: Pick<LiveView, 'unasked'> | undefined,
+): Condition[] {
+  const isLiveKnown = live?.unasked === 0;
+  const types: string[] = [...(fleet ? [] : FLEET_CONDITIONS), ...(isLiveKnown ? [] : ['LiveSettingsApplied'])];
+  return before.filter(({ type }) => types.includes(type));
+}
+
 /** What `drafts` say, and what was known of things of which there is no news. */
 function withThoseThatStay(
   before: Condition[] = [],
   drafts: ConditionDraft[],
-  isNews: { fleet: boolean; live: boolean },
+  fleet: Fleet | undefined,
+  live: LiveView | undefined,
   generation: number,
   now: string,
 ): Condition[] {
-  const staying = [...(isNews.fleet ? [] : FLEET_CONDITIONS), ...(isNews.live ? [] : ['LiveSettingsApplied'])];
-  const stay = before.filter(({ type }) => staying.includes(type));
+  const stay = staying(before, fleet, live).filter(({ type }) => drafts.every((draft) => draft.type !== type));
   return inOrderOf(before, [...mergeConditions(before, drafts, generation, now), ...stay]);
 }
 
@@ -230,9 +291,12 @@ function liveStatus(
   before: RenderServiceStatus | undefined,
   generation: number,
 ): Pick<RenderServiceStatus, 'liveSettings'> {
-  if (!live || live.unasked > 0) return before?.liveSettings ? { liveSettings: before.liveSettings } : {};
+  const told = before?.liveSettings;
+  if (live && live.generation < generation)
+    return { liveSettings: { observedGeneration: told?.observedGeneration ?? 0, pods: 0 } };
+  if (!live || live.unasked > 0) return told ? { liveSettings: told } : {};
   const isDone = live.have === live.pods;
-  const observedGeneration = isDone ? generation : (before?.liveSettings?.observedGeneration ?? 0);
+  const observedGeneration = isDone ? live.generation : (told?.observedGeneration ?? 0);
   return { liveSettings: { observedGeneration, pods: live.have } };
 }
 

@@ -6,7 +6,18 @@ import type { KubeObject } from './types.ts';
 /** A cache of one kind: of one namespace, of all, or of some. */
 export type Cache<T extends KubeObject = KubeObject> = Pick<
   Informer<T>,
-  'kind' | 'onChange' | 'start' | 'stop' | 'get' | 'list' | 'ownedBy' | 'remember' | 'forget' | 'listNow'
+  | 'kind'
+  | 'onChange'
+  | 'start'
+  | 'refresh'
+  | 'stop'
+  | 'obstacle'
+  | 'get'
+  | 'list'
+  | 'ownedBy'
+  | 'remember'
+  | 'forget'
+  | 'listNow'
 >;
 
 /**
@@ -30,8 +41,17 @@ export class NamespacesCache<T extends KubeObject> implements Cache<T> {
     await Promise.all([...this.#byNamespace.values()].map((cache) => cache.start()));
   }
 
+  async refresh(): Promise<void> {
+    await Promise.all([...this.#byNamespace.values()].map((cache) => cache.refresh()));
+  }
+
   stop(): void {
     for (const cache of this.#byNamespace.values()) cache.stop();
+  }
+
+  get obstacle(): string | undefined {
+    for (const { obstacle } of this.#byNamespace.values()) if (obstacle !== undefined) return obstacle;
+    return undefined;
   }
 
   get(namespace: string, name: string): T | undefined {

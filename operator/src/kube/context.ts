@@ -1,7 +1,8 @@
 /** Address, credentials and connection pool for one request, as the library's KubeConfig says. */
 import { HttpMethod, RequestContext } from '@kubernetes/client-node';
 import type { Dispatcher } from 'undici';
-import type { PooledKubeConfig } from './config.ts';
+import type { PooledKubeConfig, Purpose } from './config.ts';
+import { tokenFileOf } from './credentials.ts';
 
 export interface PreparedRequest {
   url: URL;
@@ -12,11 +13,16 @@ export interface PreparedRequest {
 /** There are no credentials for a request; `cause` is what its source has said, such as an exec plugin. */
 export class CredentialsError extends Error {
   constructor(config: PooledKubeConfig, cause: unknown) {
-    const { exec } = config.getCurrentUser() ?? {};
-    const source = exec ? `the kubeconfig's command "${exec.command}"` : 'the kubeconfig';
-    super(`no credentials from ${source}`, { cause });
+    super(`no credentials from ${sourceOf(config)}`, { cause });
     this.name = 'CredentialsError';
   }
+}
+
+function sourceOf(config: PooledKubeConfig): string {
+  const user = config.getCurrentUser();
+  if (user?.exec) return `the kubeconfig's command "${user.exec.command}"`;
+  const file = user && tokenFileOf(user);
+  return file ? `the token file ${file}` : 'the kubeconfig';
 }
 
 /**
@@ -28,6 +34,7 @@ export async function requestContext(
   path: string,
   query: Record<string, string>,
   signal: AbortSignal,
+  purpose: Purpose = 'calls',
 ): Promise<PreparedRequest> {
   const cluster = config.getCurrentCluster();
   if (!cluster) throw new Error('the kubeconfig names no current cluster');
@@ -39,7 +46,8 @@ export async function requestContext(
   } catch (error) {
     throw new CredentialsError(config, error);
   }
-  return { url, headers: context.getHeaders(), dispatcher: context.getDispatcher() as unknown as Dispatcher };
+  const dispatcher = config.pool(purpose) ?? (context.getDispatcher() as unknown as Dispatcher);
+  return { url, headers: context.getHeaders(), dispatcher };
 }
 
 function rejected(signal: AbortSignal): Promise<never> {

@@ -3,6 +3,7 @@
  * last resource version when a watch ends, list anew when the history from there is gone.
  */
 import { setTimeout } from 'node:timers/promises';
+import { errorLine } from './error-line.ts';
 import { collectionPath, type Kind } from './kinds.ts';
 import { list } from './list.ts';
 import { ObjectStore } from './object-store.ts';
@@ -40,10 +41,17 @@ export class Informer<T extends KubeObject = KubeObject> {
   readonly #written = new Map<string, { object: T; untilMs: number }>();
   readonly #handlers: ChangeHandler[] = [];
   readonly #firstList = Promise.withResolvers<void>();
+  #isFilled = false;
+  /** Why the last list or watch has failed. */
+  #failure: unknown;
   readonly #stop = new AbortController();
   /** What has been seen, or undefined when all of it is to be listed. */
   #version: string | undefined;
   #retryMs = RETRY_MIN_MS;
+  /** Called when a list that has begun since is in the cache. */
+  readonly #refreshing: (() => void)[] = [];
+  /** Ends the watch, or the pause before the next try, so that all is listed. */
+  #watching = new AbortController();
 
   constructor(options: InformerOptions) {
     this.#options = options;
@@ -61,8 +69,31 @@ export class Informer<T extends KubeObject = KubeObject> {
     await this.#firstList.promise;
   }
 
+  /**
+   * Lists anew, and resolves when a list that has begun after this call is in the cache: the API server answers one
+   * with what it has stored by then, where a watch may be late. It tries until it can, or `stop`.
+   */
+  async refresh(): Promise<void> {
+    this.#failure = undefined;
+    const listed = new Promise<void>((resolve) => this.#refreshing.push(resolve));
+    this.#watching.abort();
+    await listed;
+  }
+
   stop(): void {
     this.#stop.abort();
+  }
+
+  /**
+   * Why the first list is not in the cache yet, or that of a refresh which has failed so far, in one line; undefined
+   * when it is.
+   */
+  get obstacle(): string | undefined {
+    const hasFailed = this.#refreshing.length > 0 && this.#failure !== undefined;
+    if (this.#isFilled && !hasFailed) return undefined;
+    const { kind, namespace } = this.#options;
+    const why = this.#failure === undefined ? 'no answer yet' : errorLine(this.#failure);
+    return `cannot list ${kind.plural}${namespace === undefined ? '' : ` in namespace ${namespace}`}: ${why}`;
   }
 
   /** The object as last seen or written, whichever is newer. */
@@ -138,19 +169,23 @@ export class Informer<T extends KubeObject = KubeObject> {
     while (!signal.aborted) {
       const startedMs = performance.now();
       await this.#listAndWatch().catch((error) => {
-        if (signal.aborted) return;
+        if (signal.aborted || this.#watching.signal.aborted) return;
+        this.#failure = error;
         if (isGone(error)) this.#version = undefined;
         else this.#options.onError(this.kind, error);
       });
-      if (performance.now() - startedMs > WATCH_MIN_MS) continue;
+      if (performance.now() - startedMs > WATCH_MIN_MS || this.#watching.signal.aborted) continue;
       // Jitter of 50 %: after an API-server restart not all informers should come back in the same instant.
-      await setTimeout(this.#retryMs * (0.5 + Math.random()), undefined, { signal }).catch(() => {});
+      const woken = AbortSignal.any([signal, this.#watching.signal]);
+      await setTimeout(this.#retryMs * (0.5 + Math.random()), undefined, { signal: woken }).catch(() => {});
       this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
     }
   }
 
   /** Resolves when the API server has ended the watch. */
   async #listAndWatch(): Promise<void> {
+    this.#watching = new AbortController();
+    if (this.#refreshing.length > 0) await this.#refresh();
     this.#version ??= await this.#relist();
     for await (const event of this.#watch(this.#version)) {
       this.#version = event.object.metadata.resourceVersion;
@@ -159,10 +194,18 @@ export class Informer<T extends KubeObject = KubeObject> {
     }
   }
 
+  async #refresh(): Promise<void> {
+    // A refresh that is asked for from here on needs a later list.
+    const asked = this.#refreshing.length;
+    this.#version = await this.#relist();
+    for (const resolve of this.#refreshing.splice(0, asked)) resolve();
+  }
+
   #watch(resourceVersion: string): AsyncIterable<WatchEvent> {
     const { rest, kind, namespace, labelSelector } = this.#options;
     const query = { resourceVersion, ...(labelSelector !== undefined && { labelSelector }) };
-    return watch(rest, collectionPath(kind, namespace), query, this.#stop.signal);
+    const signal = AbortSignal.any([this.#stop.signal, this.#watching.signal]);
+    return watch(rest, collectionPath(kind, namespace), query, signal);
   }
 
   /** Fills the cache anew, tells what has changed, and returns the resource version of the list. */
@@ -170,6 +213,7 @@ export class Informer<T extends KubeObject = KubeObject> {
     const { items, version } = await this.#list();
     const changed = this.#store.replace(items);
     for (const object of changed) this.#tell(object);
+    this.#isFilled = true;
     this.#firstList.resolve();
     return version;
   }

@@ -3,6 +3,7 @@
  * takes over when it has seen the lease unchanged for its whole duration, and gives up before the others may take over.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { errorLine } from './error-line.ts';
 import { collectionPath, kinds, objectPath } from './kinds.ts';
 import { ApiError, isNotFound, type Rest } from './rest.ts';
 import type { KubeObject } from './types.ts';
@@ -54,6 +55,10 @@ export class LeaderElection {
   #renewedMs = Number.NEGATIVE_INFINITY;
   /** The Lease names another holder. */
   #isTaken = false;
+  /** When a try has last ended as it should, whoever leads now. */
+  #triedMs = Number.NEGATIVE_INFINITY;
+  /** Why the last try that failed has failed. */
+  #failure: unknown;
 
   constructor(options: ElectionOptions) {
     this.#options = options;
@@ -74,6 +79,17 @@ export class LeaderElection {
    */
   get isCurrent(): boolean {
     return !this.#isTaken && performance.now() - this.#renewedMs < RENEW_DEADLINE_MS;
+  }
+
+  /**
+   * Why this process can neither lead nor take over, in one line: for as long as a leader may go without a renewal, no
+   * try has succeeded. Undefined when it can; that another process leads is no obstacle.
+   */
+  get obstacle(): string | undefined {
+    if (performance.now() - this.#triedMs < RENEW_DEADLINE_MS) return undefined;
+    const { namespace, name } = this.#options;
+    const why = this.#failure === undefined ? 'no answer yet' : errorLine(this.#failure);
+    return `cannot read or write Lease ${namespace}/${name}: ${why}`;
   }
 
   /**
@@ -127,25 +143,35 @@ export class LeaderElection {
 
   async #tryAcquire(): Promise<boolean> {
     try {
-      const lease = await this.#read();
-      if (lease === undefined) return await this.#create();
-      const { identity } = this.#options;
-      const holder = lease.spec?.holderIdentity;
-      this.#isTaken = Boolean(holder) && holder !== identity;
-      if (holder === identity) {
-        const { leaseDurationSeconds, renewTime } = this.#fresh();
-        return await this.#write('PUT', lease, { ...lease.spec, leaseDurationSeconds, renewTime });
-      }
-      if (holder && !this.#hasExpired(lease)) return false;
-      return await this.#write('PUT', lease, {
-        ...this.#fresh(),
-        leaseTransitions: ((lease.spec?.leaseTransitions ?? 0) % TRANSITIONS_MAX) + 1,
-      });
+      const leads = await this.#try();
+      this.#triedMs = performance.now();
+      return leads;
     } catch (error) {
       // 409: another candidate was faster, which is the normal end of a race.
-      if (!(error instanceof ApiError && error.status === 409)) this.#options.onError(error);
+      if (error instanceof ApiError && error.status === 409) this.#triedMs = performance.now();
+      else {
+        this.#failure = error;
+        this.#options.onError(error);
+      }
       return false;
     }
+  }
+
+  async #try(): Promise<boolean> {
+    const lease = await this.#read();
+    if (lease === undefined) return await this.#create();
+    const { identity } = this.#options;
+    const holder = lease.spec?.holderIdentity;
+    this.#isTaken = Boolean(holder) && holder !== identity;
+    if (holder === identity) {
+      const { leaseDurationSeconds, renewTime } = this.#fresh();
+      return await this.#write('PUT', lease, { ...lease.spec, leaseDurationSeconds, renewTime });
+    }
+    if (holder && !this.#hasExpired(lease)) return false;
+    return await this.#write('PUT', lease, {
+      ...this.#fresh(),
+      leaseTransitions: ((lease.spec?.leaseTransitions ?? 0) % TRANSITIONS_MAX) + 1,
+    });
   }
 
   /** Whether the record has stood unchanged for its whole duration, by this process's clock. */

@@ -1,4 +1,6 @@
 /** An operator behind an API server that fails, and changes by chance that it must carry out all the same. */
+import { chmod, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Json, KindName } from '../support/api-client.ts';
 import { eventually, settled } from '../support/eventually.ts';
 import { FailingApi } from '../support/failing-api.ts';
@@ -51,6 +53,31 @@ export async function prepare(namespace: string): Promise<void> {
 /** An operator that knows the API server by the proxy alone. */
 export function throughProxy(podName: string): Promise<OperatorProcess> {
   return OperatorProcess.spawn({ ...world.settings(podName), kubeconfig: api.kubeconfig });
+}
+
+/** Path of a program for a kubeconfig's `exec`, which is this one from now on. */
+export async function plugin(body: string): Promise<string> {
+  const path = join(api.folder, 'plugin');
+  await writeFile(`${path}.new`, `#!/bin/sh\n${body}\n`);
+  await chmod(`${path}.new`, 0o700);
+  await rename(`${path}.new`, path);
+  return path;
+}
+
+/** An operator whose token is the output of a program. */
+export async function throughPlugin(command: string): Promise<OperatorProcess> {
+  const exec = { apiVersion: 'client.authentication.k8s.io/v1', command, interactiveMode: 'Never' };
+  const kubeconfig = await api.kubeconfigOf({ exec }, 'exec');
+  return OperatorProcess.spawn({ ...world.settings('operator-0'), kubeconfig });
+}
+
+/** Output of a program that gives the operator's token, for a moment. */
+export function credential(): string {
+  return JSON.stringify({
+    apiVersion: 'client.authentication.k8s.io/v1',
+    kind: 'ExecCredential',
+    status: { token: api.user.token, expirationTimestamp: '2000-01-01T00:00:00Z' },
+  });
 }
 
 /**

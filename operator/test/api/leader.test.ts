@@ -30,6 +30,54 @@ test('only the leader writes; the other is ready all the same', async () => {
   expect(await holder(world)).toBe('operator-a');
 });
 
+/** In this namespace the operator has no rights at all. */
+const ELSEWHERE = 'leader-elsewhere';
+
+test('an operator that may not read the Lease is not ready, and says why', async () => {
+  const operator = await OperatorProcess.spawn({ ...world.settings('operator-c'), podNamespace: ELSEWHERE });
+  await eventually('it says so', async () =>
+    expect(await operator.page('/readyz')).toEqual({
+      status: 503,
+      text: expect.stringMatching(/^cannot read or write Lease leader-elsewhere\/corelane: leases.*is forbidden.*\n$/),
+    }),
+  );
+  expect(operator.log).toContain('leader election: call failed');
+  expect(await operator.status('/livez')).toBe(200);
+});
+
+test('nor is one that may read it and not write it', async () => {
+  const other = new World(sharedServer(), `leader-${sequence}-read`);
+  await other.admin.post('/api/v1/namespaces', { metadata: { name: other.namespace } });
+  await other.admin.post(other.path('Role'), {
+    metadata: { name: 'read' },
+    rules: [{ apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get'] }],
+  });
+  await other.admin.post(other.path('RoleBinding'), {
+    metadata: { name: 'read' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'read' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'operator' }],
+  });
+  const operator = await OperatorProcess.spawn({ ...world.settings('operator-c'), podNamespace: other.namespace });
+  await eventually('it says so', async () =>
+    expect(await operator.page('/readyz')).toEqual({
+      status: 503,
+      text: expect.stringMatching(/^cannot read or write Lease .*is forbidden.*cannot create resource "leases"/),
+    }),
+  );
+});
+
+test('nor is one that may not read what it is to work on, and it never leads', async () => {
+  const namespace = `${world.namespace},${ELSEWHERE}`;
+  const operator = await OperatorProcess.spawn({ ...world.settings('operator-c'), namespace });
+  await eventually('it says so', async () =>
+    expect(await operator.page('/readyz')).toEqual({
+      status: 503,
+      text: expect.stringMatching(/^cannot list renderservices in namespace leader-elsewhere: .*is forbidden/),
+    }),
+  );
+  expect(await operator.isLeading()).toBe(false);
+});
+
 test("a leader that stops leaves a Lease that is nobody's, for the next one to take at once", async () => {
   await standby.kill();
   expect(await leader.stop()).toBe(0);

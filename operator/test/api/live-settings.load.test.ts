@@ -1,5 +1,5 @@
 /**
- * `concurrency: Auto` and live settings: what the pods of a fleet have found.
+ * `concurrency: Auto` and live settings: what the pods of a fleet have found, and one that does not take them.
  *
  * A load test: pods are asked every 15 s, and figures written every 30 s.
  */
@@ -66,4 +66,19 @@ test('concurrency: Auto: what the fleet has found is in the ConfigMap, for new p
     expect((await settingsOf(world, 'finds')).text).toContain('queue-length-max=9\n'),
   );
   expect(await start()).toBe('6');
+});
+
+test('a pod that does not take its live settings keeps Ready open for two minutes, and not until something happens', async () => {
+  await world.createRenderService('refuses', { replicas: 1 });
+  await world.untilApplied('refuses');
+  await addressPods(world, 'refuses', [ADDRESS]);
+  await eventually('the pod has others', async () =>
+    expect(await world.condition('refuses', 'LiveSettingsApplied')).toMatchObject({ reason: 'Waiting' }),
+  );
+  await eventually(
+    'Ready',
+    async () => expect(await world.condition('refuses', 'Ready')).toMatchObject({ status: 'True' }),
+    { timeoutMs: 180_000 },
+  );
+  expect(await world.condition('refuses', 'LiveSettingsApplied')).toMatchObject({ status: 'False', reason: 'Waiting' });
 });

@@ -4,22 +4,30 @@
  */
 import type { Server } from 'node:http';
 import type { Json } from '../support/api-client.ts';
-import { eventually } from '../support/eventually.ts';
+import { eventually, settled } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
-import { sharedServer, World } from '../support/world.ts';
-import { addressPods, podsOf, serveAt, settingsOf } from './live-settings.ts';
+import { podTemplate, sharedServer, World } from '../support/world.ts';
+import { addressPods, podsOf, refuse, serveAt, settingsOf } from './live-settings.ts';
 
 const ADDRESSES = ['127.54.0.1', '127.54.0.2'];
 
 let world: World;
 /** By address: the serial of the settings that the pod has. */
 const has: Record<string, string> = {};
+/** By address: how often it was asked for that. */
+const asked: Record<string, number> = {};
 let servers: Server[] = [];
 
 beforeAll(async () => {
   world = await World.create(sharedServer(), 'live');
   servers = await Promise.all(
-    ADDRESSES.map((address) => serveAt(address, (url) => (url === '/live' ? `serial=${has[address]}\n` : undefined))),
+    ADDRESSES.map((address) =>
+      serveAt(address, (url) => {
+        if (url !== '/live') return undefined;
+        asked[address] = (asked[address] ?? 0) + 1;
+        return `serial=${has[address]}\n`;
+      }),
+    ),
   );
 });
 
@@ -88,6 +96,93 @@ test('what somebody writes into the ConfigMap goes again', async () => {
   await eventually('it is as it was', async () => {
     expect((await world.get('ConfigMap', 'shop-live')).data).toEqual({ settings: text });
   });
+});
+
+/** The pods have what the operator has written. */
+async function takeSettings(): Promise<void> {
+  const { serial } = await settings();
+  for (const address of ADDRESSES) has[address] = serial;
+}
+
+/** All that somebody sees of it, once nothing changes any more. */
+async function atRest() {
+  const pods = 'cannot read port 8999';
+  await eventually('its pods have been asked for their figures', async () =>
+    expect((await world.condition('shop', 'WorkersHealthy')).message).toContain(pods),
+  );
+  const versions = await settled('all objects', () => world.resourceVersions());
+  const events = (await world.events('shop')).map(({ reason }) => reason);
+  return { versions, events, status: (await world.get('RenderService', 'shop')).status };
+}
+
+/** Another process takes over, asks all pods, and has nothing left to do. */
+async function takeOver(name: string): Promise<OperatorProcess> {
+  await OperatorProcess.stopAll();
+  for (const address of ADDRESSES) asked[address] = 0;
+  const operator = await world.startOperator(name);
+  await eventually('it has asked all pods, and has nothing to do', async () => {
+    const { done, depth } = await operator.work();
+    expect([done > 0, depth, ADDRESSES.every((address) => asked[address])]).toEqual([true, 0, true]);
+    expect(await operator.sum('corelane_operator_pod_samples_total')).toBeGreaterThanOrEqual(ADDRESSES.length);
+  });
+  return operator;
+}
+
+test('where the Deployment of a change is refused the live settings of it reach the pods, and status says that alone', async () => {
+  const undo = await refuse(world, 'Deployment', (await world.deployment('shop')).metadata.name);
+  await world.patchSpec('shop', { queue: { maxLength: 8 }, template: podTemplate({ image: 'corelane.test/app:2' }) });
+  await eventually('it is refused', async () =>
+    expect(await world.condition('shop', 'Stalled')).toMatchObject({ status: 'True', reason: 'Rejected' }),
+  );
+  await untilLive('False', 'Waiting', false, 0);
+  const { serial, text } = await settings();
+  expect(text).toContain('queue-length-max=8\n');
+  await eventually('both are nudged', async () => {
+    for (const { metadata } of await pods()) expect(metadata.annotations?.['corelane.dev/live']).toContain(serial);
+  });
+  await takeSettings();
+  await untilLive('True', 'AllPods', true, 2);
+  expect(await world.condition('shop', 'Ready')).toMatchObject({ status: 'False', reason: 'Rejected' });
+  // There are none of the template of the spec.
+  expect((await world.get('RenderService', 'shop')).status.updatedReplicas).toBe(0);
+  await world.patchSpec('shop', { template: podTemplate() });
+  await undo();
+  await world.untilApplied('shop');
+});
+
+test('live settings that the API server refuses are not called applied', async () => {
+  const before = await settings();
+  const undo = await refuse(world, 'ConfigMap', 'shop-live');
+  const { metadata } = await world.patchSpec('shop', { queue: { maxLength: 9 } });
+  await untilLive('False', 'NotWritten', false, 0);
+  const { observedGeneration } = await world.condition('shop', 'LiveSettingsApplied');
+  expect(observedGeneration).toBe(metadata.generation);
+  expect(await world.condition('shop', 'Stalled')).toMatchObject({ status: 'True', reason: 'Rejected' });
+  expect(await settings()).toEqual(before);
+  await undo();
+  await eventually('they are written', async () => expect((await settings()).text).toContain('queue-length-max=9\n'));
+  await takeSettings();
+  await untilLive('True', 'AllPods', true, 2);
+});
+
+test('another process that takes over changes no condition, and writes nothing', async () => {
+  const before = await atRest();
+  expect(before.status.conditions).toContainEqual(expect.objectContaining({ type: 'LiveSettingsApplied' }));
+  const operator = await takeOver('operator-1');
+  expect(await atRest()).toEqual(before);
+  expect(await operator.sum('corelane_operator_writes_total')).toBe(0);
+});
+
+test('nor does one that takes over while pods lack live settings', async () => {
+  await world.patchSpec('shop', { queue: { maxLength: 10 } });
+  await untilLive('False', 'Waiting', false, 0);
+  const before = await atRest();
+  expect(await world.condition('shop', 'Ready')).toMatchObject({ status: 'Unknown', reason: 'Progressing' });
+  await takeOver('operator-2');
+  const { status, events } = await atRest();
+  expect([status, events]).toEqual([before.status, before.events]);
+  await takeSettings();
+  await untilLive('True', 'AllPods', true, 2);
 });
 
 test('pods that cannot be asked hold nothing up', async () => {

@@ -1,7 +1,7 @@
 /** Pods that the tests of live settings answer for, and the settings that the operator writes. */
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { Json } from '../support/api-client.ts';
+import { ApiClient, type Json } from '../support/api-client.ts';
 import { eventually } from '../support/eventually.ts';
 import type { World } from '../support/world.ts';
 
@@ -30,6 +30,45 @@ export async function addressPods(world: World, name: string, addresses: string[
       status: { podIP, podIPs: [{ ip: podIP }] },
     });
   }
+}
+
+/**
+ * A policy of the cluster by which the operator may write no object of this kind here. Resolves when it is in force.
+ * @param name of an object that there is
+ * @returns takes it away, and resolves when the operator may write again
+ */
+export async function refuse(
+  world: World,
+  kind: 'Deployment' | 'ConfigMap',
+  name: string,
+): Promise<() => Promise<void>> {
+  const root = '/apis/admissionregistration.k8s.io/v1/validatingadmission';
+  const policy = `refuse-${kind.toLowerCase()}-${world.namespace}`;
+  const [apiGroup, plural] = kind === 'Deployment' ? ['apps', 'deployments'] : ['', 'configmaps'];
+  const ofUs = { apiGroups: [apiGroup], apiVersions: ['v1'], operations: ['CREATE', 'UPDATE'], resources: [plural] };
+  await world.admin.post(`${root}policies`, {
+    metadata: { name: policy },
+    spec: {
+      matchConstraints: { resourceRules: [ofUs] },
+      matchConditions: [{ name: 'operator', expression: "request.userInfo.username == 'operator'" }],
+      validations: [{ expression: 'false', message: 'not today' }],
+    },
+  });
+  await world.admin.post(`${root}policybindings`, {
+    metadata: { name: policy },
+    spec: {
+      policyName: policy,
+      validationActions: ['Deny'],
+      matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': world.namespace } } },
+    },
+  });
+  const client = new ApiClient(world.server.adminKubeconfig, 'operator');
+  const probe = () => client.patch(`${world.path(kind, name)}?dryRun=All`, { metadata: { annotations: { a: 'b' } } });
+  await eventually('the policy is in force', () => expect(probe()).rejects.toThrow('not today'));
+  return async () => {
+    for (const what of ['policybindings', 'policies']) await world.admin.delete(`${root}${what}/${policy}`);
+    await eventually('the policy is gone', () => probe());
+  };
 }
 
 /** The live settings that the operator has written. */

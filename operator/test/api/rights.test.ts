@@ -96,10 +96,10 @@ test('every right is used, and no other one is asked for', async () => {
   }
 });
 
-test('a list of namespaces: it works in these, and has rights nowhere else', async () => {
+test('a list of namespaces: it leads, works in these, and has rights nowhere else', async () => {
   const one = await World.create(sharedServer(), 'rights-one');
   const two = await one.alsoIn('rights-two');
-  // From four on the watches once took all connections there were.
+  // From four on the watches once took all connections there were. rights.load.test.ts has a hundred.
   const others = await Promise.all(['three', 'four', 'five'].map((name) => one.alsoIn(`rights-${name}`)));
   const namespace = [one, two, ...others].map((world) => world.namespace).join(',');
   const operator = await OperatorProcess.start({ ...one.settings('operator-0'), namespace });

@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parse, stringify } from 'yaml';
+import type { AccessLog } from './access-log.ts';
 import type { Json } from './api-client.ts';
 import type { ApiServer } from './api-server.ts';
 import { Random } from './random.ts';
@@ -42,6 +43,12 @@ export interface Held {
   readonly isGivenUp: boolean;
 }
 
+/** The operator behind a proxy, and where its writes are noted. */
+interface Noted {
+  by: string;
+  log: AccessLog;
+}
+
 export class FailingApi {
   /** Share of requests that something happens to, and of watches, which are far fewer. */
   share = 0;
@@ -53,6 +60,8 @@ export class FailingApi {
   /** Requests that match are never answered, and never reach the server. */
   holds: (method: string, path: string) => boolean = () => false;
   readonly held: Held[] = [];
+  /** The only token that is taken (the server gets the user's); undefined: the user's own. */
+  token: string | undefined;
   /** The user's, through this proxy. */
   kubeconfig = '';
   /** Of its own, gone with it. */
@@ -64,12 +73,14 @@ export class FailingApi {
   readonly #random: Random;
   readonly #target: https.RequestOptions;
   readonly #user: { token: string };
+  readonly #noted: Noted | undefined;
   readonly #server = http.createServer((request, response) => {
     this.#take(request, response).catch(() => response.destroy());
   });
 
-  private constructor(seed: number, kubeconfig: Json) {
+  private constructor(seed: number, kubeconfig: Json, noted?: Noted) {
     this.#random = new Random(seed);
+    this.#noted = noted;
     const { server, 'certificate-authority-data': authority } = kubeconfig.clusters[0].cluster;
     const { hostname, port } = new URL(server);
     const agent = new https.Agent({ keepAlive: true });
@@ -78,8 +89,8 @@ export class FailingApi {
   }
 
   /** Listens on loopback until `close`, and forwards to `server` what its user `operator` asks for. */
-  static async start(server: ApiServer, seed: number): Promise<FailingApi> {
-    const api = new FailingApi(seed, parse(await readFile(server.operatorKubeconfig, 'utf8')));
+  static async start(server: ApiServer, seed: number, noted?: Noted): Promise<FailingApi> {
+    const api = new FailingApi(seed, parse(await readFile(server.operatorKubeconfig, 'utf8')), noted);
     await once(api.#server.listen(0, '127.0.0.1'), 'listening');
     api.folder = await mkdtemp(join(tmpdir(), 'failing-api-'));
     api.kubeconfig = await api.kubeconfigOf(api.#user);
@@ -123,6 +134,11 @@ export class FailingApi {
     this.came += 1;
     const { method = '', url = '' } = request;
     response.on('error', () => {});
+    if (this.#noted) response.once('close', this.#noted.log.begin(this.#noted.by, method, url));
+    if (this.token !== undefined) {
+      if (request.headers.authorization !== `Bearer ${this.token}`) return send(response, UNAUTHORIZED);
+      request.headers.authorization = `Bearer ${this.#user.token}`;
+    }
     if (this.holds(method, url)) return this.#hold(request, response);
     const isWatch = url.includes('watch=true');
     const fault = this.#random.chance(isWatch ? this.watchShare : this.share) ? this.#next(isWatch) : undefined;
@@ -183,6 +199,8 @@ export class FailingApi {
       try {
         const bytes = Buffer.concat(await answer.toArray());
         const { 'content-type': type = 'application/json' } = answer.headers;
+        if (answer.statusCode === 200 || answer.statusCode === 201)
+          this.#noted?.log.accepted(method ?? '', url ?? '', bytes);
         resolve({ status: answer.statusCode ?? 0, headers: { 'content-type': type }, body: bytes });
       } catch (error) {
         reject(error);
@@ -244,6 +262,8 @@ export class FailingApi {
     }
   }
 }
+
+const UNAUTHORIZED = status(401, 'Unauthorized', 'Unauthorized');
 
 /** What is answered without a question to the server. */
 function refusal(fault?: Fault): Answer | undefined {

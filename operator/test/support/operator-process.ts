@@ -142,8 +142,8 @@ export class OperatorProcess {
       `operator ${this.name} is ready`,
       async () => {
         if (this.#hasEnded) throw new Error(`it ended with ${this.#child.exitCode}:\n${this.log}`);
-        const code = await this.status('/readyz');
-        if (code !== 200) throw new Error(`/readyz answers ${code}`);
+        const { status, text } = await this.page('/readyz');
+        if (status !== 200) throw new Error(`/readyz answers ${status}: ${text}`);
       },
       { timeoutMs },
     );
@@ -165,11 +165,12 @@ export class OperatorProcess {
 
   /** HTTP status of a path, or 0 when nobody answers. */
   async status(path: string): Promise<number> {
-    try {
-      return (await this.#get(this.#ports.health, path)).status;
-    } catch {
-      return 0;
-    }
+    return (await this.page(path)).status;
+  }
+
+  /** Status and text of a path for kubelet; status 0 when nobody answers. */
+  async page(path: string): Promise<{ status: number; text: string }> {
+    return await this.#get(this.#ports.health, path).catch((error: Error) => ({ status: 0, text: error.message }));
   }
 
   /** All samples of /metrics. */

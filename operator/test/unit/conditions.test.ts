@@ -1,5 +1,12 @@
 /** Conditions as kstatus reads them, and their times. */
-import { type Condition, mergeConditions, progressing, ready, stalled } from '../../src/api/conditions.ts';
+import {
+  type Condition,
+  type ConditionDraft,
+  mergeConditions,
+  progressing,
+  ready,
+  stalled,
+} from '../../src/api/conditions.ts';
 
 const EARLIER = '2026-01-01T00:00:00Z';
 const NOW = '2026-01-02T00:00:00Z';
@@ -55,6 +62,13 @@ test('a condition keeps its time while its status stays, whatever else changes',
   const times = Object.fromEntries(after.map(({ type, lastTransitionTime }) => [type, lastTransitionTime]));
   expect(times).toEqual({ Ready: NOW, Reconciling: NOW, Stalled: EARLIER });
   expect(after.every(({ observedGeneration }) => observedGeneration === 2)).toBe(true);
+});
+
+test('a condition that is only told on keeps the generation that it was known for', () => {
+  const [told] = mergeConditions([], [ready(2)[0] as ConditionDraft], 1, EARLIER);
+  const after = mergeConditions([told as Condition], [told as Condition, ready(2)[1] as ConditionDraft], 2, NOW);
+  expect(after.map(({ observedGeneration }) => observedGeneration)).toEqual([1, 2]);
+  expect(after[0]).toEqual(told);
 });
 
 test('a condition of somebody else or of an older version goes', () => {

@@ -113,6 +113,18 @@ test.each(['shop-live', 'shop-0123456789'])('whoever takes our mark from %s agai
   ]);
 });
 
+test('an object that somebody makes again and again, and that nothing asks for, is deleted thirty times, then once a minute', () => {
+  let now = 0;
+  const contention = new Contention(() => now);
+  const removals = (count: number) => Array.from({ length: count }, () => contention.mayRemove('a/shop', desired));
+  expect(removals(31)).toEqual([...Array(30).fill(true), false]);
+  expect(contention.of('a/shop')).toEqual([
+    'Service "shop": somebody makes it, and the RenderService does not ask for it',
+  ]);
+  now += 60_000;
+  expect(removals(2)).toEqual([true, false]);
+});
+
 test('an object that comes and goes keeps the repairs that it has left, and no more than that', () => {
   let now = 0;
   const contention = new Contention(() => now);
@@ -165,7 +177,9 @@ test('what another process has told of that is told on, for ten minutes, and wha
   expect(contention.toldBefore('a/shop', [told('TakenBack')])).toEqual(told('TakenBack'));
   now += 1;
   expect(contention.toldBefore('a/shop', [told('TakenBack')])).toBeUndefined();
-  expect(contention.toldBefore('a/blog', [told('Contended')])).toBeUndefined();
+  // A fight, too: this process has made too few repairs yet to see one.
+  expect(contention.toldBefore('a/blog', [told('Contended')])).toEqual(told('Contended'));
+  expect(contention.toldBefore('a/news', [told('MutationHurts')])).toBeUndefined();
   expect(contention.toldBefore('a/docs', undefined)).toBeUndefined();
   expect(contention.toldBefore('a/docs', [told('TakenBack')])).toBeUndefined();
   contention.takenBack('a/wiki', desired, live);

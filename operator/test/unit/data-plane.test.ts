@@ -41,6 +41,17 @@ describe('the queue', () => {
     dataPlane.stop();
   });
 
+  test('lets all look again once it knows who holds them', () => {
+    const { dataPlane, looked } = world(['n/a', 'n/b', 'n/c']);
+    for (const key of ['n/a', 'n/b']) dataPlane.report(key, waits);
+    expect(dataPlane.isKnown).toBe(false);
+    looked();
+    dataPlane.report('n/c', isThere);
+    expect(dataPlane.isKnown).toBe(true);
+    expect(looked().sort()).toEqual(['n/a', 'n/b']);
+    dataPlane.stop();
+  });
+
   test('knows enough of one whose reconciles fail', () => {
     const { dataPlane } = world(['n/a', 'n/b']);
     dataPlane.report('n/a', waits);

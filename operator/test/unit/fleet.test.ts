@@ -1,8 +1,16 @@
 /** What status says about the workers, out of the pods' samples. */
-import type { ConditionDraft } from '../../src/api/conditions.ts';
-import type { RenderServiceResource, RenderServiceStatus } from '../../src/api/resource.ts';
+import type { Condition, ConditionDraft } from '../../src/api/conditions.ts';
+import type { RenderService, RenderServiceResource, RenderServiceStatus } from '../../src/api/resource.ts';
 import { renderServiceSpec } from '../../src/api/validated-spec.ts';
-import { computeStatus, differsInFiguresOnly, isUnchanged, liveCondition } from '../../src/controller/status.ts';
+import type { FoundRevision } from '../../src/controller/revisions.ts';
+import {
+  computeStatus,
+  differsInFiguresOnly,
+  isUnchanged,
+  liveCondition,
+  rolloutConditions,
+  servingDeployments,
+} from '../../src/controller/status.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 import { concurrencyEvent } from '../../src/pods/events.ts';
 import { observeFleet, type Told } from '../../src/pods/fleet.ts';
@@ -237,11 +245,22 @@ describe('a number of requests at a time that is too small', () => {
 });
 
 test('pods of a data plane that keeps nobody at a revision are told, where people are to stay at one', () => {
-  const live = { serial: '1', pods: 3, have: 3, others: 0, silent: 0, unasked: 0, knowing: 3, keeping: 1, sinceMs: 0 };
+  const live = {
+    serial: '1',
+    generation: 1,
+    pods: 3,
+    have: 3,
+    others: 0,
+    silent: 0,
+    unasked: 0,
+    knowing: 3,
+    keeping: 1,
+    sinceMs: 0,
+  };
   const told = (view: typeof live, cookie?: 'Off' | 'Canary' | 'Always') =>
-    liveCondition(view, cookie).map(({ status, reason }) => `${status} ${reason}`);
+    liveCondition(view, 1, cookie).map(({ status, reason }) => `${status} ${reason}`);
   expect(told(live, 'Always')).toEqual(['True DataPlaneTooOld']);
-  expect(liveCondition(live, 'Always')[0]?.message).toContain(
+  expect(liveCondition(live, 1, 'Always')[0]?.message).toContain(
     '2 of them do not know rollout.stickiness.cookie: Always',
   );
   for (const cookie of ['Off', 'Canary', undefined] as const) expect(told(live, cookie)).toEqual(['True AllPods']);
@@ -252,7 +271,18 @@ test('pods of a data plane that keeps nobody at a revision are told, where peopl
 test('a process that has just begun to lead has no news, and none of another order', () => {
   const draft = (type: ConditionDraft['type']) => ({ type, status: 'True', reason: 'Yes', message: '' }) as const;
   const drafts = ['Ready', 'WorkersHealthy', 'LiveSettingsApplied', 'DataPlaneCurrent'] as const;
-  const live = { serial: '1', pods: 2, have: 2, others: 0, silent: 0, unasked: 0, knowing: 2, keeping: 2, sinceMs: 0 };
+  const live = {
+    serial: '1',
+    generation: 1,
+    pods: 2,
+    have: 2,
+    others: 0,
+    silent: 0,
+    unasked: 0,
+    knowing: 2,
+    keeping: 2,
+    sinceMs: 0,
+  };
   const resource = (before?: RenderServiceStatus) =>
     ({ metadata, ...(before && { status: before }) }) as RenderServiceResource;
   const fleet = observeFleet(pods, sampler({ a: sample(), b: sample() }));
@@ -267,6 +297,101 @@ test('a process that has just begun to lead has no news, and none of another ord
   expect(isUnchanged(computeStatus(resource(before), NONE, pods, known, 'now', fleet, silent), resource(before))).toBe(
     false,
   );
+});
+
+test('a restart tells no other number of workers that are up before anybody was asked', () => {
+  const before = status({}, sampler({ a: sample({ workers: [{ ...up, name: 'worker-0' }, crashing] }), b: sample() }));
+  expect(before.workers?.ready).toBe(3);
+  const after = status({ status: before }, sampler({}, {}, false));
+  expect(isUnchanged(after, { status: before } as RenderServiceResource)).toBe(true);
+});
+
+describe('live settings of a generation that could not be written', () => {
+  const view = {
+    ...{ serial: '1', generation: 1, pods: 2, have: 2, others: 0, silent: 0, unasked: 0, knowing: 2, keeping: 2 },
+    sinceMs: 0,
+  };
+  const next = { ...metadata, generation: 2 };
+
+  test('are not called applied, although all pods have those of before', () => {
+    expect(liveCondition(view, 1)).toMatchObject([{ status: 'True', reason: 'AllPods' }]);
+    const drafts = liveCondition(view, 2);
+    expect(drafts).toMatchObject([{ status: 'False', reason: 'NotWritten' }]);
+    const before = { liveSettings: { observedGeneration: 1, pods: 2 } } as RenderServiceStatus;
+    const resource = { metadata: next, status: before } as RenderServiceResource;
+    const { liveSettings } = computeStatus(resource, NONE, pods, drafts, 'now', undefined, view);
+    expect(liveSettings).toEqual({ observedGeneration: 1, pods: 0 });
+  });
+
+  test('are what they were told to be where this process could not write any yet', () => {
+    const told = [{ ...liveCondition(view, 1)[0], lastTransitionTime: 'before', observedGeneration: 1 }];
+    const before = { liveSettings: { observedGeneration: 1, pods: 2 }, conditions: told } as RenderServiceStatus;
+    const after = computeStatus({ metadata: next, status: before } as RenderServiceResource, NONE, pods, [], 'now');
+    expect([after.conditions, after.liveSettings]).toEqual([told, before.liveSettings]);
+  });
+});
+
+describe('Ready', () => {
+  const renderService = {
+    metadata: { ...metadata, generation: 2 },
+    spec: { replicas: 2, rollout: { rolling: { progressDeadlineSeconds: 600 } } },
+  } as unknown as RenderService;
+  const target = {
+    kind: 'Deployment',
+    metadata: { name: 'shop', generation: 1 },
+    status: { observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2 },
+  } as unknown as KubeObject;
+  const view = {
+    ...{ serial: '2', generation: 2, pods: 2, have: 1, others: 1, silent: 0, unasked: 0, knowing: 2, keeping: 2 },
+    sinceMs: 0,
+  };
+  const refuses = liveCondition(view, 2)[0] as ConditionDraft;
+  const toldOf = (status: 'True' | 'Unknown', observedGeneration: number): Condition[] =>
+    [{ type: 'Ready', status, reason: 'R', message: '' } as const, refuses].map((one) => ({
+      ...(one as ConditionDraft),
+      ...{ lastTransitionTime: 'before', observedGeneration },
+    }));
+  const readyOf = (live: { view: typeof view; forMs: number } | undefined, told?: Condition[]) => {
+    const rollout = { phase: 'Complete', revisions: [] } as never;
+    const circumstances = { rollout, live, told, now: new Date() };
+    const deployments = { target, serving: [target], canRest: true };
+    return rolloutConditions(renderService, deployments, pods, circumstances).find(({ type }) => type === 'Ready');
+  };
+
+  test('waits two minutes for a pod that refuses its settings', () => {
+    expect(readyOf({ view, forMs: 119_999 })).toMatchObject({
+      status: 'Unknown',
+      message: '1 of 2 pods have the live settings',
+    });
+    expect(readyOf({ view, forMs: 120_000 })).toMatchObject({ status: 'True' });
+  });
+
+  test('stays True where the leader before has waited for that pod', () => {
+    expect(readyOf({ view, forMs: 0 }, toldOf('True', 2))).toMatchObject({ status: 'True' });
+    expect(readyOf({ view, forMs: 0 }, toldOf('Unknown', 2))).toMatchObject({ status: 'Unknown' });
+    // Of earlier settings.
+    expect(readyOf({ view, forMs: 0 }, toldOf('True', 1))).toMatchObject({ status: 'Unknown' });
+  });
+
+  test('is not True while the API server has other live settings', () => {
+    const message = 'the live settings are not written yet';
+    const isAll = { ...view, have: 2, others: 0 };
+    expect(readyOf({ view: isAll, forMs: 120_000 })).toMatchObject({ status: 'True' });
+    expect(readyOf({ view: { ...isAll, generation: 1 }, forMs: 120_000 })).toMatchObject({
+      status: 'Unknown',
+      message,
+    });
+    expect(readyOf(undefined)).toMatchObject({ status: 'Unknown', message });
+  });
+});
+
+test('pods of an earlier revision are not called updated where that of the spec is refused', () => {
+  const deployment = { kind: 'Deployment', metadata: { name: 'shop-1' }, status: { updatedReplicas: 2 } };
+  const found = [{ id: '1', deployment, canRest: true }] as unknown as FoundRevision[];
+  const updated = (asked?: string) =>
+    computeStatus({ metadata } as RenderServiceResource, servingDeployments(found, asked), pods, [], 'now')
+      .updatedReplicas;
+  expect([updated(), updated('1'), updated('2')]).toEqual([2, 2, 0]);
 });
 
 describe('metrics', () => {

@@ -71,9 +71,9 @@ test('one that takes long is kept for ten times as long: most of the time is for
 });
 
 test('kubelet is answered, whatever connections any pod of the cluster holds', async () => {
-  server = await serveProbes(0, { isLive: () => true, isReady: () => false });
+  server = await serveProbes(0, { isLive: () => true, notReady: () => 'the Lease cannot be read' });
   await occupy(600, 'GET /livez HTTP/1.1\r\nX-Slow: ');
-  expect([await ask('/livez'), await ask('/readyz')]).toEqual(['ok\n', 'no\n']);
+  expect([await ask('/livez'), await ask('/readyz')]).toEqual(['ok\n', 'the Lease cannot be read\n']);
 });
 
 test('pages that are not read make room for those that are, and are few', async () => {

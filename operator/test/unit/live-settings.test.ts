@@ -78,6 +78,19 @@ beforeEach(() => {
 });
 afterEach(() => live.stop());
 
+test('a pod that answers after the lead has gone is not nudged', async () => {
+  pods = [pod('a')];
+  has = {
+    get a() {
+      live.stop();
+      return '0';
+    },
+  };
+  live.want(SHOP, '1');
+  await pass(60_000);
+  expect([asked, nudged]).toEqual([['a'], []]);
+});
+
 test('pods that have them already are asked once, and left alone', async () => {
   pods = [pod('a'), pod('b')];
   has = { a: '1', b: '1' };
@@ -104,6 +117,19 @@ test('which pods know canaries is asked with each change', async () => {
   await pass(10_000);
   expect(live.of('shop')).toMatchObject({ have: 2, knowing: 1 });
   canaries.clear();
+});
+
+test('a newer generation with the same settings is known, and is no news', async () => {
+  const generation = (number: number) =>
+    ({ ...SHOP, metadata: { ...SHOP.metadata, generation: number } }) as RenderService;
+  pods = [pod('a')];
+  has = { a: '1' };
+  live.want(generation(1), '1');
+  await pass(1_000);
+  const before = changes;
+  live.want(generation(2), '1');
+  await pass(1_000);
+  expect([live.of('shop')?.generation, changes, asked]).toEqual([2, before, ['a']]);
 });
 
 test('a change: each pod is nudged at once, and asked until it has it', async () => {

@@ -57,3 +57,58 @@ test('what was changed before the answer came is as it was changed', async () =>
   cache.remember(service('11'));
   expect(cache.get('shop', 'web')).toEqual(service('12'));
 });
+
+describe('a refresh', () => {
+  /** A server whose n-th list has the n-th of `lists` in it, as its version and that of its object. */
+  async function cacheOf(lists: (string | Promise<string>)[]): Promise<{ cache: Informer; asked: () => number }> {
+    let asked = 0;
+    const rest = await clientOf(async (request, response) => {
+      if (request.url?.includes('watch')) return response.flushHeaders();
+      asked += 1;
+      const version = await lists[asked - 1];
+      response.end(JSON.stringify({ metadata: { resourceVersion: version }, items: [service(version as string)] }));
+    });
+    const cache = new Informer({ rest, kind: kinds.service, onError: () => {} });
+    informers.push(cache);
+    return { cache, asked: () => asked };
+  }
+
+  test('shows what the watch has not said yet', async () => {
+    const { cache } = await cacheOf(['10', '20']);
+    await cache.start();
+    expect(cache.get('shop', 'web')).toEqual(service('10'));
+    await cache.refresh();
+    expect(cache.get('shop', 'web')).toEqual(service('20'));
+  });
+
+  test('that fails says why, and tries until it can', async () => {
+    let isBroken = false;
+    const rest = await clientOf((request, response) => {
+      if (request.url?.includes('watch')) return response.flushHeaders();
+      if (isBroken) response.statusCode = 503;
+      return response.end(isBroken ? '{"message":"not now"}' : '{"metadata":{"resourceVersion":"10"},"items":[]}');
+    });
+    const cache = new Informer({ rest, kind: kinds.service, onError: () => {} });
+    informers.push(cache);
+    await cache.start();
+    expect(cache.obstacle).toBeUndefined();
+    isBroken = true;
+    const refreshed = cache.refresh();
+    await eventually('it says so', () => expect(cache.obstacle).toMatch(/^cannot list services: .*not now/));
+    isBroken = false;
+    await refreshed;
+    expect(cache.obstacle).toBeUndefined();
+  });
+
+  test('waits for a list that has begun after it was asked for', async () => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const { cache, asked } = await cacheOf([promise, '20']);
+    const started = cache.start();
+    await eventually('the first list is under way', () => expect(asked()).toBe(1));
+    const refreshed = cache.refresh();
+    resolve('10');
+    await started;
+    await refreshed;
+    expect([cache.get('shop', 'web'), asked()]).toEqual([service('20'), 2]);
+  });
+});
