@@ -10,6 +10,7 @@ const { BackgroundWork } = require('./background.cjs');
 const { ClassPlaces } = require('./class-places.cjs');
 const { CLASSES_MAX, OWN_SITE_POOLS } = require('./classes.cjs');
 const { untilEnded } = require('./given-up.cjs');
+const { Handlers } = require('./handlers.cjs');
 const { keepLength } = require('./length.cjs');
 const { takeSite } = require('./own-site.cjs');
 const { isRefused } = require('./refused.cjs');
@@ -66,6 +67,7 @@ class ConcurrencyLimiter {
   #ownSite;
   /** By request: what its handler may mark (own-site.cjs). */
   #sites = new WeakMap();
+  #handlers = new Handlers();
   #background;
   #metrics;
   #notes;
@@ -91,7 +93,7 @@ class ConcurrencyLimiter {
    * @param tellWithoutSlot called with their number when it changes
    */
   constructor(metrics, notes, own, options) {
-    const { renderMs, handlerMs, abandonedMs, webSocketMs, giveTag, classes = [], levels } = options;
+    const { renderMs, handlerMs = 0, abandonedMs, webSocketMs, giveTag, classes = [], levels } = options;
     const { withoutSlotMax = 0, tellWithoutSlot = () => {} } = options;
     this.#metrics = metrics;
     this.#notes = notes;
@@ -167,8 +169,15 @@ class ConcurrencyLimiter {
     return this.#levels !== undefined && has;
   }
 
+  /** A request that may change something is in progress, and has not had its time. */
+  get runsHandler() {
+    return this.#handlers.isBusy;
+  }
+
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
   get isIdle() {
+    // Also one that has begun to answer: its client may read slowly, and its work is not done.
+    if (this.runsHandler) return false;
     for (const places of [...this.#classes.values(), ...this.#ownSite]) if (places.isBusy) return false;
     if (this.#withoutSlot.isBusy) return false;
     const overdue = this.#overdue().filter(({ hasPlace }) => hasPlace).length;
@@ -221,9 +230,13 @@ class ConcurrencyLimiter {
   }
 
   /** How long a request may take, and how long it keeps its place at most when its connection has gone. */
-  #limitsOf({ method }) {
-    const handlerMs = SAFE_METHODS.includes(method) ? 0 : this.#handlerMs;
+  #limitsOf(request) {
+    const handlerMs = this.#isHandler(request) ? this.#handlerMs : 0;
     return { renderMs: Math.max(this.#renderMs, handlerMs), abandonedMs: Math.max(this.#abandonedMs, handlerMs) };
+  }
+
+  #isHandler({ method }) {
+    return this.#handlerMs > 0 && !SAFE_METHODS.includes(method);
   }
 
   /** How many renders that were given up may go on without a place. */
@@ -378,6 +391,7 @@ class ConcurrencyLimiter {
     const beganAt = performance.now();
     const limits = this.#limitsOf(request);
     const render = { beganAt, ...limits, response, parts: new Set(), waiting: [], hasContext: false };
+    render.isHandler = this.#isHandler(request);
     render.hasPlace = true;
     render.site = this.#sites.get(request);
     this.#renders.add(render);
@@ -455,9 +469,11 @@ class ConcurrencyLimiter {
       return this.#drop(request);
     }
     this.#background.begin();
+    const handlerEnd = this.#isHandler(request) ? this.#handlers.begin(this.#limitsOf(request).renderMs) : undefined;
     return () => {
       this.#notes.end(note);
       this.#background.end();
+      handlerEnd?.();
     };
   }
 

@@ -53,6 +53,8 @@ const WITHOUT_SLOT = 0x80;
 const WITHOUT_SLOT_MAX = 63;
 /** Beside a beat: a render waits in one of the places, all of which are taken. Has its client gone? */
 const WAITS = 0x02;
+/** Beside a beat: a request that may change something is in progress. */
+const HANDLES = 0x04;
 const ORDERS = /(limit|render|aside|gone) ([A-Za-z0-9._-]{1,128})\n/g;
 
 function connect(eventLoop) {
@@ -72,11 +74,11 @@ function connect(eventLoop) {
     eventLoop.beat();
     limiter?.beat();
     const withoutSlot = WITHOUT_SLOT + (limiter?.withoutSlot ?? 0);
-    const waits = limiter?.hasWaiting ? [WAITS] : [];
+    const notes = [...(limiter?.hasWaiting ? [WAITS] : []), ...(limiter?.runsHandler ? [HANDLES] : [])];
     // Since Node.js 22 a Session takes it when the event loop has turned: a beat would come in between.
     const sign = isSnapshotAhead ? SNAPSHOT : String.fromCharCode(beat());
     isSnapshotAhead = false;
-    if (socket.writable) socket.write(String.fromCharCode(withoutSlot, ...waits) + sign, 'latin1');
+    if (socket.writable) socket.write(String.fromCharCode(withoutSlot, ...notes) + sign, 'latin1');
   }, supervisor.intervalMs);
   timer.unref();
 }
