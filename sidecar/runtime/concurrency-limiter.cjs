@@ -7,6 +7,7 @@
 
 const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./shared-metrics.cjs');
 const { BackgroundWork } = require('./background.cjs');
+const { watchBasePath } = require('./base-path.cjs');
 const { ClassPlaces } = require('./class-places.cjs');
 const { CLASSES_MAX, OWN_SITE_POOLS } = require('./classes.cjs');
 const { untilEnded } = require('./given-up.cjs');
@@ -68,6 +69,7 @@ class ConcurrencyLimiter {
   /** By request: what its handler may mark (own-site.cjs). */
   #sites = new WeakMap();
   #handlers = new Handlers();
+  #childWaits;
   #background;
   #metrics;
   #notes;
@@ -91,10 +93,12 @@ class ConcurrencyLimiter {
    * @param levels notes how many renders there were for how long (loop-levels.cjs), or nothing
    * @param withoutSlotMax how many renders may go on without a place
    * @param tellWithoutSlot called with their number when it changes
+   * @param childWaits looks at renders that wait beside a child process (child-waits.cjs), or nothing
    */
   constructor(metrics, notes, own, options) {
     const { renderMs, handlerMs = 0, abandonedMs, webSocketMs, giveTag, classes = [], levels } = options;
-    const { withoutSlotMax = 0, tellWithoutSlot = () => {} } = options;
+    const { withoutSlotMax = 0, tellWithoutSlot = () => {}, childWaits } = options;
+    this.#childWaits = childWaits;
     this.#metrics = metrics;
     this.#notes = notes;
     this.#own = own;
@@ -127,6 +131,7 @@ class ConcurrencyLimiter {
 
   /** Who reads slowly is cut where its slot is needed, and cannot be given back. */
   #lookAt(render) {
+    if (this.#active >= this.limit) this.#childWaits?.look(render);
     if (this.#withoutSlot.isDue(render)) this.#release(render);
     else if (this.#active >= this.limit && this.#withoutSlot.isHeld(render)) render.response.destroy();
   }
@@ -417,6 +422,7 @@ class ConcurrencyLimiter {
       render.leave = () => this.#leave(render);
       this.#leaveParts(render);
     };
+    watchBasePath(request, response);
     keepLength(request, response);
     this.#giveTag?.(request, response);
     response.once('finish', end);

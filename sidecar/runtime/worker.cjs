@@ -196,6 +196,7 @@ function guard(server) {
 }
 
 function newLimiter() {
+  const { ChildWaits } = require('./child-waits.cjs');
   const { ConcurrencyLimiter } = require('./concurrency-limiter.cjs');
   const { ownClasses } = require('./classes.cjs');
   const { OwnRequests } = require('./own-requests.cjs');
@@ -214,7 +215,8 @@ function newLimiter() {
   const levels = process.env.CORELANE_CONCURRENCY ? new (require('./loop-levels.cjs').LoopLevels)(metrics) : undefined;
   const withoutSlotMax = Math.min(WITHOUT_SLOT_MAX, Number(process.env.CORELANE_WITHOUT_SLOT_MAX) || 0);
   const ofTime = { renderMs, handlerMs, abandonedMs, webSocketMs };
-  const options = { ...ofTime, giveTag, classes: ownClasses(), levels, withoutSlotMax, tellWithoutSlot };
+  const childWaits = new ChildWaits(metrics);
+  const options = { ...ofTime, giveTag, classes: ownClasses(), levels, withoutSlotMax, tellWithoutSlot, childWaits };
   return new ConcurrencyLimiter(metrics, new RequestJournal(supervisor), own, options);
 }
 
@@ -322,6 +324,7 @@ function watchServers(marker) {
   given = { NODE_OPTIONS, CORELANE_NODE_FLAGS };
   if (!(Number(PORT) > 0)) return;
   patchListen(Number(PORT));
+  require('./refusals.cjs').watchRefusals();
   announceSnapshots(require('node:v8'), ['getHeapSnapshot', 'writeHeapSnapshot']);
 }
 
