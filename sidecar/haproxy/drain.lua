@@ -64,7 +64,8 @@ local function is_idle()
   idle_since_ms = idle_since_ms or now_ms()
   if supervisors.count == 0 then return true end
   if now_ms() - idle_since_ms < SAID_MS then return false end
-  if not supervisors.run_handlers() then return true end
+  -- Another pod may have sent a request meanwhile.
+  if not supervisors.run_handlers() then return in_progress() == 0 and not is_held() end
   idle_since_ms = now_ms()
   return false
 end

@@ -6,8 +6,6 @@ local BEGUN_MS_MAX = 2000
 -- A kill by the watchdog has been noted before it: the answer is there at once, or the supervisor is in trouble as
 -- well, or gets no CPU [measured: more than 0.5 s where 10 processes want 2 cores].
 local WHY_MS_MAX = 1000
--- While the pod drains. Others are asked after it.
-local HANDLERS_MS_MAX = 500
 -- For some of its pages a supervisor wants to see that no program has been made to fetch them.
 local MEANT = { ['X-Corelane-Runtime'] = { 'true' } }
 
@@ -57,11 +55,10 @@ function supervisors.has_not_begun(worker, name, age_ms, token)
   return reply ~= nil and reply.body == 'no\n'
 end
 
--- Whether a worker runs a request that may change something. One whose supervisor does not answer has ended, or is not
--- watched.
+-- Whether a worker runs a request that may change something. One whose supervisor does not answer has ended, or hangs.
 function supervisors.run_handlers()
   for index = 0, supervisors.count - 1 do
-    local reply = supervisors.get(index, '/handlers', HANDLERS_MS_MAX)
+    local reply = supervisors.get(index, '/handlers', BEGUN_MS_MAX)
     if reply and reply.body == 'yes\n' then return true end
   end
   return false

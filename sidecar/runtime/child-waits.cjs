@@ -7,8 +7,9 @@
 
 const { ChildProcess } = require('node:child_process');
 const { basename } = require('node:path');
+const { cpuMs } = require('./processes.cjs');
 
-/** A render waits for so long, and was idle for nearly all of it. */
+/** A render waits for so long, and the event loop and the child were idle for nearly all of it. */
 const WAITING_MS = 5_000;
 const IDLE_SHARE = 0.9;
 /** Children that are remembered at a time, and letters of a name. */
@@ -45,27 +46,32 @@ class ChildWaits {
 
   /** At each beat in which all places are taken, of a render that has one: says it once of a render. */
   look(render) {
-    if (this.#running.size === 0) return;
-    const { beganAt, response, parts } = render;
-    // Of what it waited before there is no account.
-    render.childSeen ??= { atMs: performance.now(), idleMs: this.#metrics.idleMs[0], isTold: false };
-    const { atMs, idleMs, isTold } = render.childSeen;
-    const ms = performance.now() - atMs;
-    if (isTold || ms < WAITING_MS || response.headersSent || parts.size > 0) return;
-    if (this.#metrics.idleMs[0] - idleMs < IDLE_SHARE * ms) return;
-    const name = this.#waitedFor(beganAt);
-    if (name === undefined) return;
-    render.childSeen.isTold = true;
+    const { beganAt, response, parts, childWait } = render;
+    const child = this.#waitedFor(beganAt);
+    if (child === undefined || childWait?.isTold || response.headersSent || parts.size > 0) return;
+    if (childWait?.child !== child) return this.#beginLook(render, child);
+    const ms = performance.now() - childWait.atMs;
+    if (ms < WAITING_MS) return;
+    const isIdle = this.#metrics.idleMs[0] - childWait.idleMs >= IDLE_SHARE * ms;
+    // A child that works waits for nobody: it makes a PDF, a picture, an archive.
+    const waits = isIdle && cpuMs(child.pid) - childWait.cpuMs <= (1 - IDLE_SHARE) * ms;
+    if (!waits) return this.#beginLook(render, child);
+    childWait.isTold = true;
     this.#metrics.childWaits[0] += 1;
-    this.#tell(name);
+    this.#tell(this.#running.get(child).name);
   }
 
-  /** Name of a child that was started during the render, or loads pages. */
+  #beginLook(render, child) {
+    const [atMs, idleMs] = [performance.now(), this.#metrics.idleMs[0]];
+    render.childWait = { child, atMs, idleMs, cpuMs: cpuMs(child.pid), isTold: false };
+  }
+
+  /** A child that was started during the render, or loads pages. */
   #waitedFor(beganAt) {
-    const running = [...this.#running.values()];
+    const running = [...this.#running];
     const found =
-      running.find(({ startedAt }) => startedAt >= beganAt) ?? running.find(({ name }) => BROWSER.test(name));
-    return found?.name;
+      running.find(([, { startedAt }]) => startedAt >= beganAt) ?? running.find(([, { name }]) => BROWSER.test(name));
+    return found?.[0];
   }
 
   #tell(name) {

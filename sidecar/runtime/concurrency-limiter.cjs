@@ -10,7 +10,7 @@ const { BackgroundWork } = require('./background.cjs');
 const { watchBasePath } = require('./base-path.cjs');
 const { ClassPlaces } = require('./class-places.cjs');
 const { CLASSES_MAX, OWN_SITE_POOLS } = require('./classes.cjs');
-const { untilEnded } = require('./given-up.cjs');
+const { CUT_MS, untilEnded } = require('./given-up.cjs');
 const { Handlers } = require('./handlers.cjs');
 const { keepLength } = require('./length.cjs');
 const { takeSite } = require('./own-site.cjs');
@@ -24,8 +24,6 @@ const { setTimeout, clearTimeout } = globalThis;
 const PROXY_MS = 1_000;
 /** One that ends a moment too late costs no restart. */
 const OVERDUE_MS = 2_000;
-/** A response whose connection has ended in its middle: the program is told, and mostly never ends it by itself. */
-const CUT_MS = 1_000;
 /**
  * HAProxy gives up idle connections long before, and knows when it does. Node.js or the program would do so in the
  * midst of a request.
@@ -112,9 +110,9 @@ class ConcurrencyLimiter {
     this.#withoutSlot = new WithoutSlot(metrics, withoutSlotMax, tellWithoutSlot);
     this.#background = new BackgroundWork(metrics);
     const places = (options) => new ClassPlaces({ metrics, abandonedMs, giveTag, ...options });
-    const begin = (request) => this.#note(request);
+    const begin = (request, response) => this.#note(request, response);
     this.#classes = new Map(classes.map(({ name, limit }, index) => [name, places({ limit, index, begin })]));
-    const beginNamed = (request) => this.#noteNamed(request);
+    const beginNamed = (request, response) => this.#noteNamed(request, response);
     this.#ownSite = Array.from({ length: OWN_SITE_POOLS }, (_unused, pool) =>
       // HAProxy has fewer: some go on when their client has gone.
       places({ limit: PARTS_MAX, index: CLASSES_MAX + pool, begin: beginNamed }),
@@ -391,7 +389,7 @@ class ConcurrencyLimiter {
 
   #begin(run, request, response) {
     const metrics = this.#metrics;
-    const noteEnd = this.#note(request);
+    const noteEnd = this.#note(request, response);
     if (noteEnd === undefined) return true;
     const beganAt = performance.now();
     const limits = this.#limitsOf(request);
@@ -463,7 +461,7 @@ class ConcurrencyLimiter {
    * Notes a request that begins. Gives what is to be called when it has ended, or undefined if it must not begin: then
    * it is dropped.
    */
-  #note(request) {
+  #note(request, response) {
     const { refused } = this.#metrics;
     const token = request.headers?.['x-corelane-request'];
     if (isRefused(refused, token)) return this.#drop(request);
@@ -475,17 +473,16 @@ class ConcurrencyLimiter {
       return this.#drop(request);
     }
     this.#background.begin();
-    const handlerEnd = this.#isHandler(request) ? this.#handlers.begin(this.#limitsOf(request).renderMs) : undefined;
+    if (this.#isHandler(request)) this.#handlers.add(response, this.#limitsOf(request).renderMs);
     return () => {
       this.#notes.end(note);
       this.#background.end();
-      handlerEnd?.();
     };
   }
 
   /** As `#note`. The request is among those that a kill of the watchdog is put down to. */
-  #noteNamed(request) {
-    const noteEnd = this.#note(request);
+  #noteNamed(request, response) {
+    const noteEnd = this.#note(request, response);
     if (noteEnd === undefined) return undefined;
     const forgetName = this.#putName(request);
     return () => {

@@ -1,4 +1,4 @@
-/** A program that is built for the path /shop: it answers with a script or a style sheet below it, else with a page. */
+/** Answers below /shop alone: with a script, a style sheet or a page. */
 'use strict';
 
 const http = require('node:http');
@@ -9,6 +9,7 @@ const TYPES = { js: 'text/javascript', css: 'text/css' };
 http
   .createServer(({ url }, response) => {
     const [, extension] = FILE.exec(url) ?? [];
-    response.writeHead(200, { 'Content-Type': `${TYPES[extension] ?? 'text/html'}; charset=utf-8` }).end('x');
+    const status = url.startsWith('/shop/') ? 200 : 404;
+    response.writeHead(status, { 'Content-Type': `${TYPES[extension] ?? 'text/html'}; charset=utf-8` }).end('x');
   })
   .listen(process.env.PORT);
