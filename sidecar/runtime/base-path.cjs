@@ -1,7 +1,7 @@
 /**
  * Tells of a program that is built for a path (Next's basePath, Nuxt's app.baseURL) that the RenderService does not
- * name: then nginx serves none of its files, and each of them takes a render slot. React Router and Angular have no path
- * by which their files can be recognised.
+ * name: then nginx serves none of its files, and each of them takes a render slot. React Router and Angular have no
+ * path by which their files can be recognised.
  */
 'use strict';
 

@@ -1,4 +1,4 @@
-/** A program that is built for a path which its RenderService does not name: its files take render slots, and it is told. */
+/** A program that is built for a path which its RenderService does not name: its files take render slots. */
 import { logs } from '../../e2e/harness/engine/docker.ts';
 import { Pod, until } from '../../e2e/harness/engine/pod.ts';
 

@@ -143,8 +143,8 @@ function presetClasses(spec: RenderServiceSpec, isAuto: boolean): RequestClass[]
     const inWorker = Math.floor((DATA_SHARE * classRequestsMax(spec)) / spec.workersPerPod);
     classes.push({
       ...{ name: 'data', match: data, concurrency: Math.min(placesMax, Math.max(1, inWorker)), ...common },
-      // As long as a page may take.
-      ...{ queue: { maxLength: 20, timeout: '10s' }, timeouts: untilAnswered(spec.timeouts.render) },
+      // As long as a page may take. A page of Astro may have many islands, and never asks again for one that is refused.
+      ...{ queue: { maxLength: dataRenders ? 40 : 20, timeout: '10s' }, timeouts: untilAnswered(spec.timeouts.render) },
     });
   }
   return classes;

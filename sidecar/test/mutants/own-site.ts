@@ -96,7 +96,7 @@ const refusals: Breakage[] = [
 const childWaits: Breakage[] = [
   {
     name: 'the log does not name the child process that a render waits beside',
-    edits: [[/this\.#tell\(name\);/g, REMOVED]],
+    edits: [[/this\.#tell\(this\.#running\.get\(child\)\.name\);/g, REMOVED]],
     caughtBy: 'own-requests: a render that waits beside a child process',
   },
 ];
