@@ -143,7 +143,7 @@ function presetClasses(spec: RenderServiceSpec, isAuto: boolean): RequestClass[]
     const inWorker = Math.floor((DATA_SHARE * classRequestsMax(spec)) / spec.workersPerPod);
     classes.push({
       ...{ name: 'data', match: data, concurrency: Math.min(placesMax, Math.max(1, inWorker)), ...common },
-      // As long as a page may take. A page of Astro may have many islands, and never asks again for one that is refused.
+      // A page of Astro may have many islands, and never asks again for one. Each may take as long as a page.
       ...{ queue: { maxLength: dataRenders ? 40 : 20, timeout: '10s' }, timeouts: untilAnswered(spec.timeouts.render) },
     });
   }
