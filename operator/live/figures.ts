@@ -20,6 +20,8 @@ export interface WorkerFigures extends WorkerSample {
   renderedS?: number | undefined;
   /** Requests that its program sent, and that a full queue of Corelane refused. */
   refusedOwn?: number | undefined;
+  /** Renders that waited beside a child process while all of its slots were taken. */
+  childWaits?: number | undefined;
   memoryBytes?: number | undefined;
   oldSpaceBytes?: number | undefined;
   /** When its event loop was stuck last, and in which function. */
@@ -111,6 +113,7 @@ function workerFigures(sample: WorkerSample, page: Exposition, nowMs: number): W
     gcS: value('corelane_worker_gc_seconds_total'),
     renderedS: value(`${RENDERS}_sum`),
     refusedOwn: value('corelane_worker_own_site_refused_total'),
+    childWaits: value('corelane_worker_child_waits_total'),
     memoryBytes: value('corelane_worker_resident_memory_bytes'),
     oldSpaceBytes: value('corelane_worker_heap_space_used_bytes', { space: 'old' }),
     lastStall:

@@ -116,10 +116,16 @@ const crashLoop: Finder = (snapshot) => {
 };
 
 /** Renders that wait for a request to their own site, which waits for the slots of such renders until it is refused. */
-const ownSite: Finder = (_snapshot, { failures, refusedOwn }) => {
+const ownSite: Finder = (_snapshot, { failures, refusedOwn, childWaits }) => {
   // Programs ask other services, too: then it is not this queue that refuses.
   const refused = ['queue-full', 'queue-timeout'].reduce((sum, one) => sum + (failures.get(one) ?? 0), 0);
-  if (Math.min(refusedOwn, refused) === 0) return undefined;
+  if (refused === 0 || refusedOwn + childWaits === 0) return undefined;
+  if (refusedOwn === 0)
+    return {
+      code: 'own site',
+      what: `renders may wait for each other: ${counted(childWaits, 'render')} waited beside a child process, such as a browser, while all slots of the worker were taken`,
+      next: 'the log of the workers names the process ("beside the child process"); if it asks the site of this program, let it ask http://127.0.0.1:$PORT (docs/frameworks/README.md)',
+    };
   return {
     code: 'own site',
     what: `renders wait for each other: ${counted(refusedOwn, 'request')} that renders sent, most likely to their own site, got no worker`,

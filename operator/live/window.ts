@@ -19,6 +19,8 @@ export interface Window {
   failed: number;
   /** Requests that programs of its workers sent, and that a full queue of Corelane refused. */
   refusedOwn: number;
+  /** Renders that waited beside a child process while all slots of their worker were taken. */
+  childWaits: number;
   p99Ms?: number | undefined;
   queueP99Ms?: number | undefined;
   renderP99Ms?: number | undefined;
@@ -59,8 +61,8 @@ export function windowOf(now: Snapshot, before?: Snapshot): Window {
     const sinceBegin = between(now);
     // What is happening counts: a fleet that answers nobody any more has no p99 of late.
     if (sinceBegin.rendered < REQUESTS_MIN || isBusy(now)) return window;
-    const { activeShare, failures, failed, refusedOwn, starved } = window;
-    return { ...sinceBegin, activeShare, failures, failed, refusedOwn, starved };
+    const { activeShare, failures, failed, refusedOwn, childWaits, starved } = window;
+    return { ...sinceBegin, activeShare, failures, failed, refusedOwn, childWaits, starved };
   }
   return between(now);
 }
@@ -93,7 +95,8 @@ function between(now: Snapshot, before?: Snapshot): Window {
     requests: sum([...answers.values()]),
     failures,
     failed: sum([...failures.values()]),
-    refusedOwn: sum(pairs.map(refusedOwn)),
+    refusedOwn: sum(pairs.map((pair) => ofWorkers(pair, 'refusedOwn'))),
+    childWaits: sum(pairs.map((pair) => ofWorkers(pair, 'childWaits'))),
     p99Ms: quantileMs(
       0.99,
       times(({ totalTimes }) => totalTimes),
@@ -111,9 +114,12 @@ function between(now: Snapshot, before?: Snapshot): Window {
   };
 }
 
-function refusedOwn({ figures, earlier }: { figures: PodFigures; earlier: PodFigures | undefined }): number {
+function ofWorkers(
+  { figures, earlier }: { figures: PodFigures; earlier: PodFigures | undefined },
+  counter: 'refusedOwn' | 'childWaits',
+): number {
   const lastOf = (name: string) => earlier?.workers.find((worker) => worker.name === name);
-  return sum(figures.workers.map((worker) => since(worker, lastOf(worker.name), 'refusedOwn')));
+  return sum(figures.workers.map((worker) => since(worker, lastOf(worker.name), counter)));
 }
 
 /** Of workers that are the same process at both looks. */
@@ -176,7 +182,7 @@ function renderedShare(pairs: { figures: PodFigures; earlier: PodFigures | undef
 function since(
   worker: WorkerFigures,
   last: WorkerFigures | undefined,
-  what: 'activeS' | 'idleS' | 'renderedS' | 'refusedOwn',
+  what: 'activeS' | 'idleS' | 'renderedS' | 'refusedOwn' | 'childWaits',
 ): number {
   const [now = 0, before = 0] = [worker[what], last?.[what]];
   return now >= before ? now - before : now;

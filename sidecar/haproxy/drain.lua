@@ -2,6 +2,7 @@
 -- order.
 local live = require('live.values')
 local now_ms = require('clock')
+local supervisors = require('supervisors')
 
 local DRAINING_MARK = '/run/corelane/drain/begun'
 -- The hooks of all other containers wait for it, and kubelet sends them SIGTERM then (sidecar/drain).
@@ -13,11 +14,15 @@ local DRAINED_MARK = '/run/corelane/drained'
 local LATE_ASSETS = '/run/corelane/late-assets'
 -- Readiness sees a drain at most this much later.
 local POLL_MS = 50
+-- A worker says four times a second what it runs: two such looks after HAProxy's last request it has said so.
+local SAID_MS = 500
 
 local settings
 local draining_since_ms = nil
 -- Nginx accepts no more, and drain.timeout counts, from here on.
 local forgotten_since_ms = nil
+-- Since when HAProxy has had nothing, or a worker has run a handler last.
+local idle_since_ms = nil
 
 local function exists(path)
   local file = io.open(path, 'r')
@@ -50,11 +55,26 @@ local function in_progress()
   return count
 end
 
+-- Handlers go on when their clients have left, and HAProxy does not count those.
+local function is_idle()
+  if in_progress() > 0 or is_held() then
+    idle_since_ms = nil
+    return false
+  end
+  idle_since_ms = idle_since_ms or now_ms()
+  if supervisors.count == 0 then return true end
+  if now_ms() - idle_since_ms < SAID_MS then return false end
+  -- Another pod may have sent a request meanwhile.
+  if not supervisors.run_handlers() then return in_progress() == 0 and not is_held() end
+  idle_since_ms = now_ms()
+  return false
+end
+
 local function drained()
   if not forgotten_since_ms then return false end
   if now_ms() - forgotten_since_ms >= live['drain-timeout-ms'] then return true end
   -- A request whose body is still arriving is in nginx only; and while nginx accepts there may be a next one.
-  if not exists(NGINX_STOPPED_MARK) or in_progress() > 0 or is_held() then return false end
+  if not exists(NGINX_STOPPED_MARK) or not is_idle() then return false end
   -- The entry point need not wait for a graceful stop: one waits up to a second for the connection to DNS (HAProxy
   -- 3.0.11).
   make(DRAINED_MARK)
@@ -97,6 +117,7 @@ local function drain()
     core.msleep(POLL_MS)
   end
   draining_since_ms, forgotten_since_ms = nil, nil
+  idle_since_ms = nil
   core.log(core.notice, 'no longer draining')
 end
 

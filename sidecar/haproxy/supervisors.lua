@@ -55,4 +55,13 @@ function supervisors.has_not_begun(worker, name, age_ms, token)
   return reply ~= nil and reply.body == 'no\n'
 end
 
+-- Whether a worker runs a request that may change something. One whose supervisor does not answer has ended, or hangs.
+function supervisors.run_handlers()
+  for index = 0, supervisors.count - 1 do
+    local reply = supervisors.get(index, '/handlers', BEGUN_MS_MAX)
+    if reply and reply.body == 'yes\n' then return true end
+  end
+  return false
+end
+
 return supervisors

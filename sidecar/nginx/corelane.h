@@ -149,6 +149,8 @@ ngx_int_t corelane_take_place(ngx_http_request_t *r);
 ngx_int_t corelane_no_place(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
 /* Whether it has got one. */
 ngx_uint_t corelane_has_place(ngx_http_request_t *r);
+/* When a request has ended, before it is logged and counted: why its response was cut, if nginx itself did it. */
+ngx_int_t corelane_explain_cut(ngx_http_request_t *r);
 /* Ends it with a reset, whatever its client has not got yet. */
 void corelane_cut(ngx_http_request_t *r);
 /* Must be called once, before the first request. */

@@ -132,8 +132,24 @@ static ngx_int_t add_handler(ngx_conf_t *cf, ngx_http_phases phase, ngx_http_han
   return NGX_OK;
 }
 
+/* Of the log phase nginx calls the first one first, and has put its own log there. */
+static ngx_int_t add_before_log(ngx_conf_t *cf, ngx_http_handler_pt handle) {
+  ngx_http_core_main_conf_t *core = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+  ngx_array_t *all = &core->phases[NGX_HTTP_LOG_PHASE].handlers;
+  ngx_http_handler_pt *handlers;
+
+  if (add_handler(cf, NGX_HTTP_LOG_PHASE, handle) != NGX_OK) {
+    return NGX_ERROR;
+  }
+  handlers = all->elts;
+  ngx_memmove(handlers + 1, handlers, (all->nelts - 1) * sizeof(ngx_http_handler_pt));
+  handlers[0] = handle;
+  return NGX_OK;
+}
+
 static ngx_int_t install(ngx_conf_t *cf) {
   if (add_handler(cf, NGX_HTTP_POST_READ_PHASE, corelane_order_conditions) != NGX_OK
+      || add_before_log(cf, corelane_explain_cut) != NGX_OK
       || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_count_result) != NGX_OK
       || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_count_request) != NGX_OK
       || add_handler(cf, NGX_HTTP_LOG_PHASE, corelane_tell_request) != NGX_OK

@@ -193,6 +193,16 @@ static void tell_log(ngx_http_request_t *r) {
   }
 }
 
+/* Nginx itself ends a response whose client has read nothing for timeouts.clientSend, and says so nowhere. */
+ngx_int_t corelane_explain_cut(ngx_http_request_t *r) {
+  static ngx_str_t name = ngx_string("X-Corelane-Error");
+
+  if (r == r->main && r->header_sent && r->connection->write->timedout && corelane_find_sent(r, &name) == NULL) {
+    tell_log(r);
+  }
+  return NGX_OK;
+}
+
 /* As nginx itself does when worker_shutdown_timeout has passed. */
 void corelane_cut(ngx_http_request_t *r) {
   ngx_connection_t *c = r->connection;
@@ -325,7 +335,7 @@ static void cut_holders(ngx_uint_t what, ngx_int_t too_many) {
   }
 }
 
-/* A client that reads nothing of a stream. Of any other response nginx itself sees it. */
+/* A client that reads nothing of a stream. Of any other response nginx itself sees it (corelane_explain_cut). */
 static ngx_uint_t reads_nothing(place_t *place) {
   ngx_http_core_loc_conf_t *core = ngx_http_get_module_loc_conf(place->request, ngx_http_core_module);
   ngx_msec_int_t unread = unread_ms(place);

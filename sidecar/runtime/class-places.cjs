@@ -7,10 +7,8 @@
 
 const { DURATION_BUCKETS, observe } = require('./shared-metrics.cjs');
 const { keepLength } = require('./length.cjs');
-const { untilEnded } = require('./given-up.cjs');
+const { CUT_MS, untilEnded } = require('./given-up.cjs');
 
-/** A stream is told that its client has gone, and mostly never ends by itself. */
-const CUT_MS = 1_000;
 /** A response that has been begun may take so long to come to its end before it counts as one that has none. */
 const STREAM_MS = 5_000;
 
@@ -68,7 +66,7 @@ class ClassPlaces {
 
   #run(run, request, response) {
     const metrics = this.#metrics;
-    const noteEnd = this.#begin(request);
+    const noteEnd = this.#begin(request, response);
     if (noteEnd === undefined) return true;
     const beganAt = performance.now();
     this.#responses.set(response, beganAt);

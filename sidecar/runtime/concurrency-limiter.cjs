@@ -7,9 +7,11 @@
 
 const { DURATION_BUCKETS, LEVELS_MAX, observe, putId } = require('./shared-metrics.cjs');
 const { BackgroundWork } = require('./background.cjs');
+const { watchBasePath } = require('./base-path.cjs');
 const { ClassPlaces } = require('./class-places.cjs');
 const { CLASSES_MAX, OWN_SITE_POOLS } = require('./classes.cjs');
-const { untilEnded } = require('./given-up.cjs');
+const { CUT_MS, untilEnded } = require('./given-up.cjs');
+const { Handlers } = require('./handlers.cjs');
 const { keepLength } = require('./length.cjs');
 const { takeSite } = require('./own-site.cjs');
 const { isRefused } = require('./refused.cjs');
@@ -22,8 +24,6 @@ const { setTimeout, clearTimeout } = globalThis;
 const PROXY_MS = 1_000;
 /** One that ends a moment too late costs no restart. */
 const OVERDUE_MS = 2_000;
-/** A response whose connection has ended in its middle: the program is told, and mostly never ends it by itself. */
-const CUT_MS = 1_000;
 /**
  * HAProxy gives up idle connections long before, and knows when it does. Node.js or the program would do so in the
  * midst of a request.
@@ -66,6 +66,8 @@ class ConcurrencyLimiter {
   #ownSite;
   /** By request: what its handler may mark (own-site.cjs). */
   #sites = new WeakMap();
+  #handlers = new Handlers();
+  #childWaits;
   #background;
   #metrics;
   #notes;
@@ -89,10 +91,12 @@ class ConcurrencyLimiter {
    * @param levels notes how many renders there were for how long (loop-levels.cjs), or nothing
    * @param withoutSlotMax how many renders may go on without a place
    * @param tellWithoutSlot called with their number when it changes
+   * @param childWaits looks at renders that wait beside a child process (child-waits.cjs), or nothing
    */
   constructor(metrics, notes, own, options) {
-    const { renderMs, handlerMs, abandonedMs, webSocketMs, giveTag, classes = [], levels } = options;
-    const { withoutSlotMax = 0, tellWithoutSlot = () => {} } = options;
+    const { renderMs, handlerMs = 0, abandonedMs, webSocketMs, giveTag, classes = [], levels } = options;
+    const { withoutSlotMax = 0, tellWithoutSlot = () => {}, childWaits } = options;
+    this.#childWaits = childWaits;
     this.#metrics = metrics;
     this.#notes = notes;
     this.#own = own;
@@ -106,9 +110,9 @@ class ConcurrencyLimiter {
     this.#withoutSlot = new WithoutSlot(metrics, withoutSlotMax, tellWithoutSlot);
     this.#background = new BackgroundWork(metrics);
     const places = (options) => new ClassPlaces({ metrics, abandonedMs, giveTag, ...options });
-    const begin = (request) => this.#note(request);
+    const begin = (request, response) => this.#note(request, response);
     this.#classes = new Map(classes.map(({ name, limit }, index) => [name, places({ limit, index, begin })]));
-    const beginNamed = (request) => this.#noteNamed(request);
+    const beginNamed = (request, response) => this.#noteNamed(request, response);
     this.#ownSite = Array.from({ length: OWN_SITE_POOLS }, (_unused, pool) =>
       // HAProxy has fewer: some go on when their client has gone.
       places({ limit: PARTS_MAX, index: CLASSES_MAX + pool, begin: beginNamed }),
@@ -125,6 +129,7 @@ class ConcurrencyLimiter {
 
   /** Who reads slowly is cut where its slot is needed, and cannot be given back. */
   #lookAt(render) {
+    if (this.#active >= this.limit) this.#childWaits?.look(render);
     if (this.#withoutSlot.isDue(render)) this.#release(render);
     else if (this.#active >= this.limit && this.#withoutSlot.isHeld(render)) render.response.destroy();
   }
@@ -167,8 +172,15 @@ class ConcurrencyLimiter {
     return this.#levels !== undefined && has;
   }
 
+  /** A request that may change something is in progress, and has not had its time. */
+  get runsHandler() {
+    return this.#handlers.isBusy;
+  }
+
   /** Nobody renders or waits, but for those that will never end and those that they keep waiting. */
   get isIdle() {
+    // Also one that has begun to answer: its client may read slowly, and its work is not done.
+    if (this.runsHandler) return false;
     for (const places of [...this.#classes.values(), ...this.#ownSite]) if (places.isBusy) return false;
     if (this.#withoutSlot.isBusy) return false;
     const overdue = this.#overdue().filter(({ hasPlace }) => hasPlace).length;
@@ -221,9 +233,13 @@ class ConcurrencyLimiter {
   }
 
   /** How long a request may take, and how long it keeps its place at most when its connection has gone. */
-  #limitsOf({ method }) {
-    const handlerMs = SAFE_METHODS.includes(method) ? 0 : this.#handlerMs;
+  #limitsOf(request) {
+    const handlerMs = this.#isHandler(request) ? this.#handlerMs : 0;
     return { renderMs: Math.max(this.#renderMs, handlerMs), abandonedMs: Math.max(this.#abandonedMs, handlerMs) };
+  }
+
+  #isHandler({ method }) {
+    return this.#handlerMs > 0 && !SAFE_METHODS.includes(method);
   }
 
   /** How many renders that were given up may go on without a place. */
@@ -373,11 +389,12 @@ class ConcurrencyLimiter {
 
   #begin(run, request, response) {
     const metrics = this.#metrics;
-    const noteEnd = this.#note(request);
+    const noteEnd = this.#note(request, response);
     if (noteEnd === undefined) return true;
     const beganAt = performance.now();
     const limits = this.#limitsOf(request);
     const render = { beganAt, ...limits, response, parts: new Set(), waiting: [], hasContext: false };
+    render.isHandler = this.#isHandler(request);
     render.hasPlace = true;
     render.site = this.#sites.get(request);
     this.#renders.add(render);
@@ -403,6 +420,7 @@ class ConcurrencyLimiter {
       render.leave = () => this.#leave(render);
       this.#leaveParts(render);
     };
+    watchBasePath(request, response);
     keepLength(request, response);
     this.#giveTag?.(request, response);
     response.once('finish', end);
@@ -443,7 +461,7 @@ class ConcurrencyLimiter {
    * Notes a request that begins. Gives what is to be called when it has ended, or undefined if it must not begin: then
    * it is dropped.
    */
-  #note(request) {
+  #note(request, response) {
     const { refused } = this.#metrics;
     const token = request.headers?.['x-corelane-request'];
     if (isRefused(refused, token)) return this.#drop(request);
@@ -455,6 +473,7 @@ class ConcurrencyLimiter {
       return this.#drop(request);
     }
     this.#background.begin();
+    if (this.#isHandler(request)) this.#handlers.add(response, this.#limitsOf(request).renderMs);
     return () => {
       this.#notes.end(note);
       this.#background.end();
@@ -462,8 +481,8 @@ class ConcurrencyLimiter {
   }
 
   /** As `#note`. The request is among those that a kill of the watchdog is put down to. */
-  #noteNamed(request) {
-    const noteEnd = this.#note(request);
+  #noteNamed(request, response) {
+    const noteEnd = this.#note(request, response);
     if (noteEnd === undefined) return undefined;
     const forgetName = this.#putName(request);
     return () => {

@@ -3,6 +3,8 @@
 
 /** As they are before a test or a library replaces them. */
 const { setTimeout, clearTimeout } = globalThis;
+/** A response whose connection has ended in its middle: the program is told, and mostly never ends it by itself. */
+const CUT_MS = 1_000;
 
 /**
  * Calls `ended` once: when the program ends the response, or after so long, if `msMax` says so.
@@ -27,4 +29,4 @@ function untilEnded(response, msMax, ended) {
   response.end = ending;
 }
 
-module.exports = { untilEnded };
+module.exports = { CUT_MS, untilEnded };

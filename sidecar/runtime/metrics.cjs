@@ -88,13 +88,19 @@ function classes(metrics) {
 }
 
 /** What renders have sent to their own site. */
-function ownSite({ classRequests, ownSiteSent, ownSiteRefused }) {
+function ownSite({ classRequests, ownSiteSent, ownSiteRefused, childWaits }) {
   const begun = classRequests.subarray(CLASSES_MAX).reduce((sum, count) => sum + count, 0);
   const name = 'corelane_worker_own_site';
   return [
     one(`${name}_sent_total`, 'counter', 'Requests that renders sent to their own site.', ownSiteSent[0]),
     one(`${name}_requests_total`, 'counter', 'Requests of renders, begun beside the renders of this worker.', begun),
     one(`${name}_refused_total`, 'counter', 'Requests of the program that a full queue refused.', ownSiteRefused[0]),
+    one(
+      'corelane_worker_child_waits_total',
+      'counter',
+      'Renders that waited beside a child process while all slots were taken.',
+      childWaits[0],
+    ),
   ];
 }
 

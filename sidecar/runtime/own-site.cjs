@@ -9,6 +9,7 @@
 const diagnostics = require('node:diagnostics_channel');
 const http = require('node:http');
 const os = require('node:os');
+const { countRefusals } = require('./refusals.cjs');
 
 const HEADER = 'X-Corelane-Own-Site';
 const NAME = HEADER.toLowerCase();
@@ -16,10 +17,6 @@ const NAME = HEADER.toLowerCase();
 const SAID = /^([12])?(?:(?:^| )([0-9a-f]{32}))?$/;
 /** nginx of this pod. */
 const HTTP_PORT = 9000;
-/** Answers of a Corelane whose queue had no place. */
-const REFUSALS = ['queue-full', 'queue-timeout'];
-/** A line about them, at most this often. */
-const TELL_MS = 60_000;
 
 /**
  * Takes out of a request what HAProxy says to the runtime.
@@ -82,14 +79,15 @@ class OwnSite {
   #own;
   #metrics;
   #aliases = new Aliases(process.env);
-  #quietUntil = 0;
 
   /** @param own tells which render sends what is sent now */
   constructor(own, metrics) {
     this.#own = own;
     this.#metrics = metrics;
     this.#markRequests();
-    this.#watchAnswers();
+    countRefusals(() => {
+      this.#metrics.ownSiteRefused[0] += 1;
+    });
   }
 
   #markRequests() {
@@ -123,31 +121,6 @@ class OwnSite {
     if (wanted === '') return false;
     return hosts.some((host) => host !== undefined && plain(host) === wanted) || this.#aliases.has(wanted);
   }
-
-  /** A queue had no place for a request of this program: where that is its own one, renders wait for each other. */
-  #watchAnswers() {
-    diagnostics.subscribe('undici:request:headers', ({ request, response }) => {
-      if (response.statusCode === 503) this.#noteRefusal(String(request.origin), errorIn(response.headers));
-    });
-    diagnostics.subscribe('http.client.response.finish', ({ request, response }) => {
-      // Node.js makes an object of the headers when they are asked for.
-      if (response.statusCode !== 503) return;
-      this.#noteRefusal(`${request.protocol}//${request.getHeader('host')}`, response.headers['x-corelane-error']);
-    });
-  }
-
-  #noteRefusal(site, error) {
-    if (!REFUSALS.includes(error)) return;
-    this.#metrics.ownSiteRefused[0] += 1;
-    const now = performance.now();
-    if (now < this.#quietUntil) return;
-    this.#quietUntil = now + TELL_MS;
-    process.stderr.write(
-      `corelane: a request of this program to ${JSON.stringify(site)} was answered 503 ${error} by Corelane. ` +
-        'If that is the site of this program, renders wait for each other: ' +
-        `let it ask the host that its client has asked for, or http://127.0.0.1:${process.env.PORT}\n`,
-    );
-  }
 }
 
 /**
@@ -159,13 +132,6 @@ function hostOf(request) {
   const said = request.getHeader('host');
   if (socketPath || typeof host !== 'string' || typeof said !== 'string') return undefined;
   return nameOf(said) === nameOf(host) ? said : undefined;
-}
-
-/** X-Corelane-Error in headers as undici has them: names and values in turn, as bytes. */
-function errorIn(headers) {
-  if (!Array.isArray(headers)) return undefined;
-  const at = headers.findIndex((text, index) => index % 2 === 0 && String(text).toLowerCase() === 'x-corelane-error');
-  return at < 0 ? undefined : String(headers[at + 1]);
 }
 
 module.exports = { OwnSite, takeSite };

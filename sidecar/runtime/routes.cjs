@@ -70,6 +70,8 @@ function routesOf(worker) {
         return begun(rest, searchParams);
       case 'now':
         return now();
+      case 'handlers':
+        return { status: 200, body: worker.runsHandler() ? 'yes\n' : 'no\n' };
       case 'silence':
         return { status: 200, body: `${silence()}\n` };
       case 'profile':

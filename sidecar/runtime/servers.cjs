@@ -29,6 +29,10 @@ const KIND = 0xc0;
 const WITHOUT_SLOT = 0x80;
 /** No beat, either: a render waits in one of the places, all of which are taken. */
 const WAITS = 2;
+/** No beat, either: a request that may change something is in progress. */
+const HANDLES = 4;
+/** One that has been silent for longer may have begun such a request since its last beat. */
+const UNKNOWN_MS = 500;
 /** How many a worker may have, and how often the log says at most that it has them. */
 const WITHOUT_SLOT_MAX = Number(process.env.CORELANE_WITHOUT_SLOT_MAX) || 0;
 const TELL_MS = 60_000;
@@ -46,6 +50,7 @@ function take(verb, [given, number, ppid, overridden], socket) {
 function attach(pid, ppid, socket, overridden) {
   const server = { pid, ppid, silentMs: 0, heldMs: 0, beats: 0, idleBeats: 0 };
   Object.assign(server, { inspected: false, takesSnapshot: false, blocked: false, exempt: false, withoutSlot: 0 });
+  server.handles = false;
   const below = isProgram(server) ? undefined : pid;
   state.servers.set(socket, server);
   news.emit('guard');
@@ -54,10 +59,11 @@ function attach(pid, ppid, socket, overridden) {
   socket.unref();
   socket.on('data', (bytes) => {
     const isCount = (byte) => (byte & KIND) === WITHOUT_SLOT;
-    const beats = bytes.filter((byte) => !isCount(byte) && byte !== WAITS);
+    const beats = bytes.filter((byte) => !isCount(byte) && byte !== WAITS && byte !== HANDLES);
     noteWithoutSlot(server, bytes.findLast(isCount));
     if (bytes.includes(WAITS)) news.emit('waits', server);
     if (beats.length === 0) return;
+    server.handles = bytes.includes(HANDLES);
     server.hasRendered ||= beats.some((bits) => (bits & RENDERED) !== 0);
     const last = beats[beats.length - 1];
     server.takesSnapshot = last === SNAPSHOT;
@@ -190,6 +196,11 @@ function withoutSlot() {
   return all().reduce((sum, server) => sum + server.withoutSlot, 0);
 }
 
+/** Whether the worker runs a request that may change something, or may do so. */
+function runsHandler() {
+  return all().some(({ handles, silentMs }) => handles || silentMs >= UNKNOWN_MS);
+}
+
 /** The longest time without a sign of life. */
 function silentMs() {
   return Math.max(0, ...all().map((server) => server.silentMs));
@@ -212,6 +223,7 @@ module.exports = {
   isGuarded,
   refuse,
   renderer,
+  runsHandler,
   setAsideMax,
   setLimit,
   setRenderMs,

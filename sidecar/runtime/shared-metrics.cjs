@@ -39,6 +39,8 @@ const FIELDS = {
   ownSiteSent: 1,
   /** Requests that this program has sent, and that Corelane refused because a queue was full. */
   ownSiteRefused: 1,
+  /** Renders that waited beside a child process while all places were taken (child-waits.cjs). */
+  childWaits: 1,
   idleMs: 1,
   activeMs: 1,
   beatAtMs: 1,

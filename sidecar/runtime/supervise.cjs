@@ -69,6 +69,7 @@ const pages = routesOf({
   isUp,
   renderer: servers.renderer,
   refuse: servers.refuse,
+  runsHandler: servers.runsHandler,
   drain,
   undrain,
   recycle: recycleAsked,

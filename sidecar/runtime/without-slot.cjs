@@ -15,7 +15,10 @@ const IDLE_SHARE = 0.5;
 const WITHOUT_CLIENT_MAX = 8;
 /** With more memory than this no further request loses its slot: the next render might be the end of the process. */
 const MEMORY_SHARE_MAX = 0.9;
-/** A client that reads slowly may keep a slot for so long where it cannot be given back: as long as a render takes. */
+/**
+ * A client that reads slowly may keep a slot for so long where it cannot be given back: as long as a render takes. That
+ * of a handler may do so for as long as the handler may take.
+ */
 const HELD_MS = 30_000;
 /**
  * What a worker waits for before it is replaced, beside what has not begun to answer. An event stream comes back by
@@ -92,8 +95,8 @@ class WithoutSlot {
   }
 
   /** Whether the client of a render that is not due has read slowly for too long. */
-  isHeld({ seen }) {
-    return isUnread(seen, HELD_MS);
+  isHeld({ seen, isHandler, renderMs }) {
+    return isUnread(seen, isHandler ? Math.max(HELD_MS, renderMs) : HELD_MS);
   }
 
   /** Whether the slot of a render that was looked at would be free if its client has gone. */

@@ -53,6 +53,8 @@ const WITHOUT_SLOT = 0x80;
 const WITHOUT_SLOT_MAX = 63;
 /** Beside a beat: a render waits in one of the places, all of which are taken. Has its client gone? */
 const WAITS = 0x02;
+/** Beside a beat: a request that may change something is in progress. */
+const HANDLES = 0x04;
 const ORDERS = /(limit|render|aside|gone) ([A-Za-z0-9._-]{1,128})\n/g;
 
 function connect(eventLoop) {
@@ -72,11 +74,11 @@ function connect(eventLoop) {
     eventLoop.beat();
     limiter?.beat();
     const withoutSlot = WITHOUT_SLOT + (limiter?.withoutSlot ?? 0);
-    const waits = limiter?.hasWaiting ? [WAITS] : [];
+    const notes = [...(limiter?.hasWaiting ? [WAITS] : []), ...(limiter?.runsHandler ? [HANDLES] : [])];
     // Since Node.js 22 a Session takes it when the event loop has turned: a beat would come in between.
     const sign = isSnapshotAhead ? SNAPSHOT : String.fromCharCode(beat());
     isSnapshotAhead = false;
-    if (socket.writable) socket.write(String.fromCharCode(withoutSlot, ...waits) + sign, 'latin1');
+    if (socket.writable) socket.write(String.fromCharCode(withoutSlot, ...notes) + sign, 'latin1');
   }, supervisor.intervalMs);
   timer.unref();
 }
@@ -222,6 +224,7 @@ function guard(server) {
 }
 
 function newLimiter() {
+  const { ChildWaits } = require('./child-waits.cjs');
   const { ConcurrencyLimiter } = require('./concurrency-limiter.cjs');
   const { ownClasses } = require('./classes.cjs');
   const { OwnRequests } = require('./own-requests.cjs');
@@ -240,7 +243,8 @@ function newLimiter() {
   const levels = process.env.CORELANE_CONCURRENCY ? new (require('./loop-levels.cjs').LoopLevels)(metrics) : undefined;
   const withoutSlotMax = Math.min(WITHOUT_SLOT_MAX, Number(process.env.CORELANE_WITHOUT_SLOT_MAX) || 0);
   const ofTime = { renderMs, handlerMs, abandonedMs, webSocketMs };
-  const options = { ...ofTime, giveTag, classes: ownClasses(), levels, withoutSlotMax, tellWithoutSlot };
+  const childWaits = new ChildWaits(metrics);
+  const options = { ...ofTime, giveTag, classes: ownClasses(), levels, withoutSlotMax, tellWithoutSlot, childWaits };
   return new ConcurrencyLimiter(metrics, new RequestJournal(supervisor), own, options);
 }
 
@@ -348,6 +352,7 @@ function watchServers(marker) {
   given = { NODE_OPTIONS, CORELANE_NODE_FLAGS };
   if (!(Number(PORT) > 0)) return;
   patchListen(Number(PORT));
+  require('./refusals.cjs').watchRefusals();
   announceSnapshots(require('node:v8'), ['getHeapSnapshot', 'writeHeapSnapshot']);
 }
 

@@ -61,6 +61,33 @@ test('nothing is lost: it serves through the delay, finishes, then everything en
   expect(await terminate(pod.haproxy)).toBe(0);
 });
 
+test('handlers whose clients have left are waited for as those with a client', async () => {
+  const api = { name: 'api', match: [{ pathPrefix: '/api' }], concurrency: 1 };
+  pod = await Pod.start({ workersPerPod: 1, drain: { delay: '1s' }, classes: [api] });
+  const leave = new AbortController();
+  const pay = (path: string) => pod.get(path, { method: 'POST', body: 'x', signal: leave.signal });
+  const left = ['/?hold=1&id=payment', '/api?hold=1&id=export'].map((path) => pay(path).catch(() => 'gone'));
+  await Promise.all(['payment', 'export'].map((id) => pod.begun(id)));
+  leave.abort();
+  expect(await Promise.all(left)).toEqual(['gone', 'gone']);
+  let hooksDone = false;
+  const hooks = preStop();
+  const released = hooks.workers.then(() => {
+    hooksDone = true;
+  });
+  await hooks.proxies;
+  // nginx and HAProxy have nothing left. That the pod waits all the same can only be seen by looking for a while.
+  for (const id of ['payment', 'export']) {
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    expect(hooksDone).toBe(false);
+    expect(pod.events({ event: 'end', id })).toEqual([]);
+    pod.release(id);
+    await until('it has come to its end', () => pod.events({ event: 'end', id })[0]);
+  }
+  await released;
+  expect(await hooks.workers).toEqual(['drained']);
+});
+
 test('SIGTERM without a drain still finishes what has begun', async () => {
   pod = await Pod.start({ workersPerPod: 1 });
   const last = pod.get('/?hold=1&id=last');

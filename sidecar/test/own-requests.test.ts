@@ -154,6 +154,22 @@ describe.each(['child', 'thread'])('a render that waits for a %s which asks the 
   });
 });
 
+test('a render that waits beside a child process is told, with the name of its executable', async () => {
+  const before = await metric('child_waits_total');
+  const render = pod.get(page('browser', { by: 'child', at: `127.0.0.1:${ECHO_PORT}`, ask: '/held' }));
+  await until('it is counted', async () => (await metric('child_waits_total')) === before + 1);
+  const said = (await logs(pod.workers[0] ?? ''))
+    .split('\n')
+    .filter((line) => line.includes('beside the child process'));
+  expect(said).toEqual([
+    expect.stringMatching(/beside the child process "node", and all render slots .*http:\/\/127\.0\.0\.1:/),
+  ]);
+  // Arguments may be secret.
+  expect(said.join()).not.toContain('fetch(');
+  pod.release('echo');
+  expect((await render).status).toBe(200);
+});
+
 describe('a render that asks its own site', () => {
   const Host = SITE;
   // A host that a client can name, and that leads to somebody else: it learns a mark. What that is worth is below.

@@ -84,6 +84,14 @@ test('a client that stops reading a stream that goes on is cut off, and holds no
   await stop();
 });
 
+test('a client that stops reading a download is cut off, and the log says why', async () => {
+  const stop = await readers(brief, never, 1, inSteps('download', ['write:8388608']), NOTHING);
+  await until('the worker is free', () => brief.events({ event: 'end', id: 'download' })[0]);
+  const [cut] = await until('it is logged', () => logged(brief, 'download'));
+  expect(cut).toMatchObject({ status: 200, error: 'response-too-slow' });
+  await stop();
+});
+
 test('a stream that was quiet keeps its place before those whose clients are slower than its own', async () => {
   const { requests } = budget(few.spec);
   // 10 s: with these its client would be the slowest, at 100 kB/s.

@@ -170,6 +170,11 @@ const DETAIL: MetricRow[] = [
     ['worker'],
     'requests that its program sent, and that a full queue of Corelane refused (`queue-full`, `queue-timeout`)',
   ),
+  counter(
+    'worker_child_waits_total',
+    ['worker'],
+    'renders that waited for 5 s [beside a child process](frameworks/README.md#a-child-process-that-asks-the-site) while all slots of the worker were taken',
+  ),
   histogram(
     'worker_render_duration_seconds',
     ['worker', 'concurrency'],

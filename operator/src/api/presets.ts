@@ -23,8 +23,10 @@ interface Preset {
   pictures?: RequestClass['match'];
   /** A module answers these paths. Without it a page of the program does. */
   picturesNeedModule?: boolean;
-  /** Requests for the data of a page: they run its loaders, and mostly render nothing. */
+  /** Requests for the data of a page, or for a part of it: they mostly run its loaders alone. */
   data?: RequestClass['match'];
+  /** They render what the page renders, so fewer of them get their CPU beside pages. */
+  dataRenders?: boolean;
   /** In the cache key. */
   keyHeaders?: string[];
   /** Variables of the workers. */
@@ -56,6 +58,9 @@ const PRESETS: Record<Framework, (base: string) => Preset> = {
     assets: [immutable(`${base}/_nuxt/`, '.output/public/_nuxt', { mutable: [`${base}/_nuxt/builds/latest.json`] })],
     pictures: [{ pathPrefix: `${base}/_ipx` }],
     picturesNeedModule: true,
+    // Of pages with rules for their cache, when a visitor follows a link. A query is no part of the path.
+    data: [{ pathSuffix: '/_payload.json', method: 'GET' }],
+    dataRenders: true,
   }),
   SvelteKit: (base) => ({
     assets: [immutable(`${base}/_app/immutable/`, `build/client${base}/_app/immutable`)],
@@ -68,6 +73,9 @@ const PRESETS: Record<Framework, (base: string) => Preset> = {
   Astro: (base) => ({
     assets: [immutable(`${base}/_astro/`, 'dist/client/_astro')],
     pictures: endpoint(`${base}/_image`),
+    // Server islands. Actions are POST.
+    data: [{ pathPrefix: `${base}/_server-islands`, method: 'GET' }],
+    dataRenders: true,
   }),
   Angular: (base) => ({ assets: [immutable(`${base}/`, 'dist/*/browser', { hashedNames: true })] }),
 };
@@ -96,6 +104,7 @@ export function assetsOf(spec: RenderServiceSpec): Asset[] {
 /** Beyond this number the places of classes might be more than a worker keeps an account of (api/live.ts). */
 const CONCURRENCY_MAX = 256;
 const DATA_PLACES_MAX = 10;
+const RENDERED_DATA_PLACES_MAX = 2;
 /** Part of the requests of all classes that the places of `data` may be: the rest is for queues, and for streams. */
 const DATA_SHARE = 1 / 4;
 
@@ -117,7 +126,7 @@ export function classesOf(spec: RenderServiceSpec): RequestClass[] {
 
 /** @param isAuto whether the program takes several requests at a time, so that one may run code of pages */
 function presetClasses(spec: RenderServiceSpec, isAuto: boolean): RequestClass[] {
-  const { pictures, picturesNeedModule, data } = presetOf(spec) ?? {};
+  const { pictures, picturesNeedModule, data, dataRenders } = presetOf(spec) ?? {};
   const common = { cache: true, replay: true };
   const classes: RequestClass[] = [];
   if (pictures && (isAuto || !picturesNeedModule))
@@ -127,11 +136,12 @@ function presetClasses(spec: RenderServiceSpec, isAuto: boolean): RequestClass[]
       ...{ queue: { maxLength: 40, timeout: '30s' }, timeouts: untilAnswered('60s') },
     });
   if (data && isAuto) {
+    const placesMax = dataRenders ? RENDERED_DATA_PLACES_MAX : DATA_PLACES_MAX;
     const inWorker = Math.floor((DATA_SHARE * classRequestsMax(spec)) / spec.workersPerPod);
     classes.push({
-      ...{ name: 'data', match: data, concurrency: Math.min(DATA_PLACES_MAX, Math.max(1, inWorker)), ...common },
-      // As long as a page may take.
-      ...{ queue: { maxLength: 20, timeout: '10s' }, timeouts: untilAnswered(spec.timeouts.render) },
+      ...{ name: 'data', match: data, concurrency: Math.min(placesMax, Math.max(1, inWorker)), ...common },
+      // A page of Astro may have many islands, and never asks again for one. Each may take as long as a page.
+      ...{ queue: { maxLength: dataRenders ? 40 : 20, timeout: '10s' }, timeouts: untilAnswered(spec.timeouts.render) },
     });
   }
   return classes;

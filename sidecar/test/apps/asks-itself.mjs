@@ -147,7 +147,8 @@ http
 
 if (ECHO_PORT)
   http
-    .createServer(({ url, rawHeaders }, response) => {
+    .createServer(async ({ url, rawHeaders }, response) => {
+      if (url === '/held') await released('echo');
       if (url === '/full') response.writeHead(503, { 'X-Corelane-Error': 'queue-timeout' });
       response.end(JSON.stringify(rawHeaders));
     })

@@ -52,6 +52,20 @@ export const lua: Mutant[] = [
     caughtBy: 'drain: nothing is lost',
   },
   {
+    name: 'workers are released while they run handlers whose clients have left',
+    breaks: 'drain',
+    file: 'supervisors.lua',
+    edits: [[/if reply and reply\.body == 'yes\\n' then/g, 'if false then']],
+    caughtBy: 'drain: handlers whose clients have left',
+  },
+  {
+    name: 'a worker does not say that it runs a handler',
+    breaks: 'drain',
+    file: 'worker.cjs',
+    edits: [[/limiter\?\.runsHandler \? \[HANDLES\] : \[\]/g, '[]']],
+    caughtBy: 'drain: handlers whose clients have left',
+  },
+  {
     name: 'drain.timeout does not release the workers',
     breaks: 'drain',
     file: 'drain.lua',

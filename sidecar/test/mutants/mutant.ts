@@ -26,6 +26,7 @@ export type MutantFile =
 export const RUNTIME_MODULES = [
   'abandoned',
   'auto-concurrency',
+  'child-waits',
   'concurrency-limiter',
   'concurrency-rule',
   'child',
@@ -47,6 +48,7 @@ export const RUNTIME_MODULES = [
   'recycler',
   'recycling',
   'redirects',
+  'refusals',
   'request-journal',
   'routes',
   'servers',

@@ -67,7 +67,7 @@ const runtime: Breakage[] = [
   },
   {
     name: 'nobody is told that a queue refuses what a render sends',
-    edits: [[/this\.#metrics\.ownSiteRefused\[0\] \+= 1;/g, 'return;']],
+    edits: [[/this\.#metrics\.ownSiteRefused\[0\] \+= 1;/g, REMOVED]],
     caughtBy: 'own-requests: a full queue that refuses',
   },
 ];
@@ -82,6 +82,22 @@ const limiter: Breakage[] = [
     name: 'what a child process asks waits for the render that waits for it',
     edits: [[/this\.#watchRelative\(entering\);/g, ';']],
     caughtBy: 'own-requests: gets its answer, and no other process',
+  },
+];
+
+const refusals: Breakage[] = [
+  {
+    name: 'the reason of a refusal does not count',
+    edits: [[/if \(!REFUSALS\.includes\(error\)\) return;/g, 'return;']],
+    caughtBy: 'own-requests: a full queue that refuses',
+  },
+];
+
+const childWaits: Breakage[] = [
+  {
+    name: 'the log does not name the child process that a render waits beside',
+    edits: [[/this\.#tell\(this\.#running\.get\(child\)\.name\);/g, REMOVED]],
+    caughtBy: 'own-requests: a render that waits beside a child process',
   },
 ];
 
@@ -104,4 +120,6 @@ export const ownSite: Mutant[] = [
   ...of('own-site.cjs', runtime),
   ...of('concurrency-limiter.cjs', limiter),
   ...of('processes.cjs', processes),
+  ...of('refusals.cjs', refusals),
+  ...of('child-waits.cjs', childWaits),
 ];

@@ -69,7 +69,7 @@ export const runtime: Mutant[] = [
     name: 'a worker is blocked by a handler as soon as by a render',
     breaks: 'runtime',
     file: 'concurrency-limiter.cjs',
-    edits: [[/SAFE_METHODS\.includes\(method\) \? 0 : /g, 'true ? 0 : ']],
+    edits: [[/this\.#isHandler\(request\) \? this\.#handlerMs : 0/g, '0']],
     caughtBy: 'hanging: a render that was given up and never ends',
   },
   {

@@ -66,6 +66,13 @@ export const streaming: Mutant[] = [
     caughtBy: 'streaming: a client that stops reading a stream',
   },
   {
+    name: 'nobody says why a download was cut',
+    breaks: 'logs',
+    file: 'places.c',
+    edits: [[/ && r->connection->write->timedout && /g, ' && 0 && ']],
+    caughtBy: 'streaming: a client that stops reading a download',
+  },
+  {
     name: 'only event streams give their slot back',
     breaks: 'streaming',
     file: 'without-slot.cjs',

@@ -10,6 +10,7 @@ interface Limiter {
   isBlocked: boolean;
   isIdle: boolean;
   isOverdue: boolean;
+  runsHandler: boolean;
   hasWaiting: boolean;
   withoutSlot: number;
   beat(): void;
@@ -117,7 +118,7 @@ class Worker {
   readonly #responses = new Map<string, http.ServerResponse>();
   readonly #clients: http.ClientRequest[] = [];
 
-  constructor(withoutSlotMax: number) {
+  constructor(withoutSlotMax: number, childWaits?: object) {
     const notes = { begin: () => 0, end: () => {} };
     const own = {
       isOwn: () => this.asksItself,
@@ -126,7 +127,8 @@ class Worker {
       run: (_render: object, work: () => boolean) => work(),
     };
     const tellWithoutSlot = (count: number) => this.told.push(count);
-    const options = { renderMs: 30_000, abandonedMs: 30_000, withoutSlotMax, tellWithoutSlot };
+    const times = { renderMs: 30_000, handlerMs: 300_000, abandonedMs: 30_000 };
+    const options = { ...times, withoutSlotMax, tellWithoutSlot, childWaits };
     this.limiter = new ConcurrencyLimiter(this.metrics, notes, own, options);
     this.limiter.limit = 1;
     this.limiter.guard(this.#server);
@@ -137,14 +139,15 @@ class Worker {
   }
 
   /** Begins with a request; gives what ends its client. */
-  send(path: string, id = path): () => void {
+  send(path: string, id = path, method = 'GET'): () => void {
     const { port } = this.#server.address() as AddressInfo;
     const headers = { 'x-request-id': id };
-    const request = http.get({ host: '127.0.0.1', port, path, headers, agent: false }, (response) => {
+    const request = http.request({ host: '127.0.0.1', port, path, method, headers, agent: false }, (response) => {
       response.on('error', () => {}); // it was cut off
       response.resume();
     });
     request.on('error', () => {}); // it has gone
+    request.end();
     this.#clients.push(request);
     return () => request.destroy();
   }
@@ -176,8 +179,8 @@ async function until(what: string, condition: () => boolean): Promise<void> {
 let worker: Worker;
 afterEach(() => worker?.stop());
 
-async function startWorker(withoutSlotMax: number): Promise<void> {
-  worker = new Worker(withoutSlotMax);
+async function startWorker(withoutSlotMax: number, childWaits?: object): Promise<void> {
+  worker = new Worker(withoutSlotMax, childWaits);
   await worker.start();
 }
 
@@ -293,6 +296,65 @@ test('a worker that is to be replaced waits for a download, and not for a stream
   expect([worker.limiter.withoutSlot, worker.metrics.inFlight[0], worker.limiter.isIdle]).toEqual([2, 0, false]);
   laterMs += 40_000;
   expect(worker.limiter.isIdle).toBe(true);
+});
+
+test('a worker that is to be replaced waits for a handler that has begun to answer, for as long as it may take', async () => {
+  await startWorker(2);
+  worker.send('/export', 'export', 'POST');
+  const answer = await worker.begun('/export');
+  answer.writeHead(200, { 'content-type': 'text/csv' }).write('x');
+  for (const ms of [2_000, 60_000, 200_000]) {
+    worker.limiter.beat();
+    laterMs += ms;
+    worker.metrics.idleMs[0] += ms;
+    expect([worker.limiter.isIdle, worker.limiter.runsHandler]).toEqual([false, true]);
+  }
+  expect([worker.limiter.isOverdue, answer.destroyed, worker.limiter.withoutSlot]).toEqual([false, false, 1]);
+  laterMs += 40_000;
+  expect([worker.limiter.isIdle, worker.limiter.runsHandler]).toEqual([true, false]);
+});
+
+test('a handler whose client has gone is in progress until the program ends it; a page is none', async () => {
+  await startWorker(2);
+  const leave = worker.send('/pay', 'pay', 'POST');
+  const answer = await worker.begun('/pay');
+  leave();
+  await once(answer, 'close');
+  laterMs = 60_000;
+  expect(worker.limiter.runsHandler).toBe(true);
+  answer.end();
+  expect(worker.limiter.runsHandler).toBe(false);
+  worker.send('/page');
+  await worker.begun('/page');
+  expect(worker.limiter.runsHandler).toBe(false);
+});
+
+test('a handler whose client reads slowly is not cut after 30 s', async () => {
+  await startWorker(0);
+  worker.send('/export', 'export', 'POST');
+  const answer = await worker.begun('/export');
+  answer.writeHead(200, { 'content-length': 1_000 }).flushHeaders();
+  Object.defineProperty(answer, 'writableLength', { get: () => 1 });
+  const cutAfter = (ms: number) => {
+    worker.limiter.beat();
+    laterMs += ms;
+    worker.limiter.beat();
+    return answer.destroyed;
+  };
+  expect([cutAfter(60_000), cutAfter(250_000)]).toEqual([false, true]);
+});
+
+test('a render that waits beside a child process is looked at while all places are taken', async () => {
+  const seen: object[] = [];
+  await startWorker(0, { look: (render: object) => seen.push(render) });
+  worker.limiter.limit = 2;
+  worker.send('/page');
+  await worker.begun('/page');
+  worker.limiter.beat();
+  expect(seen).toHaveLength(0);
+  worker.limiter.limit = 1;
+  worker.limiter.beat();
+  expect(seen).toHaveLength(1);
 });
 
 describe('a render whose client has gone', () => {

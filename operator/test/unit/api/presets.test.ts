@@ -33,10 +33,22 @@ test.each([
       ['data', 'GET /_next/data*', 10],
     ],
   ],
-  ['Nuxt', [['image', ' /_ipx*', 2]]],
+  [
+    'Nuxt',
+    [
+      ['image', ' /_ipx*', 2],
+      ['data', 'GET */_payload.json', 2],
+    ],
+  ],
   ['SvelteKit', [['data', 'GET */__data.json', 10]]],
   ['ReactRouter', [['data', 'GET *.data', 10]]],
-  ['Astro', [['image', ' /_image', ' /_image/', 2]]],
+  [
+    'Astro',
+    [
+      ['image', ' /_image', ' /_image/', 2],
+      ['data', 'GET /_server-islands*', 2],
+    ],
+  ],
   ['Angular', []],
 ] as const)('classes of %s', (framework, expected) => {
   expect(classes({ framework })).toEqual(expected);

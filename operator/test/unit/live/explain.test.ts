@@ -302,6 +302,16 @@ const SITUATIONS: [name: string, now: Snapshot, names: RegExp][] = [
     /^Now: renders wait for each other: 12 requests that renders sent, .*\nNext: let the program ask the host/m,
   ],
   [
+    'renders that wait beside a browser',
+    fleet({
+      pods: all({
+        answers: answers(['5xx queue-timeout', 4]),
+        workers: [worker(0, { busy: 1, childWaits: 2 }), worker(1, { busy: 1 })],
+      }),
+    }),
+    /^Now: renders may wait for each other: 12 renders waited beside a child process, .*\nNext: the log of the workers names/m,
+  ],
+  [
     'a full queue of another service',
     fleet({
       pods: fleet().pods.map((one) => ({ ...one, figures: figures({ workers: [worker(0, { refusedOwn: 2 })] }) })),

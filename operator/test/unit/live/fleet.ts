@@ -79,6 +79,7 @@ export function fiveSecondsBefore(now: Snapshot): Snapshot {
           cpuS: 0,
           renderedS: 0,
           refusedOwn: 0,
+          childWaits: 0,
         })),
       },
     }),
