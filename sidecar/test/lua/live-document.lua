@@ -70,12 +70,12 @@ end)
 test('bounds', function()
   for name, value in pairs({
     ['queue-length-max'] = '10001', ['asks-max'] = '0', shed = '2', concurrency = '1001', ['concurrency-min'] = '0',
-    ['render-ms'] = '99', ['worker-ms'] = '1099', ['worker-after-waiting-ms'] = '86400001', ['stale-if-error-s'] = '3601',
+    ['render-ms'] = '99', ['worker-ms'] = '99', ['worker-after-waiting-ms'] = '86400001', ['stale-if-error-s'] = '3601',
   }) do
     equal(why(lines({ [name] = value })):match('^[%w-]+ is not from') ~= nil, true)
   end
   equal(why(lines({ ['concurrency-min'] = '3', ['concurrency-max'] = '2' })), 'has bounds that cross')
-  equal(why(lines({ ['worker-ms'] = '1100' })), 'has time limits that cross')
-  equal(why(lines({ ['worker-after-waiting-ms'] = '1100' })), 'has time limits that cross')
+  equal(why(lines({ ['worker-ms'] = '29999' })), 'has time limits that cross')
+  equal(why(lines({ ['worker-after-waiting-ms'] = '30999' })), 'has time limits that cross')
   equal(why(lines({ ['drain-timeout-ms'] = '0' })), 'has time limits that cross')
 end)
