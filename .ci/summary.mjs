@@ -39,7 +39,11 @@ function json(name) {
 }
 
 /** Lines without colours and without empty ones at either end. The indentation stays. */
-const linesOf = (text) => stripVTControlCharacters(text).replace(/^(\s*\n)+/, '').trimEnd().split('\n');
+const linesOf = (text) =>
+  stripVTControlCharacters(text)
+    .replace(/^\s*\n/, '')
+    .trimEnd()
+    .split('\n');
 
 /** @returns "CPU pressure 40 %, steal 2 %", or nothing where it is not known */
 const busy = ({ pressurePercent, stealPercent } = {}) =>

@@ -60,8 +60,13 @@ test('all passed: the counts, and nothing else', () => {
 
 test('a test that failed is listed once, with its message and its indentation, just before the last line', () => {
   write('sidecar.json', JEST);
-  write('sidecar.pressure.json', { 'sidecar/test/drain.test.ts': { seconds: 7, pressurePercent: 40, stealPercent: 2 } });
-  const { status, stdout, lines } = summary(ALL, { CORELANE_FAILED: 'test', CORELANE_MINUTES: 'verify 0.9, test 12.3, ' });
+  write('sidecar.pressure.json', {
+    'sidecar/test/drain.test.ts': { seconds: 7, pressurePercent: 40, stealPercent: 2 },
+  });
+  const { status, stdout, lines } = summary(ALL, {
+    CORELANE_FAILED: 'test',
+    CORELANE_MINUTES: 'verify 0.9, test 12.3, ',
+  });
   expect(status).toBe(1);
   expect(lines.slice(-7)).toEqual([
     '',
@@ -125,7 +130,8 @@ test('a target without a result: the end of its log', () => {
 });
 
 test('make test that ends before its tests is named once, and each missing result counts', () => {
-  for (const name of ['unit', 'api-beside', 'sidecar', 'api-after']) rmSync(join(folder, `.state/results/${name}.json`));
+  for (const name of ['unit', 'api-beside', 'sidecar', 'api-after'])
+    rmSync(join(folder, `.state/results/${name}.json`));
   write('test.log', 'error: no container engine answers\n');
   const { stdout, lines } = summary(ALL, { CORELANE_FAILED: 'test' });
   expect(times(stdout, '  FAILED  ')).toBe(1);

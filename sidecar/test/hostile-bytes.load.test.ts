@@ -19,7 +19,9 @@ afterAll(() => hostile?.stop());
 test('each case has one verdict: served, or refused', () => {
   const both = cases.filter(({ answers }) => answers.test('200') && ['', '400', '429'].some((no) => answers.test(no)));
   expect(both.map(({ name }) => name)).toEqual([]);
-  const open = cases.filter(({ answers }) => answers.test('200') && ['200 200', '200 400'].some((two) => answers.test(two)));
+  const open = cases.filter(
+    ({ answers }) => answers.test('200') && ['200 200', '200 400'].some((two) => answers.test(two)),
+  );
   expect(open.map(({ name }) => name)).toEqual([]);
 });
 

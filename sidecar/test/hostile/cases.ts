@@ -470,13 +470,7 @@ const connections = group('connections', PORTS.http, [
   ],
   ['upgrade-tls', ONCE, get('outer-c-5', 'Connection: Upgrade, close', 'Upgrade: TLS/1.0')],
   ['upgrade-with-body', ONCE, `${post('outer-c-6', 'Connection: Upgrade', 'Upgrade: h2c', 'Content-Length: 5')}hello`],
-  [
-    'expect-continue',
-    CONTINUED,
-    post('outer-c-7', 'Expect: 100-continue', 'Content-Length: 5', CLOSE),
-    200,
-    'hello',
-  ],
+  ['expect-continue', CONTINUED, post('outer-c-7', 'Expect: 100-continue', 'Content-Length: 5', CLOSE), 200, 'hello'],
   ['expect-continue-no-body', /^100$/, post('outer-c-8', 'Expect: 100-continue', 'Content-Length: 5')],
   [
     'expect-continue-http-1.0',

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LIVE_FILE } from '../../../src/api/names.ts';
-import { renderServiceSpec } from '../../../src/api/spec.ts';
+import { renderServiceSpec } from '../../../src/api/validated-spec.ts';
 import { liveNumber, renderLive } from '../../../src/render/live.ts';
 
 const sidecar = fileURLToPath(new URL('../../../../sidecar', import.meta.url));
