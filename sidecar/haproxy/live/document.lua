@@ -7,9 +7,10 @@ local VERSION = 1
 document.BYTES_MAX = 16384
 
 local DAY_MS = 86400000
--- The schema's minimum of spec.timeouts.render. With a lower value in the ConfigMap, HAProxy would answer every request
--- with 504. The other time limits are no shorter than it (see below).
+-- The schema's minimum of spec.timeouts.render, and what the operator adds to it. With a lower value in the ConfigMap,
+-- HAProxy would answer every request with 504.
 local RENDER_MS_MIN = 100
+local WORKER_MS_MIN = RENDER_MS_MIN + 1000
 
 -- The least, the most, and what counts as long as there is no file. All must be in a file. The numbers are the schema's
 -- bounds and defaults: operator/test/unit/render/live-bounds.test.ts holds them against it.
@@ -23,9 +24,9 @@ local ALWAYS = {
   ['concurrency-min'] = { 1, 1000, 1 },
   ['concurrency-max'] = { 1, 1000, 1 },
   ['render-ms'] = { RENDER_MS_MIN, DAY_MS, 30000 },
-  ['worker-ms'] = { RENDER_MS_MIN, DAY_MS, 31000 },
-  ['worker-after-waiting-ms'] = { RENDER_MS_MIN, DAY_MS, 51000 },
-  ['drain-timeout-ms'] = { 0, DAY_MS, 60000 },
+  ['worker-ms'] = { WORKER_MS_MIN, DAY_MS, 31000 },
+  ['worker-after-waiting-ms'] = { WORKER_MS_MIN, DAY_MS, 51000 },
+  ['drain-timeout-ms'] = { 0, DAY_MS, 310000 },
   ['stale-while-revalidate-s'] = { 0, 3600, 0 },
   ['stale-if-error-s'] = { 0, 3600, 300 },
 }

@@ -70,7 +70,7 @@ end)
 test('bounds', function()
   for name, value in pairs({
     ['queue-length-max'] = '10001', ['asks-max'] = '0', shed = '2', concurrency = '1001', ['concurrency-min'] = '0',
-    ['render-ms'] = '99', ['worker-ms'] = '99', ['worker-after-waiting-ms'] = '86400001', ['stale-if-error-s'] = '3601',
+    ['render-ms'] = '99', ['worker-ms'] = '1099', ['worker-after-waiting-ms'] = '86400001', ['stale-if-error-s'] = '3601',
   }) do
     equal(why(lines({ [name] = value })):match('^[%w-]+ is not from') ~= nil, true)
   end
