@@ -101,7 +101,7 @@ function counts(name) {
 function minutes(name) {
   const { startTime, testResults = [] } = json(name) ?? {};
   const end = Math.max(...testResults.map(({ endTime }) => endTime));
-  return startTime && Number.isFinite(end) ? `, ${((end - startTime) / 60_000).toFixed(1)} min` : '';
+  return startTime !== undefined && Number.isFinite(end) ? `, ${((end - startTime) / 60_000).toFixed(1)} min` : '';
 }
 
 const results = names.map((name) => ({ name, ...counts(name) }));
