@@ -35,10 +35,18 @@ test('it has an end, and counts as memory of the container that fills it', async
   expect((await countedBytes()) - before).toBeGreaterThan(bytes / 2);
 });
 
-test('the proxies keep nothing in it', async () => {
-  for (const proxy of [pod.haproxy, pod.nginx]) {
-    expect(await shell(proxy, 'ls -A /dev/shm; grep -l /dev/shm /proc/[0-9]*/maps 2>/dev/null; true')).toBe('');
-  }
+test.each(['haproxy', 'nginx'] as const)('%s keeps nothing in it', async (proxy) => {
+  // Also files that have no name any more.
+  const used = await shell(pod[proxy], 'ls -d /dev/shm/* 2>/dev/null; cat /proc/[0-9]*/maps 2>/dev/null; true');
+  expect(used).toContain(`/usr/sbin/${proxy}`);
+  expect(used).not.toContain('/dev/shm');
+});
+
+test('while it is full HAProxy starts again', async () => {
+  const said = await shell(pod.haproxy, 'dd if=/dev/zero of=/dev/shm/filled bs=1M 2>&1; true');
+  expect(said).toContain('No space left on device');
+  await pod.killProxy(pod.haproxy, 'haproxy');
+  await until('HAProxy serves', async () => (await pod.get('/?id=full-haproxy')).status === 200);
 });
 
 test('while it is full a worker starts again, and pages come', async () => {
