@@ -13,7 +13,7 @@ import { stripVTControlCharacters } from 'node:util';
 const [prefix = '', ...names] = process.argv.slice(2);
 
 const SLOWEST = 10;
-/** Of one failure, and of all: more are not read, and `land` shows only the last 80 lines of a log. */
+/** Of one failure, and of all: more are not read, and CI shows only the last 80 lines of a log. */
 const LINES_OF_A_FAILURE = 30;
 const LINES_OF_ALL = 60;
 const LINES_MIN = 3;
@@ -79,12 +79,12 @@ function failures(name) {
   });
 }
 
-/** The end of what a failing command said. */
-function endOf(log) {
+/** A failure that no result tells: the end of the log says why. */
+function untold(what, log) {
   try {
-    return linesOf(read(log)).slice(-LINES_OF_A_FAILURE);
+    return { what, lines: linesOf(read(log)), isLog: true };
   } catch {
-    return [];
+    return { what, lines: [] };
   }
 }
 
@@ -108,8 +108,12 @@ const results = names.map((name) => ({ name, ...counts(name) }));
 const failed = names.flatMap(failures);
 for (const target of (process.env.CORELANE_FAILED ?? '').split(' ').filter(Boolean)) {
   const own = results.filter(({ name }) => TARGETS[target]?.includes(name));
-  if (own.some(({ name }) => failures(name).length > 0)) continue;
-  failed.push({ what: `make ${target}`, lines: endOf(`${target}.log`) });
+  if (own.some(({ name }) => failures(name).length > 0)) {
+    const missing = own.filter(({ name }) => !json(name));
+    failed.push(...missing.map(({ name }) => untold(`${name}: it ended without a result`, `${name}.log`)));
+    continue;
+  }
+  failed.push(untold(`make ${target}`, `${target}.log`));
   // It failed beside its tests, which all passed.
   if (own.every((result) => result.failed === 0)) results.push({ name: `make ${target}`, passed: 0, failed: 1 });
 }
@@ -124,11 +128,10 @@ if (results.length > 1) {
   const { CORELANE_MINUTES: parts } = process.env;
   if (parts) console.log(`  minutes    ${parts.replace(/, $/, '')}`);
   const each = Math.max(LINES_MIN, Math.min(LINES_OF_A_FAILURE, Math.floor(LINES_OF_ALL / failed.length)));
-  for (const { what, lines, busy } of failed) {
+  for (const { what, lines, busy, isLog } of failed) {
     console.log(`\n  FAILED  ${what}`);
     if (busy) console.log(`    while the file ran: ${busy}`);
-    for (const line of what.startsWith('make ') ? lines.slice(-each) : lines.slice(0, each))
-      console.log(`    ${line}`.trimEnd());
+    for (const line of isLog ? lines.slice(-each) : lines.slice(0, each)) console.log(`    ${line}`.trimEnd());
   }
   if (failed.length > 0) console.log('');
 }

@@ -143,6 +143,22 @@ test('make test that ends before its tests is named once, and each missing resul
   ]);
 });
 
+test('beside a test that failed, what ended without a result is named, too', () => {
+  write('sidecar.json', JEST);
+  rmSync(join(folder, '.state/results/api-beside.json'));
+  write('api-beside.log', `${'line\n'.repeat(100)}heap out of memory\n`);
+  rmSync(join(folder, '.state/results/api-after.json'));
+  const { stdout, lines } = summary(ALL, { CORELANE_FAILED: 'test' });
+  expect(times(stdout, '  FAILED  ')).toBe(3);
+  expect(lines.slice(-5)).toEqual([
+    '    heap out of memory',
+    '',
+    '  FAILED  api-after: it ended without a result',
+    '',
+    '9 passed, 3 failed',
+  ]);
+});
+
 test('a target that fails although all its tests passed counts as one failure', () => {
   const { status, lines } = summary(ALL, { CORELANE_FAILED: 'e2e' });
   expect(status).toBe(1);
