@@ -1,12 +1,12 @@
 /**
  * Writes docs/benchmarks/load.{json,md}: what the load tests have measured (operator/test/support/figure.ts), and each
- * file with its seconds and how busy the machine was. node load-figures.mjs NAME... with the names of results. Files in
- * folders that were not run keep the figures of the run before.
+ * file with its seconds and how busy the machine was. node load-figures.mjs NAME... with the names of results. Files that
+ * were not run keep the figures of the run before; load tests that no run has measured yet are listed as such.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
-import { basename, relative } from 'node:path';
+import { relative } from 'node:path';
 
 const RESULTS = '.state/results';
 const PAGE = 'docs/benchmarks/load';
@@ -20,13 +20,14 @@ const figures = (name) => {
 };
 
 const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD']).toString().trim();
-const folderOf = (path) => path.split('/')[0];
 const before = existsSync(`${PAGE}.json`)
   ? JSON.parse(readFileSync(`${PAGE}.json`, 'utf8'))
   : { files: [], figures: [] };
 const files = [];
 const measured = [];
 for (const name of process.argv.slice(2)) {
+  // Nothing where the run died before its first test.
+  if (!existsSync(`${RESULTS}/${name}.json`)) continue;
   const busy = read(`${name}.pressure`);
   for (const { name: file, assertionResults } of read(name).testResults) {
     const path = relative('.', file);
@@ -35,13 +36,13 @@ for (const name of process.argv.slice(2)) {
   }
   measured.push(...figures(name));
 }
-const ran = new Set(files.map(({ file }) => folderOf(file)));
-const kept = before.files.filter(({ file }) => !ran.has(folderOf(file)) && existsSync(file));
-const keptNames = new Set(kept.map(({ file }) => basename(file)));
-files.push(...kept);
-measured.push(...before.figures.filter(({ file }) => keptNames.has(file)));
-files.sort((a, b) => a.file.localeCompare(b.file));
-measured.sort((a, b) => a.file.localeCompare(b.file));
+const ran = new Set(files.map(({ file }) => file));
+const isKept = ({ file }) => !ran.has(file) && existsSync(file);
+files.push(...before.files.filter(isKept));
+measured.push(...before.figures.filter(isKept));
+const known = new Set(files.map(({ file }) => file));
+const unmeasured = globSync('{operator,sidecar,e2e}/**/*.load.test.ts').filter((file) => !known.has(file));
+for (const list of [files, measured]) list.sort((a, b) => a.file.localeCompare(b.file));
 writeFileSync(`${PAGE}.json`, `${JSON.stringify({ cores: cpus().length, figures: measured, files }, null, 2)}\n`);
 const page = [
   '# Load tests',
@@ -65,6 +66,7 @@ const page = [
     ({ file, commit, passed, failed, seconds, pressurePercent, stealPercent }) =>
       `| ${file} | ${commit} | ${passed} | ${failed} | ${Math.round(seconds)} | ${pressurePercent} % | ${stealPercent} % |`,
   ),
+  ...unmeasured.sort().map((file) => `| ${file} | not run yet | | | | | |`),
   '',
 ];
 writeFileSync(`${PAGE}.md`, page.join('\n'));

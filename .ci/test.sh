@@ -39,23 +39,29 @@ compile() {
   e2e/cluster/tools.sh "$@" >"$results/tools"
 }
 
-# run_project NAME: a Jest project, or `load-PART`, the load tests in the folder PART.
+# run_project NAME: a Jest project; `load-PART`, the load tests in the folder PART; or `api-beside` and `api-after`, the
+# files of the api project that mostly wait, and the others (longest-first.mjs).
 run_project() {
-  local name=$1 project=${1/#load-*/load} workers=--runInBand code=0
+  local name=$1 project=$1 options=(--runInBand) code=0
   say "Running the $name tests"
   # One file after the other where files share a cluster, or measure. Those of the api project only share a server, with
   # a namespace each, those of the sidecar project an engine; they wait most of their time: for leases, windows,
   # back-offs, containers. Those of the unit project compute: of two cores Jest would leave one to itself.
-  [[ $project != unit ]] || workers=--maxWorkers=100%
-  [[ $project != api ]] || workers=--maxWorkers=$api_workers
-  [[ $project != sidecar ]] || workers=--maxWorkers=2
+  case $name in
+    unit) options=(--maxWorkers=100%) ;;
+    sidecar) options=(--maxWorkers=2) ;;
+    api) options=(--maxWorkers=3) ;;
+    api-beside) project=api options=(--maxWorkers=1 --shard=1/2) ;;
+    api-after) project=api options=(--maxWorkers=2 --shard=2/2) ;;
+    load-*) project=load ;;
+  esac
   # A run that dies before its first test writes none, and must not be told by the one before it.
   rm -f "$results/$name".{json,pressure.json,figures}
   # Run even after a failure: one run should show all that is broken.
   CORELANE_LOAD_PART=${name#load-} CORELANE_PRESSURE=$results/$name.pressure.json CORELANE_FIGURES=$results/$name.figures \
-    CORELANE_TEST_TIMES=$CACHE_DIR/test-times/$name.json \
+    CORELANE_TEST_TIMES=$CACHE_DIR/test-times/$name.json CORELANE_TEST_RUN=$name \
     node_modules/.bin/node --experimental-vm-modules --disable-warning=ExperimentalWarning node_modules/jest/bin/jest.js \
-    --selectProjects "$project" $workers --testSequencer "$CLONE_DIR/.ci/longest-first.mjs" \
+    --selectProjects "$project" "${options[@]}" --testSequencer "$CLONE_DIR/.ci/longest-first.mjs" \
     --reporters default --reporters "$CLONE_DIR/.ci/pressure.mjs" \
     "${jest_options[@]}" --ci --json --outputFile="$results/$name.json" || code=$?
   # The next run begins with the longest files. A run of some files says nothing of the others.
@@ -64,6 +70,7 @@ run_project() {
 }
 
 failed=0
+names=("$@")
 # All is built before the first test: a compiler takes the time that a test may be waiting in.
 if [[ $* != unit ]]; then
   CORELANE_LINES=1 prepare "$@" &
@@ -79,30 +86,30 @@ if [[ $* != unit ]]; then
   # shellcheck disable=SC2046
   export PATH $(cat "$results/images")
   export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
-  others=()
-  for project in "$@"; do [[ $project == unit ]] || others+=("$project"); done
-  # The two projects share only the engine, so they run at the same time. Two sidecar files and one api file keep two
-  # cores busy. A second api file does not make the run shorter [measured], and pods then answer each other too late for
-  # limits of half a second. The output of the api tests is printed at the end.
   beside=
-  api_workers=3
-  if [[ " ${others[*]} " == *' api '* && " ${others[*]} " == *' sidecar '* ]]; then
-    say "Running the api tests beside the sidecar tests"
-    api_workers=1
-    run_project api >"$results/api.log" 2>&1 &
+  # The api and the sidecar project share only the engine, so they run at the same time: two sidecar files and one api
+  # file that mostly waits keep two cores busy. A second api file does not make the run shorter [measured], and pods then
+  # answer each other too late for limits of half a second. Api files that compute run when the sidecar tests have ended.
+  if [[ " $* " == *' api '* && " $* " == *' sidecar '* ]] && ((${#jest_options[@]} == 0)); then
+    names=()
+    for project in "$@"; do [[ $project == api ]] || names+=("$project"); done
+    set -- "${names[@]}" api-after
+    names+=(api-beside api-after)
+    # Its output is printed at the end.
+    run_project api-beside >"$results/api-beside.log" 2>&1 &
     beside=$!
     trap 'kill_tree "$beside"' EXIT
   fi
-  for project in "${others[@]}"; do
-    [[ -n $beside && $project == api ]] || run_project "$project" || failed=1
+  for project in "$@"; do
+    [[ $project == unit ]] || run_project "$project" || failed=1
   done
   if [[ -n $beside ]]; then
     wait "$beside" || failed=1
     trap - EXIT
-    cat "$results/api.log"
+    cat "$results/api-beside.log"
   fi
 fi
 prefix=
 [[ ! $* =~ ^(e2e|keda|argocd|tracing|load-[a-z0-9]+)$ ]] || prefix="$*: "
-node_modules/.bin/node .ci/summary.mjs "$prefix" "$@" || failed=1
+node_modules/.bin/node .ci/summary.mjs "$prefix" "${names[@]}" || failed=1
 exit "$failed"

@@ -26,11 +26,11 @@ export function stepsOf(lines: LogLine[]): Step[] {
   return [...steps, ...testsOf(lines)].sort((a, b) => a.fromS - b.fromS);
 }
 
-/** "Running the api tests" and Jest's own "Time:". What one writes that runs beside another comes when it has ended. */
+/** "Running the api-beside tests" and Jest's own "Time:". What one writes that runs beside another comes when it has ended. */
 function testsOf(lines: LogLine[]): Step[] {
   const running: string[] = [];
   return lines.flatMap(({ atS, text }) => {
-    const [, project] = /Running the (\w+) tests$/.exec(text) ?? [];
+    const [, project] = /Running the ([\w-]+) tests$/.exec(text) ?? [];
     if (project) running.push(`${project} tests`);
     const [, seconds] = /^Time: +([\d.]+) s/.exec(text) ?? [];
     const title = seconds === undefined ? undefined : running.pop();

@@ -94,13 +94,13 @@ describe('the steps of a log', () => {
       { atS: 1, text: 'Running the unit tests' },
       { atS: 41, text: 'Time:        39 s' },
       { atS: 42, text: 'Running the sidecar tests' },
-      { atS: 142, text: 'Running the api tests' },
+      { atS: 142, text: 'Running the api-beside tests' },
       { atS: 142, text: 'Time:        99 s, estimated 104 s' },
       { atS: 242, text: 'Time:        199 s' },
     ];
     expect(stepsOf(lines)).toEqual([
       { title: 'unit tests', fromS: 2, toS: 41 },
-      { title: 'api tests', fromS: 43, toS: 142 },
+      { title: 'api-beside tests', fromS: 43, toS: 142 },
       { title: 'sidecar tests', fromS: 43, toS: 242 },
     ]);
   });

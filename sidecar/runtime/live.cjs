@@ -11,7 +11,7 @@ const { state } = require('./state.cjs');
 const LOOK_MS = 250;
 const BYTES_MAX = 16_384;
 const LIMIT_MAX = 1_000;
-/** As HAProxy has it (sidecar/haproxy/live/document.lua). */
+/** As HAProxy has it (sidecar/haproxy/live/document.lua), and the schema: unit render/live-bounds. */
 const RENDER_MS_MIN = 100;
 const RENDER_MS_MAX = 86_400_000;
 

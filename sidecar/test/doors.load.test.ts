@@ -123,7 +123,7 @@ test("pages with all metrics come at a bounded rate; one metric, the operator's 
     '/metrics',
     '/',
     '/metrics?metrics=-haproxy_process_uptime_seconds',
-    '/metrics?x&metrics=a',
+    '/metrics?scope=server&scope=frontend&metrics=a',
     '/;norefresh',
   ];
   for (const path of paths) expect([path, ...(await whole(path))]).toEqual([path, 200, undefined, expect.any(Boolean)]);

@@ -48,3 +48,13 @@ test('no program of the pod can listen beside a proxy, not even one of the same 
   const free = '127.0.0.1:9099';
   expect(await docker('exec', pod.haproxy, 'perl', '-MIO::Socket::INET', '-e', listen, ...taken, free)).toBe(free);
 });
+
+test('no program in a worker reaches a socket of the proxies', async () => {
+  const [worker = ''] = pod.workers;
+  // Names of all sockets in the pod's network, whichever container they are in. One with @ needs no file.
+  const names = `awk 'NF > 7 { print $8 }' /proc/net/unix | sort -u`;
+  expect(await docker('exec', worker, 'sh', '-c', names)).toContain('/run/corelane/');
+  const reached = `${names} | while read -r name; do
+    case $name in @*) echo "$name" ;; *) [ ! -e "$name" ] || echo "$name" ;; esac; done`;
+  expect(await docker('exec', worker, 'sh', '-c', reached)).toBe('');
+});

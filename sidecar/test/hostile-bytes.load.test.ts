@@ -16,6 +16,15 @@ beforeAll(async () => {
 });
 afterAll(() => hostile?.stop());
 
+test('each case has one verdict: served, or refused', () => {
+  const both = cases.filter(({ answers }) => answers.test('200') && ['', '400', '429'].some((no) => answers.test(no)));
+  expect(both.map(({ name }) => name)).toEqual([]);
+  const open = cases.filter(
+    ({ answers }) => answers.test('200') && ['200 200', '200 400'].some((two) => answers.test(two)),
+  );
+  expect(open.map(({ name }) => name)).toEqual([]);
+});
+
 test.each([...new Set(cases.map(({ group }) => group))])('%s: each is answered as it should', async (group) => {
   const outcomes = await hostile.send(cases.filter((one) => one.group === group));
   all.push(...outcomes);

@@ -1,6 +1,6 @@
 /** Figures of the load tests: printed, and written to docs/benchmarks/load.md by `make test-load`. */
 import { appendFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { relative } from 'node:path';
 
 /**
  * Notes what a load test has measured.
@@ -10,7 +10,7 @@ import { basename } from 'node:path';
  * @param wanted what the test asserts of it, as text: ">= 90 %"; nothing where it asserts nothing
  */
 export function figure(what: string, value: number, unit = '', wanted = ''): void {
-  const file = basename(expect.getState().testPath ?? '');
+  const file = relative('.', expect.getState().testPath ?? '');
   const rounded = Number(value.toPrecision(3));
   console.info(`${file}: ${what}: ${rounded} ${unit}${wanted && ` (wanted: ${wanted})`}`);
   const { CORELANE_FIGURES: notes } = process.env;

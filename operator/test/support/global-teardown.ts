@@ -1,6 +1,6 @@
 import { ApiServer } from './api-server.ts';
 
 export default async function remove(): Promise<void> {
-  const kubeconfig = process.env.CORELANE_TEST_KUBECONFIG;
-  if (kubeconfig) await new ApiServer('jest', kubeconfig).remove();
+  const { CORELANE_TEST_SERVER: name, CORELANE_TEST_KUBECONFIG: kubeconfig } = process.env;
+  if (name && kubeconfig) await new ApiServer(name, kubeconfig).remove();
 }

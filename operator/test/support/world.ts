@@ -10,9 +10,9 @@ const RBAC = 'rbac.authorization.k8s.io';
 
 /** The API server that all files share. */
 export function sharedServer(): ApiServer {
-  const kubeconfig = process.env.CORELANE_TEST_KUBECONFIG;
-  if (!kubeconfig) throw new Error('no API server: these tests run in the api project of jest.config.mjs');
-  return new ApiServer('jest', kubeconfig);
+  const { CORELANE_TEST_SERVER: name, CORELANE_TEST_KUBECONFIG: kubeconfig } = process.env;
+  if (!name || !kubeconfig) throw new Error('no API server: these tests run in the api project of jest.config.mjs');
+  return new ApiServer(name, kubeconfig);
 }
 
 /** A namespace on a server. */

@@ -7,11 +7,13 @@ local VERSION = 1
 document.BYTES_MAX = 16384
 
 local DAY_MS = 86400000
--- The API's minimum of spec.timeouts.render, and the same with the second that the operator adds. With a lower value in
--- the ConfigMap, HAProxy would answer every request with 504.
-local RENDER_MS_MIN, WORKER_MS_MIN = 100, 1100
+-- The schema's minimum of spec.timeouts.render, and what the operator adds to it. With a lower value in the ConfigMap,
+-- HAProxy would answer every request with 504.
+local RENDER_MS_MIN = 100
+local WORKER_MS_MIN = RENDER_MS_MIN + 1000
 
--- The least, the most, and what counts as long as there is no file. All must be in a file.
+-- The least, the most, and what counts as long as there is no file. All must be in a file. The numbers are the schema's
+-- bounds and defaults: operator/test/unit/render/live-bounds.test.ts holds them against it.
 local ALWAYS = {
   ['queue-length-max'] = { 0, 10000, 100 },
   ['asks-max'] = { 1, 16, 4 },
@@ -24,7 +26,7 @@ local ALWAYS = {
   ['render-ms'] = { RENDER_MS_MIN, DAY_MS, 30000 },
   ['worker-ms'] = { WORKER_MS_MIN, DAY_MS, 31000 },
   ['worker-after-waiting-ms'] = { WORKER_MS_MIN, DAY_MS, 51000 },
-  ['drain-timeout-ms'] = { 0, DAY_MS, 60000 },
+  ['drain-timeout-ms'] = { 0, DAY_MS, 310000 },
   ['stale-while-revalidate-s'] = { 0, 3600, 0 },
   ['stale-if-error-s'] = { 0, 3600, 300 },
 }

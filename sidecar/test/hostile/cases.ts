@@ -30,12 +30,22 @@ export interface HostileCase {
 
 /** No answer, or errors only, and the first one ends it. */
 const REFUSED = /^([45]\d\d)?$/;
-/** Served once; what follows is refused or not taken for a request. */
-const ONCE = /^200( [45]\d\d)?$/;
+/** Served once. What follows, if anything, is not taken for a request. */
+const ONCE = /^200$/;
 const TWICE = /^200 200$/;
+/** Served; what follows on the connection is no request: no method begins with its first byte, or no target does. */
+const SERVED_THEN_REFUSED = /^200 400$/;
+/** nginx sees the head as a bad request. */
+const BAD_REQUEST = /^400$/;
+/** A rule of ours: ports that are not for clients answer GET and HEAD only (render/haproxy/door.ts). */
+const REFUSED_BY_RULE = /^405$/;
+/** The head takes longer than `timeout http-request` of the same file, or its rest never comes. */
+const TOO_LATE = /^408$/;
+/** nginx sends 100 before it reads a body, and also where there is none to read. */
+const CONTINUED = /^100 200$/;
 /** It must be said that it is refused. */
 const TOLD = /^[45]\d\d$/;
-/** To whoever has not proven that he is a peer. */
+/** Port 9001 says nothing without the key of the peers; the supervisor's ends what is no head of a request. */
 const SILENCE = /^$/;
 
 const CRLF = '\r\n';
@@ -125,8 +135,8 @@ const lengths = group('lengths of a body', PORTS.http, [
   ['cl-body-missing', SILENCE, post('outer-cl-18', 'Content-Length: 10')],
   ['cl-body-half-then-end', REFUSED, `${post('outer-cl-19', 'Content-Length: 10')}12345`],
   ['cl-float', REFUSED, `${post('outer-cl-20', 'Content-Length: 1.0')}x`],
-  ['cl-0-with-body', /^200( 400)?( 200)?$/, `${post('outer-cl-21', 'Content-Length: 0')}x=1${CRLF}`],
-  ['no-length-with-body', /^200( 400)?$/, `${post('outer-cl-22')}x=1&y=2${CRLF}`],
+  ['cl-0-with-body', SERVED_THEN_REFUSED, `${post('outer-cl-21', 'Content-Length: 0')}x=1${CRLF}`],
+  ['no-length-with-body', SERVED_THEN_REFUSED, `${post('outer-cl-22')}x=1&y=2${CRLF}`],
   ['cl-nul', REFUSED, post('outer-cl-23', 'Content-Length: 5\0') + LAST],
   ['cl-tab-inside', REFUSED, post('outer-cl-24', 'Content-Length: 1\t0') + smuggled('cl-24')],
 ]);
@@ -262,8 +272,9 @@ const requestLines = group('request lines', PORTS.http, [
   ['http-0.9', REFUSED, `GET /?id=outer-l-1${CRLF}`],
   ['http-1.0', ONCE, `GET /?id=outer-l-2 HTTP/1.0${CRLF}${CRLF}`],
   [
+    // Its length is not known at its head, so the end of the connection is the end of the body.
     'http-1.0-keep-alive',
-    /^200( 200)?$/,
+    ONCE,
     head('GET /?id=outer-l-3 HTTP/1.0', 'Connection: keep-alive'),
     400,
     head('GET /?id=outer-l-3b HTTP/1.0'),
@@ -433,7 +444,7 @@ const connections = group('connections', PORTS.http, [
   ],
   [
     'upgrade-h2c-then-preface',
-    ONCE,
+    SERVED_THEN_REFUSED,
     get('outer-c-2', 'Connection: Upgrade, HTTP2-Settings', 'Upgrade: h2c', 'HTTP2-Settings: AAMAAABkAAQAAP__'),
     300,
     'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
@@ -450,22 +461,17 @@ const connections = group('connections', PORTS.http, [
     ),
   ],
   [
+    // WebSockets are off, so nginx takes the header away: for the worker it is a GET.
     'upgrade-websocket-wrong',
-    /^(200 200|400)$/,
+    TWICE,
     get('outer-c-4', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 777'),
     300,
     get('outer-c-4b'),
   ],
   ['upgrade-tls', ONCE, get('outer-c-5', 'Connection: Upgrade, close', 'Upgrade: TLS/1.0')],
   ['upgrade-with-body', ONCE, `${post('outer-c-6', 'Connection: Upgrade', 'Upgrade: h2c', 'Content-Length: 5')}hello`],
-  [
-    'expect-continue',
-    /^(100 )?200$/,
-    post('outer-c-7', 'Expect: 100-continue', 'Content-Length: 5', CLOSE),
-    200,
-    'hello',
-  ],
-  ['expect-continue-no-body', /^(100)?$/, post('outer-c-8', 'Expect: 100-continue', 'Content-Length: 5')],
+  ['expect-continue', CONTINUED, post('outer-c-7', 'Expect: 100-continue', 'Content-Length: 5', CLOSE), 200, 'hello'],
+  ['expect-continue-no-body', /^100$/, post('outer-c-8', 'Expect: 100-continue', 'Content-Length: 5')],
   [
     'expect-continue-http-1.0',
     ONCE,
@@ -473,16 +479,18 @@ const connections = group('connections', PORTS.http, [
   ],
   ['expect-unknown', ONCE, `${post('outer-c-10', 'Expect: 200-maybe', 'Content-Length: 5', CLOSE)}hello`],
   [
+    // A header that nginx takes once only.
     'expect-twice',
-    /^((100 )?200|[45]\d\d)$/,
+    BAD_REQUEST,
     post('outer-c-11', 'Expect: 100-continue', 'Expect: 100-continue', 'Content-Length: 5', CLOSE),
     200,
     'hello',
   ],
-  ['expect-on-get', /^((100 )?200|[45]\d\d)$/, get('outer-c-12', 'Expect: 100-continue', CLOSE)],
+  ['expect-on-get', CONTINUED, get('outer-c-12', 'Expect: 100-continue', CLOSE)],
   [
+    // Another word than 100-continue: nginx neither obeys it nor passes it on.
     'expect-obfuscated',
-    /^((100 )?200|[45]\d\d)$/,
+    ONCE,
     post('outer-c-13', 'Expect: y 100-continue', 'Content-Length: 5', CLOSE),
     200,
     'hello',
@@ -491,9 +499,9 @@ const connections = group('connections', PORTS.http, [
   ['pipelined', TWICE, get('outer-c-15') + get('outer-c-15b', CLOSE)],
   ['pipelined-20', /^(200 ){19}200$/, get('outer-c-16').repeat(19) + get('outer-c-16b', CLOSE)],
   ['pipelined-post-get', TWICE, `${post('outer-c-17', 'Content-Length: 5')}hello${get('outer-c-17b', CLOSE)}`],
-  ['pipelined-then-nonsense', ONCE, `${get('outer-c-18')}\0\0\0\0${CRLF}${CRLF}`],
+  ['pipelined-then-nonsense', SERVED_THEN_REFUSED, `${get('outer-c-18')}\0\0\0\0${CRLF}${CRLF}`],
   ['pipelined-after-close', ONCE, get('outer-c-19', CLOSE) + smuggled('c-19')],
-  ['head-then-get', /^200( 200)?$/, head('HEAD /?id=outer-c-20 HTTP/1.1') + get('outer-c-20b', CLOSE)],
+  ['head-then-get', TWICE, head('HEAD /?id=outer-c-20 HTTP/1.1') + get('outer-c-20b', CLOSE)],
   [
     'body-later-than-next',
     TWICE,
@@ -507,7 +515,7 @@ const connections = group('connections', PORTS.http, [
     `${post('outer-c-22', 'Content-Length: 44', CLOSE)}${'GET /?id=smuggled-c-22 HTTP/1.1\r\nHost: a\r\n\r\n'.slice(0, 44)}`,
   ],
   ['status-204-with-request', /^204 200$/, head('GET /?id=outer-c-23&status=204 HTTP/1.1') + get('outer-c-23b', CLOSE)],
-  ['app-status-101', /^502( [245]\d\d)?$/, head('GET /?id=outer-c-25&status=101 HTTP/1.1') + get('outer-c-25b', CLOSE)],
+  ['app-status-101', /^502 200$/, head('GET /?id=outer-c-25&status=101 HTTP/1.1') + get('outer-c-25b', CLOSE)],
   ['app-status-103', /^502 200$/, head('GET /?id=outer-c-26&status=103 HTTP/1.1') + get('outer-c-26b', CLOSE)],
   ['app-early-hints', TWICE, head('GET /?id=outer-c-27&hints=3 HTTP/1.1') + get('outer-c-27b', CLOSE)],
   [
@@ -519,7 +527,7 @@ const connections = group('connections', PORTS.http, [
   // lengths that parsers see differently.
   ['h2-goaway-first', REFUSED, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0'],
   ['h2-half-preface', REFUSED, 'PRI * HTTP/2.0\r\n'],
-  ['h2-preface-after-request', /^200( [45]\d\d)?$/, `${get('outer-c-31')}PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`],
+  ['h2-preface-after-request', SERVED_THEN_REFUSED, `${get('outer-c-31')}PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`],
   ['h2-headers-without-preface', REFUSED, '\0\0\x04\x01\x05\0\0\0\x01\x82\x86\x84A'],
   ['cl-in-other-base', REFUSED, post('outer-c-33', 'Content-Length: 0b1010') + smuggled('c-33')],
   ['cl-with-underscore', REFUSED, post('outer-c-34', 'Content-Length: 1_0') + smuggled('c-34')],
@@ -616,9 +624,9 @@ const health = group('port 8998', PORTS.health, [
   ['health-client-without-id', /^404$/, head('GET /client/ HTTP/1.1')],
   ['health-client-long', /^404$/, head(`GET /client/${'a'.repeat(4_000)} HTTP/1.1`)],
   ['health-unknown', /^404$/, head('GET /admin HTTP/1.1')],
-  ['health-post', /^4\d\d$/, `${head('POST /livez HTTP/1.1', 'Content-Length: 5')}hello`],
-  ['health-post-half-body', /^4\d\d$/, head('POST /livez HTTP/1.1', 'Content-Length: 500')],
-  ['health-chunked', /^4\d\d$/, head('POST /livez HTTP/1.1', CHUNKED) + LAST],
+  ['health-post', REFUSED_BY_RULE, `${head('POST /livez HTTP/1.1', 'Content-Length: 5')}hello`],
+  ['health-post-half-body', REFUSED_BY_RULE, head('POST /livez HTTP/1.1', 'Content-Length: 500')],
+  ['health-chunked', REFUSED_BY_RULE, head('POST /livez HTTP/1.1', CHUNKED) + LAST],
   ['health-cl-te', /^4\d\d$/, head('POST /livez HTTP/1.1', 'Content-Length: 6', CHUNKED) + LAST + smuggled('e-7')],
   ['health-h2-preface', TOLD_NO, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0'],
   [
@@ -637,10 +645,10 @@ const health = group('port 8998', PORTS.health, [
   ['health-no-host', ONCE, `GET /livez HTTP/1.1${CRLF}${CRLF}`],
   ['health-head-100k', TOLD_NO, head('GET /livez HTTP/1.1', `X: ${'a'.repeat(100_000)}`)],
   ['health-nonsense', TOLD_NO, '\0\x01\x02\x03\r\n\r\n'],
-  ['health-half', /^(408)?$/, 'GET /livez HTTP/1.1\r\nX: '],
-  ['health-slow', /^(408)?$/, 'GET /livez', 500, ' HTTP/1.1\r\n', 500, 'X: a', 500, 'b', 500, 'c'],
+  ['health-half', TOO_LATE, 'GET /livez HTTP/1.1\r\nX: '],
+  ['health-slow', TOO_LATE, 'GET /livez', 500, ' HTTP/1.1\r\n', 500, 'X: a', 500, 'b', 500, 'c'],
   ['health-range', /^200$/, head('GET /livez HTTP/1.1', `Range: bytes=${'0-,'.repeat(1_000)}0-`)],
-  ['health-expect', /^4\d\d$/, head('POST /livez HTTP/1.1', 'Expect: 100-continue', 'Content-Length: 5')],
+  ['health-expect', REFUSED_BY_RULE, head('POST /livez HTTP/1.1', 'Expect: 100-continue', 'Content-Length: 5')],
   ['health-expect-hostile-path', /^404$/, head('GET /livez/..%2f..%2fetc HTTP/1.1')],
 ]);
 
@@ -649,7 +657,7 @@ const stats = group('port 8999', PORTS.stats, [
   ['stats-pipelined', /^200$/, head('GET /metrics?metrics=haproxy_process_uptime_seconds HTTP/1.1').repeat(20)],
   [
     'stats-admin',
-    /^(404|50\d|405|403|429)?$/,
+    REFUSED_BY_RULE,
     `${head('POST / HTTP/1.1', 'Content-Type: application/x-www-form-urlencoded', 'Content-Length: 33')}s=worker-0&action=disable&b=workers`,
   ],
   ['stats-heap', /^404$/, head('GET /workers/0/heap HTTP/1.1')],
@@ -667,10 +675,10 @@ const stats = group('port 8999', PORTS.stats, [
   ['stats-page-detail', /^200$/, head('GET /corelane/metrics?detail=1 HTTP/1.1')],
   ['stats-page-odd-query', /^200$/, head(`GET /corelane/metrics?detail=1&detail=%00${'a'.repeat(4_000)} HTTP/1.1`)],
   ['stats-page-pipelined', /^200$/, head('GET /corelane/metrics HTTP/1.1').repeat(50)],
-  ['stats-page-post', /^4\d\d$/, `${head('POST /corelane/metrics HTTP/1.1', 'Content-Length: 5')}hello`],
+  ['stats-page-post', REFUSED_BY_RULE, `${head('POST /corelane/metrics HTTP/1.1', 'Content-Length: 5')}hello`],
   ['stats-page-dots', /^404$/, head('GET /corelane/../corelane/metrics HTTP/1.1')],
   ['stats-stalls', /^200$/, head('GET /workers/0/stalls HTTP/1.1', 'X-Corelane-Runtime: true')],
-  ['stats-stalls-post', /^4\d\d$/, `${head('POST /workers/0/stalls HTTP/1.1', 'Content-Length: 5')}hello`],
+  ['stats-stalls-post', REFUSED_BY_RULE, `${head('POST /workers/0/stalls HTTP/1.1', 'Content-Length: 5')}hello`],
   ['stats-stalls-upgrade', TOLD, head('GET /workers/0/metrics HTTP/1.1', 'Connection: Upgrade', 'Upgrade: websocket')],
   [
     'stats-worker-cl-te',
@@ -681,9 +689,10 @@ const stats = group('port 8999', PORTS.stats, [
   ['stats-connect', TOLD_NO, head('CONNECT 127.0.0.1:9102 HTTP/1.1')],
   ['stats-head-100k', TOLD_NO, head('GET / HTTP/1.1', `X: ${'a'.repeat(100_000)}`)],
   ['stats-nonsense', TOLD_NO, '\0\x01\x02\x03\r\n\r\n'],
-  ['stats-half', /^(408)?$/, 'GET / HTTP/1.1\r\nX: '],
-  ['stats-metrics-odd', /^(200|429)$/, head(`GET /metrics?metrics=${'a'.repeat(400)} HTTP/1.1`)],
-  ['stats-scope', /^(200|404|429)$/, head('GET /metrics?scope=server&scope=frontend&no-maint HTTP/1.1')],
+  ['stats-half', TOO_LATE, 'GET / HTTP/1.1\r\nX: '],
+  // One metric that there is not. Whole pages have a rate, so what they are answered depends on those before:
+  // doors.load.test.ts.
+  ['stats-metrics-odd', ONCE, head(`GET /metrics?metrics=${'a'.repeat(64)} HTTP/1.1`)],
 ]);
 for (const one of stats) one.never = /"stack"|"requests":|JSHeap|snapshot/;
 
@@ -712,16 +721,16 @@ const inside = group(
     ['runtime-two-slashes', REFUSED, head('GET // HTTP/1.1', CLOSE)],
     ['runtime-bad-authority', REFUSED, lines('GET http://a:99999/metrics HTTP/1.1', 'Host: a', CLOSE, '', '')],
     ['runtime-nonsense', REFUSED, '\0\x01\x02\x03\r\n\r\n'],
-    ['runtime-half', /^([245]\d\d)?$/, 'GET /metrics HTTP/1.1\r\nX: '],
-    ['runtime-head-1m', /^([245]\d\d)?$/, head('GET /metrics HTTP/1.1', `X: ${'a'.repeat(1_000_000)}`)],
-    ['runtime-line-without-end', /^([245]\d\d)?$/, 'a'.repeat(1_000_000)],
+    ['runtime-half', SILENCE, 'GET /metrics HTTP/1.1\r\nX: '],
+    ['runtime-head-1m', SILENCE, head('GET /metrics HTTP/1.1', `X: ${'a'.repeat(1_000_000)}`)],
+    ['runtime-line-without-end', SILENCE, 'a'.repeat(1_000_000)],
     ['runtime-begun-odd', REFUSED, head('GET /begun/../../etc HTTP/1.1', CLOSE)],
-    ['runtime-begun-no-age', /^([245]\d\d)?$/, head('GET /begun/abc?ms=x HTTP/1.1', CLOSE)],
+    ['runtime-begun-no-age', /^403$/, head('GET /begun/abc?ms=x HTTP/1.1', CLOSE)],
     ['runtime-why-long', REFUSED, head(`GET /why/${'a'.repeat(10_000)} HTTP/1.1`, CLOSE)],
     ['runtime-agent', /^$/, 'corelane-agent 1\n'],
     ['runtime-agent-many', /^$/, 'corelane-agent 999999999\n'],
     ['runtime-agent-negative', /^$/, 'corelane-agent -1\n'],
-    ['runtime-heartbeat-forged', /^([245]\d\d)?$/, 'corelane-worker 1\n\0\0\0\0\n'],
+    ['runtime-heartbeat-forged', SILENCE, 'corelane-worker 1\n\0\0\0\0\n'],
   ],
   'inside',
 );

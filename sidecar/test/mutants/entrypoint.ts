@@ -50,6 +50,13 @@ export const entrypoint: Mutant[] = [
     caughtBy: 'proxies: HAProxy dies',
   },
   {
+    name: 'HAProxy does not start where a worker has filled /dev/shm',
+    breaks: 'I2',
+    file: 'entrypoint.c',
+    edits: [[/^ {2}set_variable\("HAPROXY_STARTUPLOGS_FD".*$/gm, REMOVED]],
+    caughtBy: 'shared-memory: while it is full HAProxy starts again',
+  },
+  {
     name: 'the port of nginx goes with it',
     breaks: 'I2',
     file: 'entrypoint.c',

@@ -14,7 +14,7 @@ import { HOSTILE_COUNT, HOSTILE_SEED, harmless, hostileResource, strings } from 
 
 /** What stands behind `basePath`, by the presets of frameworks: URLs of files, and of requests of a class. */
 const FILES_BELOW = ['_next/static/', '_nuxt/', '_nuxt/builds/latest.json', '_app/immutable/', 'assets/', '_astro/'];
-const CLASSES_BELOW = ['_next/data', '_ipx'];
+const CLASSES_BELOW = ['_next/data', '_ipx', '_server-islands'];
 const CLASSES_AT = ['_next/image', '_next/image/', '_image', '_image/'];
 
 /** A value as it stands in one quoted word of a map, of which it is a part, or in an argument of HAProxy's. */
