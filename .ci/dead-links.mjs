@@ -1,4 +1,4 @@
-/** Says in words what linkinator has found (its JSON): node dead-links.mjs FILE. Exit code 1, as nothing else calls it. */
+/** Says in words what linkinator has found (its JSON), and ends with exit code 1: node dead-links.mjs FILE. */
 import { readFileSync } from 'node:fs';
 
 const text = readFileSync(process.argv[2] ?? '', 'utf8');

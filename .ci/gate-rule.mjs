@@ -1,14 +1,14 @@
 /**
- * Fails if a test of the gate, or a helper that it imports, reads a clock, measures a duration or computes a percentile,
- * because a busy machine could turn it red. Move the test to a *.load.test.ts (docs/testing.md). Prints each line that
- * it found, with the reason.
+ * Fails if a test of the gate, or a helper that it imports, reads a clock, measures a duration or computes a
+ * percentile, because a busy machine could turn it red. Move the test to a *.load.test.ts (docs/testing.md). Prints
+ * each line that it found, with the reason.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** Tests on something that runs. What computes only (unit) may compute percentiles. */
 const TESTS = '{operator/test/api,sidecar/test,e2e/stories,e2e/alerts,e2e/chart}/*.test.ts';
-/** Folders of helpers. The product, and `until` of corelane run (operator/local), read clocks for reasons of their own. */
+/** Folders of helpers. The product, and `until` of corelane run (operator/local), may read clocks. */
 const HELPERS = /^(operator\/test|sidecar\/test|e2e\/(stories|alerts|chart))\//;
 
 /** Helpers that read a clock without a verdict, and why. */

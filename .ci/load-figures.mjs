@@ -1,7 +1,7 @@
 /**
  * Writes docs/benchmarks/load.{json,md}: what the load tests have measured (operator/test/support/figure.ts), and each
- * file with its seconds and how busy the machine was. node load-figures.mjs NAME... with the names of results. Files that
- * were not run keep the figures of the run before; load tests that no run has measured yet are listed as such.
+ * file with its seconds and how busy the machine was. node load-figures.mjs NAME... with the names of results. Files
+ * that were not run keep the figures of the run before; load tests that no run has measured yet are listed as such.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';

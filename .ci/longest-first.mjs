@@ -3,8 +3,8 @@
  * test.sh keeps), so that no long file is left for the end, when the other core has nothing to do. New files come
  * first. Jest's own record of times belongs to a checkout's folder, and each run of CI has another one.
  *
- * `--shard=1/2` are the files of the api project that mostly wait (leases, windows, back-offs), `--shard=2/2` those that
- * mostly compute. test.sh runs the former beside the sidecar tests, the latter when these have ended.
+ * `--shard=1/2` are the files of the api project that mostly wait (leases, windows, back-offs), `--shard=2/2` those
+ * that mostly compute. test.sh runs the former beside the sidecar tests, the latter when these have ended.
  */
 import { readFileSync } from 'node:fs';
 import { basename, relative } from 'node:path';

@@ -88,8 +88,9 @@ if [[ $* != unit ]]; then
   export CORELANE_SIDECAR_IMAGE=$SIDECAR_IMAGE CORELANE_NODE_IMAGE=$NODE_IMAGE
   beside=
   # The api and the sidecar project share only the engine, so they run at the same time: two sidecar files and one api
-  # file that mostly waits keep two cores busy. A second api file does not make the run shorter [measured], and pods then
-  # answer each other too late for limits of half a second. Api files that compute run when the sidecar tests have ended.
+  # file that mostly waits keep two cores busy. A second api file does not make the run shorter [measured], and pods
+  # then answer each other too late for limits of half a second. Api files that compute run when the sidecar tests have
+  # ended.
   if [[ " $* " == *' api '* && " $* " == *' sidecar '* ]] && ((${#jest_options[@]} == 0)); then
     names=()
     for project in "$@"; do [[ $project == api ]] || names+=("$project"); done

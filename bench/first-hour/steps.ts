@@ -26,7 +26,10 @@ export function stepsOf(lines: LogLine[]): Step[] {
   return [...steps, ...testsOf(lines)].sort((a, b) => a.fromS - b.fromS);
 }
 
-/** "Running the api-beside tests" and Jest's own "Time:". What one writes that runs beside another comes when it has ended. */
+/**
+ * "Running the api-beside tests" and Jest's own "Time:". The output of one that runs beside another comes when it has
+ * ended.
+ */
 function testsOf(lines: LogLine[]): Step[] {
   const running: string[] = [];
   return lines.flatMap(({ atS, text }) => {

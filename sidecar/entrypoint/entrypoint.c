@@ -271,8 +271,8 @@ static void prepare_haproxy(void) {
   find_cluster_dns();
   find_node_addresses();
   set_variable("CORELANE_ANY_ADDRESS", "%s", has_ipv6() ? "::" : "*");
-  /* Else HAProxy 3.0 keeps its messages of the start in /dev/shm, which all containers of a pod share: where a worker has
-   * filled that, HAProxy ends by SIGBUS as often as it is started. It takes what is no number for no place at all. */
+  /* Else HAProxy 3.0 keeps its messages of the start in /dev/shm, which all containers of a pod share: where a worker
+   * has filled that, HAProxy ends by SIGBUS as often as it is started. It takes what is no number for no place. */
   set_variable("HAPROXY_STARTUPLOGS_FD", "none");
 }
 

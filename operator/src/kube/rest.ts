@@ -61,7 +61,7 @@ export class NoAnswerError extends Error {
 }
 
 /** This process may not write: it does not lead, or is about to give the lead up. */
-export class NotLeadingError extends Error {
+class NotLeadingError extends Error {
   constructor(method: Method, path: string) {
     super(`${method} ${path}: this process no longer leads`);
     this.name = 'NotLeadingError';

@@ -23,7 +23,7 @@ interface Seat {
 }
 
 /** How a leader ends. */
-export const WAYS = {
+const WAYS = {
   /** As an upgrade does. */
   stopped: async ({ operator }: Seat): Promise<void> => {
     await operator.stop();
