@@ -24,7 +24,13 @@ const AROUND: [apiVersion: string, kind: string, plural: string][] = [
   ['keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects'],
   ['autoscaling.k8s.io/v1', 'VerticalPodAutoscaler', 'verticalpodautoscalers'],
   ['cilium.io/v2', 'CiliumNetworkPolicy', 'ciliumnetworkpolicies'],
+  ['crd.projectcalico.org/v1', 'NetworkPolicy', 'networkpolicies'],
   ['security.istio.io/v1', 'AuthorizationPolicy', 'authorizationpolicies'],
+  ['security.istio.io/v1', 'PeerAuthentication', 'peerauthentications'],
+  ['security.istio.io/v1', 'RequestAuthentication', 'requestauthentications'],
+  ['policy.linkerd.io/v1beta3', 'Server', 'servers'],
+  ['monitoring.coreos.com/v1', 'PodMonitor', 'podmonitors'],
+  ['monitoring.coreos.com/v1', 'ServiceMonitor', 'servicemonitors'],
 ];
 /** Of larger lists the first so many are read. */
 const ITEMS_MAX = '500';

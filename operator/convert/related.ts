@@ -12,8 +12,7 @@ import type {
 import type { Finding } from '../check/finding.ts';
 import { PARTS, type ReadKind, wrongParts } from '../check/parts.ts';
 import type { ScaledObject, VerticalPodAutoscaler } from '../check/workload.ts';
-import { LABEL_RENDER_SERVICE } from '../src/api/names.ts';
-import { type Closer, closerOf, isUnreadCloser } from './closers.ts';
+import { type Closer, closersOf, isUnreadCloser } from './closers.ts';
 import { isNamedForPages, pagePort } from './leads.ts';
 import { withoutMadeByKeda } from './made-by-keda.ts';
 import { isRecord, type Manifest } from './manifests.ts';
@@ -132,11 +131,8 @@ class Sorter {
   }
 
   #closers(labels: Record<string, string>): Closer[] {
-    const found = this.#usable.flatMap((manifest) => closerOf(manifest) ?? []);
-    const wanted = found.filter(({ selector }) => {
-      const isForNew = selector.matchLabels?.[LABEL_RENDER_SERVICE] !== undefined;
-      return isForNew || matches(selector, labels);
-    });
+    const found = this.#usable.flatMap((manifest) => closersOf(manifest));
+    const wanted = found.filter(({ takes, isForNew, services }) => isForNew || takes(labels) || services.length > 0);
     for (const { manifest } of wanted) this.#used.add(manifest);
     return wanted;
   }
