@@ -113,7 +113,7 @@ class Parser {
       return (labels) => labels[key] !== undefined && values.includes(labels[key]);
     }
     const word = operator === 'starts' || operator === 'ends' ? `${operator} ${this.#next()}` : operator;
-    const value = valueOf(this.#next());
+    const value = textOf(this.#next());
     const holds = Object.hasOwn(COMPARISONS, word) ? COMPARISONS[word] : undefined;
     if (holds === undefined) throw new UnknownError();
     return (labels) => holds(labels[key], value);
@@ -123,7 +123,7 @@ class Parser {
     this.#demand('{');
     const values: string[] = [];
     while (!this.#takes('}')) {
-      values.push(valueOf(this.#next()));
+      values.push(textOf(this.#next()));
       this.#takes(',');
     }
     return values;
@@ -161,7 +161,7 @@ function keyOf(token: string): string {
   return token;
 }
 
-function valueOf(token: string): string {
+function textOf(token: string): string {
   if (!/^['"]/.test(token)) throw new UnknownError();
   return token.slice(1, -1);
 }

@@ -4,7 +4,14 @@
  */
 import type { V1LabelSelector } from '@kubernetes/client-node';
 import { selector as selectorShape, withoutNulls } from '../check/parts.ts';
-import { LABEL_INSTANCE, LABEL_MANAGED_BY, LABEL_NAME, LABEL_RENDER_SERVICE, MANAGER, PORTS } from '../src/api/names.ts';
+import {
+  LABEL_INSTANCE,
+  LABEL_MANAGED_BY,
+  LABEL_NAME,
+  LABEL_RENDER_SERVICE,
+  MANAGER,
+  PORTS,
+} from '../src/api/names.ts';
 import { calicoSelector } from './calico-selectors.ts';
 import type { Draft } from './draft.ts';
 import type { Pods } from './leads.ts';
@@ -99,7 +106,7 @@ function isWithoutSelector(manifest: Manifest, { podSelector, selector, targetRe
 
 function calicoSelection({ selector, namespaceSelector, serviceAccountSelector }: Spec): Selection | undefined {
   // Which labels the namespace has, and which account the pods, is not looked at.
-  if (Boolean(namespaceSelector) || Boolean(serviceAccountSelector)) return undefined;
+  if (namespaceSelector || serviceAccountSelector) return undefined;
   const text = String(selector ?? '');
   const takes = calicoSelector(text);
   return takes && { field: 'selector', takes, isForNew: text.includes(LABEL_RENDER_SERVICE) };

@@ -20,6 +20,7 @@ import { refuseFronts } from './fronts.ts';
 import { ManifestError } from './kubectl-yaml.ts';
 import { type Pods, pagePort, targetOf } from './leads.ts';
 import { isRecord, type Manifest } from './manifests.ts';
+import { followPorts } from './named-ports.ts';
 import { type Related, relatedTo } from './related.ts';
 import {
   moveLabels,
@@ -142,6 +143,7 @@ function template(
   if (replicas !== undefined && !isScaled) draft.set('replicas', capacity.podsFor(replicas));
   sayReplicas(draft, replicas, isScaled);
   writeService(draft, related, pods, options.name);
+  followPorts(draft, related, pods, options.name);
   writeBudget(draft, related.budgets, {
     selector: value.spec?.selector,
     pods: replicas === undefined ? undefined : capacity.podsFor(replicas),

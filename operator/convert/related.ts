@@ -16,6 +16,7 @@ import { type Closer, closersOf, isUnreadCloser } from './closers.ts';
 import { isNamedForPages, pagePort } from './leads.ts';
 import { withoutMadeByKeda } from './made-by-keda.ts';
 import { isRecord, type Manifest } from './manifests.ts';
+import { isMonitorOf } from './monitors.ts';
 import { matches } from './selectors.ts';
 
 /** An object with the manifest that it was read from. */
@@ -49,6 +50,8 @@ export interface Related {
   closers: Closer[];
   /** Policies of which nobody knows what they select. */
   unreadClosers: Manifest[];
+  /** ServiceMonitors and PodMonitors of the Deployment. */
+  monitors: Manifest[];
   /** About documents that were not used. */
   findings: Finding[];
 }
@@ -99,6 +102,7 @@ class Sorter {
     const claimed = (this.#deployment.spec?.template.spec?.volumes ?? []).map(
       ({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName,
     );
+    const labelsOfServices = services.map(({ value }) => value.metadata?.labels ?? {});
     const related = {
       services: pagesFirst(services, { name, entered: ingresses.flatMap(({ value }) => backends(value)) }),
       workloads: this.#usable.flatMap((manifest) => workloadOf(manifest) ?? []),
@@ -119,7 +123,8 @@ class Sorter {
       configMaps: this.#of<V1ConfigMap>('ConfigMap', () => true).map(({ value }) => value),
       limitRanges: this.#of<V1LimitRange>('LimitRange', () => true).map(({ value }) => value),
       closers: this.#closers(labels),
-      unreadClosers: this.#unreadClosers(),
+      unreadClosers: this.#marked(isUnreadCloser),
+      monitors: this.#marked((manifest) => isMonitorOf(manifest, labelsOfServices, labels)),
     };
     return { ...related, findings: [...this.#findings, ...this.#rest()] };
   }
@@ -137,8 +142,9 @@ class Sorter {
     return wanted;
   }
 
-  #unreadClosers(): Manifest[] {
-    const found = this.#usable.filter((manifest) => isUnreadCloser(manifest));
+  /** Manifests that something is said about. */
+  #marked(isWanted: (manifest: Manifest) => boolean): Manifest[] {
+    const found = this.#usable.filter(isWanted);
     for (const manifest of found) this.#used.add(manifest);
     return found;
   }

@@ -11,7 +11,8 @@ interface Setting {
 /** Flags and variables behind which a program finds where to listen. */
 const LISTEN = /(^|[-_.])(listen|bind|address|addr|from|port|p)$/i;
 /** Those behind which it finds to whom it passes requests on. */
-const UPSTREAM = /upstream|backend|target|origin|forward|(^|_)(app|node)_|(^|[-_])(reverse-proxy|proxy-?(to|pass|url|host)|to)$/i;
+const UPSTREAM =
+  /upstream|backend|target|origin|forward|(^|_)(app|node)_|(^|[-_])(reverse-proxy|proxy-?(to|pass|url|host)|to)$/i;
 /** Listeners for other things than pages. */
 const ASIDE = /metrics?|health|ready|admin|stats|status|debug|pprof|redirect|redis|database|db[-_]/i;
 
@@ -44,7 +45,9 @@ export function listensAt(container: Told, port: number): boolean {
 
 /** Whether it is told to pass requests on to a port of its own pod. */
 export function passesTo(container: Told, port: number): boolean {
-  return settingsOf(container).some(({ name, value }) => UPSTREAM.test(name) && isInPod(value) && hasNumber(value, port));
+  return settingsOf(container).some(
+    ({ name, value }) => UPSTREAM.test(name) && isInPod(value) && hasNumber(value, port),
+  );
 }
 
 /** An address of the pod itself, or a port without one. */

@@ -45,6 +45,8 @@ interface Service {
   objects: Map<string, Remembered>;
   /** When this process first saw what another one had told; undefined where it has told something itself. */
   inheritedMs?: number | undefined;
+  /** A sentence about what admission has made of its pods. */
+  podHurts?: string | undefined;
   /** Whether all of its objects have been looked at: until then less is known of them than status says. */
   isKnown?: boolean;
 }
@@ -66,6 +68,11 @@ export class Contention {
     const isSame = hash === applied.hash && resourceVersion === applied.resourceVersion;
     if (!isSame || resourceVersion === undefined) object.admission = admissionOf(desired, live);
     object.applied = applied;
+  }
+
+  /** Notes what admission has made of pods, where that hurts. */
+  podsAdmitted(key: string, hurts: string | undefined): void {
+    this.#service(key).podHurts = hurts;
   }
 
   /**
@@ -155,9 +162,12 @@ export class Contention {
   /** Sentences about what mutating admission has made of objects of a RenderService. */
   admissionsOf(key: string): { changed: string[]; hurts: string[] } {
     const all = this.#objects(key).map(({ admission }) => admission);
+    const hurts = all.flatMap((one) => one?.hurts ?? []);
+    const { podHurts } = this.#services.get(key) ?? {};
     return {
       changed: all.flatMap((one) => one?.changed ?? []),
-      hurts: all.flatMap((one) => one?.hurts ?? []),
+      // Pods have what their Deployment has: once is enough.
+      hurts: hurts.length === 0 && podHurts !== undefined ? [podHurts] : hurts,
     };
   }
 
