@@ -51,7 +51,7 @@ const KINDS: Record<string, string> = {
   scaledobject: 'ScaledObject',
 };
 /** Programs of the golden files that take requests for others. */
-const PROXY = /nginx(?!-(prometheus-)?exporter)|envoy|oauth2-proxy|ambassador|haproxy/;
+const PROXY = /nginx(?!-(prometheus-)?exporter)|envoy|oauth2-proxy|ambassador|haproxy|gate:/;
 /** Fields of a Service that a RenderService makes itself, or has a place for. */
 const TAKEN_OVER = [
   ...['selector', 'ports', 'type', 'sessionAffinity', 'internalTrafficPolicy', 'trafficDistribution'],
