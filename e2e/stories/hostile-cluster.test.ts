@@ -351,7 +351,10 @@ describe('the storefront example in a hostile cluster', () => {
 
   test('leaves what admission has changed otherwise, and tells it', async () => {
     await eventually('a pod with these limits to be ready', 120_000, async () => (await withLimits('1')) || undefined);
-    await untilSays('ObjectsInSync', /^mutating admission changes .* Deployment "storefront-\S+": spec\.revisionHistoryLimit/);
+    await untilSays(
+      'ObjectsInSync',
+      /^mutating admission changes .* Deployment "storefront-\S+": spec\.revisionHistoryLimit/,
+    );
     const { status } = await get<LiveRenderService>('-n', NAMESPACE, 'renderservice', NAME);
     const told = status?.conditions?.find(({ type }) => type === 'ObjectsInSync');
     expect([told?.status, told?.reason]).toEqual(['True', 'Mutated']);
@@ -359,7 +362,13 @@ describe('the storefront example in a hostile cluster', () => {
 
   test('takes back what somebody writes into its Deployment, and says where to write it', async () => {
     const selector = `corelane.dev/renderservice=${NAME}`;
-    const { items } = await get<{ items: { metadata: { name: string } }[] }>('-n', NAMESPACE, 'deployments', '-l', selector);
+    const { items } = await get<{ items: { metadata: { name: string } }[] }>(
+      '-n',
+      NAMESPACE,
+      'deployments',
+      '-l',
+      selector,
+    );
     const patch = '--patch={"spec":{"minReadySeconds":7}}';
     for (const one of items)
       await kubectl(['-n', NAMESPACE, 'patch', 'deployment', one.metadata.name, '--type=merge', patch]);

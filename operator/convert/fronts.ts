@@ -117,7 +117,7 @@ function isBefore(other: V1Container, worker: V1Container): boolean {
   return !isAside && [...declared, told].some((port) => passesTo(other, port));
 }
 
-/** Whether the worker listens at a port that it does not declare: it is told to, or another one passes requests there. */
+/** Whether the worker listens at a port that it does not declare: it is told to, or another one passes requests on. */
 function isOfWorker(port: number, worker: V1Container, others: V1Container[]): boolean {
   return listensAt(worker, port) || others.some((one) => passesTo(one, port));
 }

@@ -2,8 +2,9 @@
  * What mutating admission makes of an object that was applied counts as applied, whole or as a cache keeps it, until
  * another field changes; and what hurts is told.
  */
-import { parseRenderService } from '../../src/api/resource.ts';
+
 import type { V1PodTemplateSpec } from '@kubernetes/client-node';
+import { parseRenderService } from '../../src/api/resource.ts';
 import { admissionOf, podHurts } from '../../src/controller/admission.ts';
 import { reducePod } from '../../src/controller/cached-parts.ts';
 import { reduceOwned } from '../../src/controller/owned-parts.ts';
@@ -261,7 +262,11 @@ describe('limits that only pods have', () => {
       ({ spec }) => Object.assign(spec.containers[1], { resources: { limits: { cpu: '200m' } } }),
       expect.stringContaining('the cpu limit of the workers is 200m'),
     ],
-    ['a container of somebody else', ({ spec }) => spec.containers.push({ name: 'agent', resources: { limits: { cpu: '10m' } } }), undefined],
+    [
+      'a container of somebody else',
+      ({ spec }) => spec.containers.push({ name: 'agent', resources: { limits: { cpu: '10m' } } }),
+      undefined,
+    ],
   ])('%s', (_what, mutate, expected) => {
     expect(podHurts(template, [podOf(mutate), podOf(mutate)])).toEqual(expected);
   });

@@ -307,6 +307,8 @@ class Model {
     // A Service that is new may lead where any old one led; one that was there only where it led itself.
     const same = ways.filter((way) => (old ? way.service === service && way.port === port : true));
     if (ways.length === 0 && !old) return this.#isBehindProxy() ? `${where} leads past a proxy` : undefined;
+    // Nobody knows who answers, and it is as it was.
+    if (old && same.some((way) => way.who.join() === who.join())) return undefined;
     const isOpen = who.every((one) => same.some((way) => this.#isCertain(way, one)));
     return isOpen ? undefined : `${where} leads to ${who.join(', ')}`;
   }

@@ -137,7 +137,8 @@ const LINKERD = 'policy.linkerd.io/v1beta3';
 const OLD = 'matchLabels: { app: desk }';
 const BOTH = 'matchLabels: { team: shop }';
 const NEW = 'matchLabels: { corelane.dev/renderservice: desk-render }';
-const CILIUM_OLD = '{ endpointSelector: { matchLabels: { "k8s:io.kubernetes.pod.namespace": a, app: desk } }, ingress: [] }';
+const CILIUM_OLD =
+  '{ endpointSelector: { matchLabels: { "k8s:io.kubernetes.pod.namespace": a, app: desk } }, ingress: [] }';
 const DENIED = (selector: string, port: number) =>
   `{ selector: { ${selector} }, action: DENY, rules: [{ to: [{ operation: { ports: ["${port}"] } }] }] }`;
 
@@ -158,16 +159,20 @@ test.each<[what: string, policies: string, expected: 'refused' | 'decide' | 'kep
   ],
   [
     'Calico, an old port denied to old and new pods',
-    policy(CALICO, 'NetworkPolicy', "{ selector: team == 'shop', ingress: [{ action: Deny, destination: { ports: [3000] } }] }"),
+    policy(
+      CALICO,
+      'NetworkPolicy',
+      "{ selector: team == 'shop', ingress: [{ action: Deny, destination: { ports: [3000] } }] }",
+    ),
     'refused',
   ],
   ['Calico, a draft', policy(CALICO, 'StagedNetworkPolicy', "{ selector: app == 'desk' }"), 'kept'],
+  ['Calico, by namespaces', policy(CALICO, 'GlobalNetworkPolicy', "{ namespaceSelector: team == 'shop' }"), 'decide'],
   [
-    'Calico, by namespaces',
-    policy(CALICO, 'GlobalNetworkPolicy', "{ namespaceSelector: team == 'shop' }"),
-    'decide',
+    'Cilium, with the namespace among the labels',
+    policy('cilium.io/v2', 'CiliumClusterwideNetworkPolicy', CILIUM_OLD),
+    'refused',
   ],
-  ['Cilium, with the namespace among the labels', policy('cilium.io/v2', 'CiliumClusterwideNetworkPolicy', CILIUM_OLD), 'refused'],
   [
     'Cilium, as one of several',
     `apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: closed }\nspecs: [{ endpointSelector: { ${OLD} }, ingress: [] }]\n---\n`,
@@ -215,7 +220,11 @@ test.each<[what: string, policies: string, expected: 'refused' | 'decide' | 'kep
   ],
   [
     'Istio, for both Services at a waypoint',
-    policy(ISTIO, 'AuthorizationPolicy', '{ targetRefs: [{ kind: Service, name: desk }, { kind: Service, name: desk-render }] }'),
+    policy(
+      ISTIO,
+      'AuthorizationPolicy',
+      '{ targetRefs: [{ kind: Service, name: desk }, { kind: Service, name: desk-render }] }',
+    ),
     'kept',
   ],
   ['Linkerd, by the old labels', policy(LINKERD, 'Server', `{ podSelector: { ${OLD} }, port: 3000 }`), 'refused'],
@@ -283,7 +292,8 @@ test.each<[annotation: string, way: RegExp]>([
   ['keel.sh/policy', /image updater/],
 ])('an annotation by which a program finds Deployments is told: %s', (key, way) => {
   const { text, findings } = desk({ metadata: `, annotations: { ${key}: a }`, others: service(3000) });
-  expect(text).not.toContain(key);
+  expect(text).toBeDefined();
+  expect(text).not.toMatch(/annotations/);
   const found = findings.find(({ path }) => path.includes(key));
   expect(found).toMatchObject({ code: 'C016', level: 'decide', wayOut: expect.stringMatching(way) });
 });
