@@ -48,7 +48,7 @@ const OF_SERVICES = /Authorization|Authentication|Security|^GCPBackendPolicy$/;
 const SOURCE = /^(any|k8s):/;
 /** Cilium has the namespace and the account of a pod among its labels. */
 const NOT_OF_PODS = /^io\.(kubernetes\.pod\.namespace|cilium\.k8s\..+)$/;
-/** Parts that another policy of that kind cannot stand for unless it was written for the new pods: it denies others. */
+/** Parts that another policy of that kind cannot stand for unless it was written for the new pods: it denies. */
 const OF_ITS_OWN = / (denied|DENY|CUSTOM)$|^(RequestAuthentication|Server)$/;
 /** Kinds of meshes that say by names or accounts whom they let in. */
 const UNREAD = /NetworkPolicy$|^(MeshTrafficPermission|ServiceIntentions|TrafficTarget)$/;
