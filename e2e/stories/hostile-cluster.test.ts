@@ -10,7 +10,13 @@
  */
 import { apply, eventually, get, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
 import { imageNames, installOperator } from '../harness/cluster/operator.ts';
-import { example, type LiveRenderService, podsOf, untilAllWorkersUp } from '../harness/cluster/renderservice.ts';
+import {
+  deploymentOf,
+  example,
+  type LiveRenderService,
+  podsOf,
+  untilAllWorkersUp,
+} from '../harness/cluster/renderservice.ts';
 
 const NAMESPACE = 'hostile-cluster';
 const NAME = 'storefront';
@@ -361,17 +367,9 @@ describe('the storefront example in a hostile cluster', () => {
   });
 
   test('takes back what somebody writes into its Deployment, and says where to write it', async () => {
-    const selector = `corelane.dev/renderservice=${NAME}`;
-    const { items } = await get<{ items: { metadata: { name: string } }[] }>(
-      '-n',
-      NAMESPACE,
-      'deployments',
-      '-l',
-      selector,
-    );
+    const { metadata: written } = await deploymentOf(NAMESPACE, NAME);
     const patch = '--patch={"spec":{"minReadySeconds":7}}';
-    for (const one of items)
-      await kubectl(['-n', NAMESPACE, 'patch', 'deployment', one.metadata.name, '--type=merge', patch]);
+    await kubectl(['-n', NAMESPACE, 'patch', 'deployment', written.name, '--type=merge', patch]);
     await untilSays(
       'ObjectsInSync',
       /"kubectl-patch" sets .*spec\.minReadySeconds.*; set spec\.rollout\.rolling of RenderService "storefront" instead/,

@@ -30,11 +30,13 @@ export interface Closer {
   takes(labels: Labels): boolean;
   /** Whether it was written for pods of a RenderService. */
   isForNew: boolean;
+  /** Whether that is all: policies of Cilium select by namespaces and accounts, too, which are not looked at. */
+  isExact: boolean;
   /** Services that it names instead of pods. */
   services: string[];
   /** The traffic that it decides on: `Ingress`, `Egress`, or its kind if it does not tell them apart. */
   parts: string[];
-  /** Ports that its rules about incoming traffic name. */
+  /** Ports and ranges that its rules about incoming traffic name; those that deny, if there are such rules. */
   ports: string[];
 }
 
@@ -50,6 +52,8 @@ const SOURCE = /^(any|k8s):/;
 const NOT_OF_PODS = /^io\.(kubernetes\.pod\.namespace|cilium\.k8s\..+)$/;
 /** Parts that another policy of that kind cannot stand for unless it was written for the new pods: it denies. */
 const OF_ITS_OWN = / (denied|DENY|CUSTOM)$|^(RequestAuthentication|Server)$/;
+/** Parts that close the ports which they name, and no others. */
+const OF_PORTS = /^Ingress denied$| (DENY|CUSTOM|STRICT)$|^Server$/;
 /** Kinds of meshes that say by names or accounts whom they let in. */
 const UNREAD = /NetworkPolicy$|^(MeshTrafficPermission|ServiceIntentions|TrafficTarget)$/;
 /** Calico's drafts, which close nothing. */
@@ -73,28 +77,29 @@ export function closersOf(manifest: Manifest): Closer[] {
 }
 
 function closerOf(manifest: Manifest, spec: Spec): Closer | undefined {
-  const { ingress, ingressDeny, egress: _egress, egressDeny: _egressDeny, ...others } = spec;
-  const about = { manifest, parts: partsOf(manifest, spec), ports: portsIn([ingress, ingressDeny, others]) };
+  const about = { manifest, parts: partsOf(manifest, spec), ports: portsOf(spec) };
   const services = servicesOf(spec);
   if (services.length > 0 && OF_SERVICES.test(manifest.kind))
-    return { ...about, services, field: 'targetRefs', takes: () => false, isForNew: false };
+    return { ...about, services, field: 'targetRefs', takes: () => false, isForNew: false, isExact: true };
   const selection = isOfCalico(manifest) ? calicoSelection(spec) : selectionOf(manifest, spec);
   return selection && { ...about, services: [], ...selection };
 }
 
-type Selection = Pick<Closer, 'field' | 'takes' | 'isForNew'>;
+type Selection = Pick<Closer, 'field' | 'takes' | 'isForNew' | 'isExact'>;
 
 function selectionOf(manifest: Manifest, spec: Spec): Selection | undefined {
   const isForAll = isWithoutSelector(manifest, spec);
   const field = FIELDS.find((one) => isRecord(spec[one])) ?? (isForAll ? 'selector' : undefined);
   const parsed = selectorShape.safeParse(isForAll ? {} : field && spec[field]);
   if (field === undefined || !parsed.success) return undefined;
-  const selector = withoutSources(withoutNulls(parsed.data) as V1LabelSelector);
-  const keys = [...Object.keys(selector.matchLabels ?? {}), ...(selector.matchExpressions ?? []).map(({ key }) => key)];
+  const whole = withoutSources(withoutNulls(parsed.data) as V1LabelSelector);
+  const selector = ofPods(whole);
+  const keys = [...Object.keys(whole.matchLabels ?? {}), ...(whole.matchExpressions ?? []).map(({ key }) => key)];
   return {
     field: isOf(manifest, 'networking.k8s.io') ? 'podSelector' : field,
     takes: (labels) => matches(selector, labels),
     isForNew: keys.includes(LABEL_RENDER_SERVICE),
+    isExact: !keys.some((key) => NOT_OF_PODS.test(key)),
   };
 }
 
@@ -109,7 +114,7 @@ function calicoSelection({ selector, namespaceSelector, serviceAccountSelector }
   if (namespaceSelector || serviceAccountSelector) return undefined;
   const text = String(selector ?? '');
   const takes = calicoSelector(text);
-  return takes && { field: 'selector', takes, isForNew: text.includes(LABEL_RENDER_SERVICE) };
+  return takes && { field: 'selector', takes, isForNew: text.includes(LABEL_RENDER_SERVICE), isExact: true };
 }
 
 /** Names of the Services that a policy is for. */
@@ -130,12 +135,19 @@ function isMade({ metadata }: Record<string, unknown>): boolean {
 }
 
 function withoutSources({ matchLabels = {}, matchExpressions = [] }: V1LabelSelector): V1LabelSelector {
-  const plain = (key: string) => key.replace(SOURCE, '');
-  const entries = Object.entries(matchLabels).map(([key, value]): [string, string] => [plain(key), value]);
-  const expressions = matchExpressions.map((one) => ({ ...one, key: plain(one.key) }));
   return {
-    matchLabels: Object.fromEntries(entries.filter(([key]) => !NOT_OF_PODS.test(key))),
-    matchExpressions: expressions.filter(({ key }) => !NOT_OF_PODS.test(key)),
+    matchLabels: Object.fromEntries(
+      Object.entries(matchLabels).map(([key, value]) => [key.replace(SOURCE, ''), value]),
+    ),
+    matchExpressions: matchExpressions.map((one) => ({ ...one, key: one.key.replace(SOURCE, '') })),
+  };
+}
+
+/** Its demands on labels that pods have themselves. */
+function ofPods({ matchLabels = {}, matchExpressions = [] }: V1LabelSelector): V1LabelSelector {
+  return {
+    matchLabels: Object.fromEntries(Object.entries(matchLabels).filter(([key]) => !NOT_OF_PODS.test(key))),
+    matchExpressions: matchExpressions.filter(({ key }) => !NOT_OF_PODS.test(key)),
   };
 }
 
@@ -153,15 +165,17 @@ function partsOf(manifest: Manifest, spec: Spec): string[] {
   return [...(hasIngress ? ['Ingress'] : []), ...(hasEgress ? ['Egress'] : []), ...denied];
 }
 
-/** Rules that refuse traffic which others let in. */
 function deniedParts({ ingress, egress, ingressDeny, egressDeny }: Spec): string[] {
-  const denies = (rules: unknown) =>
-    Array.isArray(rules) && rules.some((rule) => isRecord(rule) && rule.action === 'Deny');
-  const isDenied = (rules: unknown, deny: unknown) => denies(rules) || (Array.isArray(deny) && deny.length > 0);
   return [
-    ...(isDenied(ingress, ingressDeny) ? ['Ingress denied'] : []),
-    ...(isDenied(egress, egressDeny) ? ['Egress denied'] : []),
+    ...(denials(ingress, ingressDeny).length > 0 ? ['Ingress denied'] : []),
+    ...(denials(egress, egressDeny).length > 0 ? ['Egress denied'] : []),
   ];
+}
+
+/** Rules that refuse traffic which others let in. */
+function denials(rules: unknown, deny: unknown): unknown[] {
+  const denied = Array.isArray(rules) ? rules.filter((rule) => isRecord(rule) && rule.action === 'Deny') : [];
+  return Array.isArray(deny) ? [...denied, ...deny] : denied;
 }
 
 function istioParts(kind: string, { action = 'ALLOW', mtls, portLevelMtls }: Spec): string[] {
@@ -175,14 +189,32 @@ function isStrict(mtls: unknown): boolean {
   return isRecord(mtls) && mtls.mode === 'STRICT';
 }
 
-/** Numbers and names behind `port`, `ports`, `toPorts`, and the keys of `portLevelMtls`. */
+function portsOf(spec: Spec): string[] {
+  const { ingress, ingressDeny, egress: _egress, egressDeny: _egressDeny, ...others } = spec;
+  const denied = denials(ingress, ingressDeny);
+  return portsIn(denied.length > 0 ? denied : [ingress, others]);
+}
+
+/** Numbers, ranges and names behind `port`, `ports`, `toPorts`, and the keys of `portLevelMtls`. */
 function portsIn(value: unknown, isPort = false): string[] {
   if (typeof value === 'number' || typeof value === 'string') return isPort ? [String(value)] : [];
   if (Array.isArray(value)) return value.flatMap((item) => portsIn(item, isPort));
   if (!isRecord(value)) return [];
-  return Object.entries(value).flatMap(([key, field]) =>
+  if (value.key === 'destination.port') return portsIn(value.values, true);
+  if (value.endPort !== undefined) return [`${value.port}:${value.endPort}`];
+  const { source: _ofClients, ...others } = value;
+  return Object.entries(others).flatMap(([key, field]) =>
     key === 'portLevelMtls' && isRecord(field) ? Object.keys(field) : portsIn(field, /^(toP|p)orts?$/.test(key)),
   );
+}
+
+/** Whether one of these ports and ranges is, or has, one of those. */
+function haveOneOf(ports: string[], wanted: string[]): boolean {
+  return ports.some((one) => {
+    const [, first, last] = /^([0-9]+)[:-]([0-9]+)$/.exec(one) ?? [];
+    const isIn = (port: string) => Number(first) <= Number(port) && Number(port) <= Number(last);
+    return wanted.some((port) => port === one || isIn(port));
+  });
 }
 
 /** What a policy is held against. */
@@ -213,11 +245,12 @@ export function keepClosed(
   const old = closers.filter(({ takes }) => takes(before));
   const next = closers.filter(({ takes }) => takes(after));
   for (const closer of old) {
-    if (next.includes(closer)) keepPorts(draft, closer, moved);
-    else if (closer.parts.some((part) => !isKept(part, next))) refuseOpen(draft, closer, name);
+    if (next.includes(closer)) keepPorts(draft, closer, next, moved);
+    else if (closer.parts.some((part) => !isKept(part, closer, next, moved.pods))) refuseOpen(draft, closer, name);
   }
-  const named = new Set(closers.flatMap(({ manifest, services }) => (services.includes(name) ? manifest.kind : [])));
-  for (const closer of closers) if (!named.has(closer.manifest.kind)) refusePassed(draft, closer, moved);
+  const named = closers.filter(({ services }) => services.includes(name)).flatMap(({ parts }) => parts);
+  for (const closer of closers)
+    if (closer.parts.some((part) => !named.includes(part))) refusePassed(draft, closer, moved);
   const first = old.find(({ parts }) => parts.includes('Ingress'));
   if (first === undefined) return;
   draft.set('networkPolicy', { enabled: false });
@@ -234,21 +267,42 @@ export function keepClosed(
 }
 
 /** Whether policies for the new pods decide on that traffic as well. */
-function isKept(part: string, next: Closer[]): boolean {
-  return next.some(({ parts, isForNew }) => parts.includes(part) && (isForNew || !OF_ITS_OWN.test(part)));
+function isKept(part: string, lost: Closer, next: Closer[], pods: Pods): boolean {
+  const isOfItsOwn = OF_ITS_OWN.test(part);
+  const isOfPages = lost.ports.length === 0 || haveOneOf(lost.ports, oldPorts(pods));
+  return next
+    .filter(({ parts, isForNew, isExact }) => parts.includes(part) && (isForNew || (isExact && !isOfItsOwn)))
+    .some((one) => !(OF_PORTS.test(part) && isOfPages) || isAtPages(one));
+}
+
+/** Whether it closes the port of the pages in new pods. */
+function isAtPages({ manifest, ports }: Closer): boolean {
+  const { mtls, portLevelMtls } = (manifest.value.spec ?? {}) as Spec;
+  if (isRecord(portLevelMtls)) return isStrict(portLevelMtls[PORTS.http] ?? mtls);
+  return ports.length === 0 || haveOneOf(ports, NEW_PORTS);
+}
+
+/** Port of the old pages, by number and by name; all of the worker where that is not known. */
+function oldPorts({ worker, pages }: Pods): string[] {
+  const own = (worker.ports ?? []).filter(({ containerPort }) => pages === undefined || containerPort === pages);
+  return [pages, ...own.flatMap(({ name, containerPort }) => [containerPort, name])]
+    .filter((port) => port !== undefined)
+    .map(String);
 }
 
 /** A policy that selects old and new pods, whose rules are about a port that only the old ones have. */
-function keepPorts(draft: Draft, { manifest, field, parts, ports }: Closer, { pods }: Moved): void {
-  const declared = (pods.worker.ports ?? []).flatMap(({ name, containerPort }) => [name, containerPort]);
-  const old = [pods.pages, ...declared].map(String).find((port) => ports.includes(port));
-  if (old === undefined || ports.some((port) => NEW_PORTS.includes(port))) return;
+function keepPorts(draft: Draft, closer: Closer, next: Closer[], { pods }: Moved): void {
+  const { manifest, field, parts, ports } = closer;
+  const old = oldPorts(pods).find((port) => haveOneOf(ports, [port]));
+  if (old === undefined) return;
+  const alike = next.filter((one) => parts.every((part) => one.parts.includes(part)));
+  if (alike.some((one) => haveOneOf(one.ports, NEW_PORTS))) return;
   const { mtls, portLevelMtls } = (manifest.value.spec ?? {}) as Spec;
-  const isOpened = isRecord(portLevelMtls) ? !isStrict(mtls) : parts.some((part) => OF_ITS_OWN.test(part));
+  const isOpened = isRecord(portLevelMtls) ? !isStrict(mtls) : parts.some((part) => OF_PORTS.test(part));
   const isTold = parts.length === 0 || parts.includes('Ingress') || parts.every((part) => part.startsWith('Egress'));
   const object = `${manifest.kind}/${manifest.name}`;
   const what = `its rules name port ${old}, and the new pods have their pages at ${PORTS.http}`;
-  const wayOut = `Let its rules name port ${PORTS.http} as well (docs/convert.md). Apply it, or give it with -f, and convert again.`;
+  const wayOut = `Let its rules, or another ${manifest.kind}, name port ${PORTS.http} as well (docs/convert.md). Apply it, or give it with -f, and convert again.`;
   if (isOpened && parts.length > 0) {
     const why = 'The new pods would be open where the old ones are closed';
     draft.refuse(`spec.${field}`, { code: 'C010', object, what, why, wayOut, fate: 'kept' });

@@ -6,15 +6,15 @@ import type { V1Container, V1Service } from '@kubernetes/client-node';
 import type { Draft, Said } from './draft.ts';
 import { type Pods, pagePort, runningContainers, type ServicePort, targetOf } from './leads.ts';
 import type { Found } from './related.ts';
-import { listensAt, passesTo, wordsOf } from './told-ports.ts';
+import { listensAt, passesTo, servesAt, wordsOf } from './told-ports.ts';
 
 /** Programs that take requests for others: names of containers, last parts of names of images, and commands. */
 const FRONT =
   /(^|-)(nginx|openresty|angie|haproxy|envoy|traefik|caddy|httpd|apache2?|varnishd?|kong|apisix|tyk|krakend|ambassador|emissary|oauth2?-?proxy|vouch(-proxy)?|pomerium|authelia|oathkeeper|gatekeeper|louketo-proxy|kube-rbac-proxy|anubis|ghostunnel|stunnel4?|modsecurity|coraza|waf)(-|$)|^(auth|sso|oidc|reverse)-proxy$/;
 /** Containers with such names look like proxies, but take no requests of clients. */
-const NO_FRONT = /export|metrics|reload|agent|^istio-|^linkerd-|init$/;
-/** Arguments that only proxies have. */
-const FRONT_ARGUMENTS = /^--?(upstreams?|https?-address)(=|$)/;
+const NO_FRONT = /export|metrics|reload|agent|sql-?proxy|bouncer|^istio-|^linkerd-|init$/;
+/** Arguments that only proxies have. The Cloud SQL proxy has an --http-address without a port, for its health. */
+const FRONT_ARGUMENTS = /^--?(upstreams?(=|$)|https?-address=.*:[0-9])/;
 /** Variables of oauth2-proxy, which can be told all by them. */
 const FRONT_VARIABLES = /^OAUTH2_PROXY_(UPSTREAMS?|HTTPS?_ADDRESS)$/;
 
@@ -32,10 +32,11 @@ export function isFront(container: Candidate): boolean {
   // The proxy of Istio takes requests for others in its role as a gateway; as a sidecar the mesh sees to it.
   if ([name, program].some((one) => /^(istio-proxy|proxyv2)$/.test(one))) return words.includes('router');
   if ([name, program].some((one) => NO_FRONT.test(one))) return false;
+  const command = commandOf(words);
   const isTold =
     words.some((word) => FRONT_ARGUMENTS.test(word)) ||
     (container.env ?? []).some((variable) => FRONT_VARIABLES.test(variable.name));
-  return isTold || [name, program, commandOf(words)].some((one) => FRONT.test(one));
+  return isTold || [name, program, ...(NO_FRONT.test(command) ? [] : [command])].some((one) => FRONT.test(one));
 }
 
 /** The program that a command line starts, behind a shell or a small init. */
@@ -97,10 +98,12 @@ function beforeWorker(port: ServicePort, pods: Pods, isPage: boolean): Before | 
   if (told) return { container: told, isSure: true };
   if (owners.includes(pods.worker)) return undefined;
   if (owners.length > 0) return sure(isPage ? owners[0] : owners.find((one) => fronts.includes(one)));
-  if (typeof to === 'number' && isOfWorker(to, pods.worker, others)) return undefined;
+  if (typeof to === 'number' && servesAt(pods.worker, to)) return undefined;
   const isSilent = (one: V1Container) => (one.ports ?? []).length === 0;
-  const front = fronts.find(isSilent);
-  if (front || !isPage || isSilent(pods.worker)) return sure(front);
+  // One that passes requests on to this port does not listen there.
+  const isPassing = (one: V1Container) => typeof to === 'number' && passesTo(one, to);
+  const front = fronts.find((one) => isSilent(one) && !isPassing(one));
+  if (front || !isPage || isSilent(pods.worker) || others.some(isPassing)) return sure(front);
   const other = fronts[0] ?? others.find((one) => isSilent(one) && !NO_FRONT.test(one.name));
   return other && { container: other, isSure: false };
 }
@@ -115,11 +118,6 @@ function isBefore(other: V1Container, worker: V1Container): boolean {
   const told = Number((worker.env ?? []).find(({ name }) => name === 'PORT')?.value);
   const isAside = [other.name, lastPart(other.image)].some((one) => NO_FRONT.test(one));
   return !isAside && [...declared, told].some((port) => passesTo(other, port));
-}
-
-/** Whether the worker listens at a port that it does not declare: it is told to, or another one passes requests on. */
-function isOfWorker(port: number, worker: V1Container, others: V1Container[]): boolean {
-  return listensAt(worker, port) || others.some((one) => passesTo(one, port));
 }
 
 function wayOut(front: string, worker: string, name: string): string {

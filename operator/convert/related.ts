@@ -56,6 +56,8 @@ export interface Related {
   findings: Finding[];
 }
 
+/** Istio's root namespace, where nobody has chosen another one. */
+const ISTIO_ROOT = 'istio-system';
 /** Documents that a RenderService has nothing to do with are told together; each kind by its first few names. */
 const NAMED_MAX = 12;
 
@@ -152,7 +154,9 @@ class Sorter {
   #isInNamespace({ value }: Manifest): boolean {
     const own = this.#deployment.metadata?.namespace;
     const other = isRecord(value.metadata) ? value.metadata.namespace : undefined;
-    return own === undefined || other === undefined || own === other;
+    // Policies of Istio's root namespace are for all namespaces.
+    const isForAll = other === ISTIO_ROOT && String(value.apiVersion).startsWith('security.istio.io/');
+    return own === undefined || other === undefined || own === other || isForAll;
   }
 
   *#rest(): Generator<Finding> {

@@ -10,6 +10,8 @@ interface Setting {
 
 /** Flags and variables behind which a program finds where to listen. */
 const LISTEN = /(^|[-_.])(listen|bind|address|addr|from|port|p)$/i;
+/** Those by which servers of pages find their port. Others of an application may be ports of somebody before it. */
+const OF_PAGES = /^((NITRO_|NUXT_)?PORT|-p|--?port)$/;
 /** Those behind which it finds to whom it passes requests on. */
 const UPSTREAM =
   /upstream|backend|target|origin|forward|(^|_)(app|node)_|(^|[-_])(reverse-proxy|proxy-?(to|pass|url|host)|to)$/i;
@@ -41,6 +43,11 @@ export function listensAt(container: Told, port: number): boolean {
   return settingsOf(container).some(
     ({ name, value }) => LISTEN.test(name) && !UPSTREAM.test(name) && !ASIDE.test(name) && hasNumber(value, port),
   );
+}
+
+/** Whether a server of pages is told to listen at a port. */
+export function servesAt(container: Told, port: number): boolean {
+  return settingsOf(container).some(({ name, value }) => OF_PAGES.test(name) && Number(value) === port);
 }
 
 /** Whether it is told to pass requests on to a port of its own pod. */

@@ -11,7 +11,7 @@ import { unpacked } from '../kube/packed.ts';
 import type { Deviation } from '../kube/subset.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { listed } from './foreign-writes.ts';
-import { hurtingLimits, type LimitedSpec, type OwnLimits, ownLimits } from './own-limits.ts';
+import { hurtingLimits, type LimitedSpec, leastOf, type OwnLimits, ownLimits } from './own-limits.ts';
 
 export interface Admission {
   /** A sentence about fields that are others than those applied. */
@@ -71,17 +71,22 @@ function podSpec({ spec }: KubeObject): PodSpec | undefined {
  * Their Deployment is as it was applied.
  * @param template of the pods as planned
  * @param pods as the cache keeps them, of whatever revision
+ * @param before the sentence so far, which stays until there is a pod of this revision
  */
-export function podHurts({ metadata, spec }: V1PodTemplateSpec, pods: KubeObject[]): string | undefined {
+export function podHurts(
+  { metadata, spec }: V1PodTemplateSpec,
+  pods: KubeObject[],
+  before?: string,
+): string | undefined {
   const revision = metadata?.labels?.[LABEL_REVISION];
-  const planned = ownLimits(spec);
-  const limits = new Set(
-    pods
-      .filter((pod) => pod.metadata.labels?.[LABEL_REVISION] === revision && !pod.metadata.deletionTimestamp)
-      .map((pod) => pod.limits as OwnLimits | undefined),
+  const own = pods.filter(
+    (pod) => pod.metadata.labels?.[LABEL_REVISION] === revision && !pod.metadata.deletionTimestamp,
   );
-  const hurts = [...limits].flatMap((made) => hurtingLimits(planned, made));
+  if (own.length === 0) return before;
+  const made = leastOf(new Set(own.map((pod) => pod.limits as OwnLimits | undefined)));
+  const hurts = hurtingLimits(ownLimits(spec), made);
   if (hurts.length === 0) return undefined;
-  const fields = listed(hurts.map(({ wayOut }) => wayOut));
-  return `pods: ${listed(hurts.map(({ text }) => text))}. If a LimitRange sets it by default, set ${fields}`;
+  const fields = listed(hurts.flatMap(({ wayOut }) => wayOut ?? []));
+  const wayOut = fields === '' ? '' : `. If a LimitRange sets it by default, set ${fields}`;
+  return `pods: ${listed(hurts.map(({ text }) => text))}${wayOut}`;
 }

@@ -3,13 +3,14 @@
  * two that do so at full speed load the API server, and neither ever wins. So Corelane slows down, and says so. One
  * record for each object holds all that is remembered of it.
  */
+import type { V1PodTemplateSpec } from '@kubernetes/client-node';
 import type { Condition } from '../api/conditions.ts';
 import { ANNOTATION_APPLIED_HASH, LABEL_SERVING, LIVE_FILE } from '../api/names.ts';
 import type { Difference } from '../kube/apply.ts';
 import { foreignFields } from '../kube/drift.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { type Admission, admissionOf } from './admission.ts';
+import { type Admission, admissionOf, podHurts } from './admission.ts';
 import { foreignWrite } from './foreign-writes.ts';
 
 /**
@@ -71,8 +72,9 @@ export class Contention {
   }
 
   /** Notes what admission has made of pods, where that hurts. */
-  podsAdmitted(key: string, hurts: string | undefined): void {
-    this.#service(key).podHurts = hurts;
+  podsAdmitted(key: string, template: V1PodTemplateSpec, pods: KubeObject[]): void {
+    const service = this.#service(key);
+    service.podHurts = podHurts(template, pods, service.podHurts);
   }
 
   /**

@@ -23,7 +23,7 @@ export interface LimitedSpec {
   initContainers?: Container[];
 }
 
-/** Limits of a pod or of a template; undefined where there are none. A few texts, whatever the pod has. */
+/** Limits of a pod or of a template; undefined where there are none: three texts at most for each of three names. */
 export function ownLimits(spec: LimitedSpec | undefined): OwnLimits | undefined {
   const found: OwnLimits = {};
   for (const { name, resources } of spec?.initContainers ?? []) if (PROXIES.includes(name)) add(found, name, resources);
@@ -32,7 +32,14 @@ export function ownLimits(spec: LimitedSpec | undefined): OwnLimits | undefined 
   return Object.keys(found).length > 0 ? found : undefined;
 }
 
-function add(found: OwnLimits, name: string, resources: Container['resources']): void {
+/** The least of all of these. */
+export function leastOf(all: Iterable<OwnLimits | undefined>): OwnLimits {
+  const found: OwnLimits = {};
+  for (const one of all) for (const [name, limits] of Object.entries(one ?? {})) add(found, name, { limits });
+  return found;
+}
+
+function add(found: OwnLimits, name: string, resources: { limits?: Limits } | undefined): void {
   for (const resource of RESOURCES) {
     const limit = resources?.limits?.[resource];
     if (limit === undefined) continue;
@@ -61,8 +68,8 @@ const CONSEQUENCES: Record<Resource, string> = {
 export interface HurtingLimit {
   /** What it is, and what it does. */
   text: string;
-  /** The field of a RenderService that keeps others from setting it, and its value. */
-  wayOut: string;
+  /** The field of a RenderService that keeps others from setting it, and its value, where the plan has no limit. */
+  wayOut?: string;
 }
 
 /** Limits of `made` that are below those of `planned`, or below the need where nothing is planned. */
@@ -75,7 +82,7 @@ export function hurtingLimits(planned: OwnLimits = {}, made: OwnLimits = {}): Hu
       if (limit === undefined || enough === undefined || amountOf(limit) >= amountOf(enough)) return [];
       const what = `the ${resource} limit of ${name === WORKER_CONTAINER ? 'the workers' : name} is ${limit}`;
       const text = `${what}${asked === undefined ? '' : ` instead of ${asked}`}, ${consequence(name, resource)}`;
-      return [{ text, wayOut: `${fieldOf(name, resource)} to ${enough}` }];
+      return [{ text, ...(asked === undefined && { wayOut: `${fieldOf(name, resource)} to ${enough}` }) }];
     }),
   );
 }

@@ -45,7 +45,6 @@ import { liveNumber, liveSerial, renderLive } from '../render/live.ts';
 import { hasPeers } from '../render/model/pooling.ts';
 import { isActive } from '../rollout/canary-state.ts';
 import type { Acks } from '../rollout/canary-world.ts';
-import { podHurts } from './admission.ts';
 import type { Caches } from './caches.ts';
 import type { CanaryWatch } from './canary-watch.ts';
 import { Contention } from './contention.ts';
@@ -253,7 +252,7 @@ export class Reconciler {
     this.#options.canaries.want(renderService, watchSubject(plan.next, renderService));
     const useless = superfluous(caches, renderService, planned, configNameOf(pods.template));
     await prune(caches, [...useless, ...plan.forgotten]);
-    this.#contention.podsAdmitted(key, podHurts(pods.template, caches.podsOf(namespace, name)));
+    this.#contention.podsAdmitted(key, pods.template, caches.podsOf(namespace, name));
     this.#contention.keepOnly(key, [...(planned as KubeObject[]), ...caches.podsOf(namespace, name)]);
     const renewed = pods.annotations[ANNOTATION_RENEWED];
     const [target] = deployments as [KubeObject];

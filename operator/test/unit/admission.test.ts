@@ -271,9 +271,27 @@ describe('limits that only pods have', () => {
     expect(podHurts(template, [podOf(mutate), podOf(mutate)])).toEqual(expected);
   });
 
+  test('of pods that differ the least counts', () => {
+    const pods = ['700m', '300m', '500m'].map((cpu) => podOf(byDefault({ cpu })));
+    expect(podHurts(template, pods)).toBe(podHurts(template, pods.slice(1, 2)));
+  });
+
   test('pods of another revision are not looked at', () => {
     const pod = podOf(byDefault({ cpu: '50m' }), { 'corelane.dev/revision': 'another' });
     expect(podHurts(template, [pod])).toBeUndefined();
+  });
+
+  test('a sentence stays until there is a pod of the next revision', () => {
+    const old = podOf(byDefault({ cpu: '50m' }), { 'corelane.dev/revision': 'another' });
+    expect(podHurts(template, [old], 'as before')).toBe('as before');
+    expect(podHurts(template, [old, podOf(() => {})], 'as before')).toBeUndefined();
+  });
+
+  test('a limit below the one that was set is told without a field to set', () => {
+    const asked = structuredClone(template);
+    byDefault({ cpu: '2' })(asked);
+    const hurts = podHurts(asked, [podOf(byDefault({ cpu: '1500m' }))]);
+    expect(hurts).toMatch(/^pods: the cpu limit of haproxy is 1500m instead of 2, [^.]+$/);
   });
 
   test('a limit that the user has set is not told', () => {

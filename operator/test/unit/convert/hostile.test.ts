@@ -69,6 +69,18 @@ describe('a proxy before the application', () => {
       'env: [{ name: PORT, value: "3000" }]',
     ],
     ['that nobody knows, at a port that nobody declares', 'name: gate, image: "gate:1"', 4180],
+    [
+      'whose port the application has in its links',
+      'name: nginx, image: "nginx:1"',
+      80,
+      'env: [{ name: PUBLIC_PORT, value: "80" }]',
+    ],
+    [
+      'behind a login',
+      'name: oauth2-proxy, image: "oauth2-proxy:7", args: ["--upstream=http://127.0.0.1:8080"] }, { name: nginx, image: "nginx:1"',
+      8080,
+      'env: [{ name: MODE, value: production }]',
+    ],
   ])('%s', (...[_what, beside, targetPort, own]) => {
     const { text, plan, findings } = desk({ beside, own, others: service(targetPort) });
     expect([text, plan, errorsOf(findings)]).toEqual([undefined, [], ['Service/desk']]);
@@ -101,6 +113,20 @@ describe('a proxy before the application', () => {
       'name: feed, image: "feed:1", env: [{ name: BACKEND_URL, value: "http://api:3000" }]',
       3000,
     ],
+    [
+      'that is a command for metrics',
+      'name: stats, image: "tools:1", command: [/bin/nginx-prometheus-exporter]',
+      3000,
+      'env: [{ name: MODE, value: production }]',
+    ],
+    ...['ports: [{ name: metrics, containerPort: 9464 }]', 'env: [{ name: MODE, value: production }]'].map(
+      (own): [string, string, number, string] => [
+        `that leads to a database, beside ${own},`,
+        'name: cloud-sql-proxy, image: "cloud-sql-proxy:2", args: [--health-check, --http-address=0.0.0.0, --port=5432, "a:b:c"]',
+        3000,
+        own,
+      ],
+    ),
     ['that exports metrics of the application', `name: app-exporter, image: "exporter:1", ${TOLD}`, 3000],
   ])('%s is in nobody’s way', (...[_what, beside, targetPort, own]) => {
     expect(desk({ beside, own, others: service(targetPort) }).text).toBeDefined();
@@ -139,6 +165,9 @@ const BOTH = 'matchLabels: { team: shop }';
 const NEW = 'matchLabels: { corelane.dev/renderservice: desk-render }';
 const CILIUM_OLD =
   '{ endpointSelector: { matchLabels: { "k8s:io.kubernetes.pod.namespace": a, app: desk } }, ingress: [] }';
+const CALICO_RULES = (rules: string) => `{ selector: team == 'shop', types: [Ingress, Egress], ${rules} }`;
+const SERVICES = (action: string, ...names: string[]) =>
+  `{ action: ${action}, targetRefs: [${names.map((name) => `{ kind: Service, name: ${name} }`).join(', ')}] }`;
 const DENIED = (selector: string, port: number) =>
   `{ selector: { ${selector} }, action: DENY, rules: [{ to: [{ operation: { ports: ["${port}"] } }] }] }`;
 
@@ -166,6 +195,29 @@ test.each<[what: string, policies: string, expected: 'refused' | 'decide' | 'kep
     ),
     'refused',
   ],
+  [
+    'Calico, a range with an old port denied to old and new pods',
+    policy(CALICO, 'NetworkPolicy', CALICO_RULES("ingress: [{ action: Deny, destination: { ports: ['2000:4000'] } }]")),
+    'refused',
+  ],
+  [
+    'Calico, all else denied to old and new pods',
+    policy(
+      CALICO,
+      'NetworkPolicy',
+      CALICO_RULES('ingress: [{ action: Allow, destination: { ports: [3000] } }, { action: Deny }]'),
+    ),
+    'kept',
+  ],
+  [
+    'Calico, an old port of clients denied, and what pods call',
+    policy(
+      CALICO,
+      'NetworkPolicy',
+      CALICO_RULES('ingress: [{ action: Deny, source: { ports: [3000] } }], egress: [{ action: Deny }]'),
+    ),
+    'kept',
+  ],
   ['Calico, a draft', policy(CALICO, 'StagedNetworkPolicy', "{ selector: app == 'desk' }"), 'kept'],
   ['Calico, by namespaces', policy(CALICO, 'GlobalNetworkPolicy', "{ namespaceSelector: team == 'shop' }"), 'decide'],
   [
@@ -178,6 +230,25 @@ test.each<[what: string, policies: string, expected: 'refused' | 'decide' | 'kep
     `apiVersion: cilium.io/v2\nkind: CiliumNetworkPolicy\nmetadata: { name: closed }\nspecs: [{ endpointSelector: { ${OLD} }, ingress: [] }]\n---\n`,
     'refused',
   ],
+  [
+    'Cilium, beside one for all pods of another namespace',
+    policy('cilium.io/v2', 'CiliumNetworkPolicy', `{ endpointSelector: { ${OLD} }, ingress: [] }`) +
+      policy(
+        'cilium.io/v2',
+        'CiliumClusterwideNetworkPolicy',
+        '{ endpointSelector: { matchLabels: { "k8s:io.kubernetes.pod.namespace": other } }, ingress: [] }',
+      ),
+    'refused',
+  ],
+  [
+    'Cilium, a range with an old port denied to both',
+    policy(
+      'cilium.io/v2',
+      'CiliumNetworkPolicy',
+      `{ endpointSelector: { ${BOTH} }, ingressDeny: [{ toPorts: [{ ports: [{ port: "2000", endPort: 4000 }] }] }] }`,
+    ),
+    'refused',
+  ],
   ['Istio, by the old labels', policy(ISTIO, 'AuthorizationPolicy', `{ selector: { ${OLD} } }`), 'refused'],
   [
     'Istio, denied beside an allowance for all',
@@ -185,6 +256,28 @@ test.each<[what: string, policies: string, expected: 'refused' | 'decide' | 'kep
     'refused',
   ],
   ['Istio, an old port denied to both', policy(ISTIO, 'AuthorizationPolicy', DENIED(BOTH, 3000)), 'refused'],
+  [
+    'Istio, an old port denied to both, by a condition',
+    policy(
+      ISTIO,
+      'AuthorizationPolicy',
+      `{ selector: { ${BOTH} }, action: DENY, rules: [{ when: [{ key: destination.port, values: ["3000"] }] }] }`,
+    ),
+    'refused',
+  ],
+  [
+    'Istio, an old port denied to both, and port 9000 by another one',
+    policy(ISTIO, 'AuthorizationPolicy', DENIED(BOTH, 3000)) + policy(ISTIO, 'AuthorizationPolicy', DENIED(NEW, 9000)),
+    'kept',
+  ],
+  [
+    'Istio, in its root namespace',
+    policy(ISTIO, 'AuthorizationPolicy', `{ selector: { ${OLD} }, action: DENY }`).replace(
+      'name: closed',
+      'name: closed, namespace: istio-system',
+    ),
+    'refused',
+  ],
   ['Istio, port 9000 denied to both', policy(ISTIO, 'AuthorizationPolicy', DENIED(BOTH, 9000)), 'kept'],
   [
     'Istio, an old port allowed for all, which closes port 9000',
@@ -215,16 +308,23 @@ test.each<[what: string, policies: string, expected: 'refused' | 'decide' | 'kep
   ['Istio, tokens of the old pods', policy(ISTIO, 'RequestAuthentication', `{ selector: { ${OLD} } }`), 'refused'],
   [
     'Istio, for the old Service at a waypoint',
-    policy(ISTIO, 'AuthorizationPolicy', '{ targetRefs: [{ kind: Service, name: desk }] }'),
+    policy(ISTIO, 'AuthorizationPolicy', SERVICES('ALLOW', 'desk')),
     'refused',
   ],
   [
     'Istio, for both Services at a waypoint',
-    policy(
-      ISTIO,
-      'AuthorizationPolicy',
-      '{ targetRefs: [{ kind: Service, name: desk }, { kind: Service, name: desk-render }] }',
-    ),
+    policy(ISTIO, 'AuthorizationPolicy', SERVICES('ALLOW', 'desk', 'desk-render')),
+    'kept',
+  ],
+  [
+    'Istio, denied for the old Service at a waypoint, and allowed for both',
+    policy(ISTIO, 'AuthorizationPolicy', SERVICES('DENY', 'desk')) +
+      policy(ISTIO, 'AuthorizationPolicy', SERVICES('ALLOW', 'desk', 'desk-render')),
+    'refused',
+  ],
+  [
+    'Istio, logged for the old Service at a waypoint',
+    policy(ISTIO, 'AuthorizationPolicy', SERVICES('AUDIT', 'desk')),
     'kept',
   ],
   ['Linkerd, by the old labels', policy(LINKERD, 'Server', `{ podSelector: { ${OLD} }, port: 3000 }`), 'refused'],
@@ -235,9 +335,22 @@ test.each<[what: string, policies: string, expected: 'refused' | 'decide' | 'kep
       policy(LINKERD, 'Server', `{ podSelector: { ${NEW} }, port: 9000 }`),
     'kept',
   ],
+  [
+    'Linkerd, by the old labels, and another port by the new ones',
+    policy(LINKERD, 'Server', `{ podSelector: { ${OLD} }, port: 3000 }`) +
+      policy(LINKERD, 'Server', `{ podSelector: { ${NEW} }, port: 9464 }`),
+    'refused',
+  ],
+  [
+    'Linkerd, an old port of both, and port 9000 by another one',
+    policy(LINKERD, 'Server', `{ podSelector: { ${BOTH} }, port: 3000 }`) +
+      policy(LINKERD, 'Server', `{ podSelector: { ${BOTH} }, port: http }`),
+    'kept',
+  ],
   ['Kuma, by names', policy('kuma.io/v1alpha1', 'MeshTrafficPermission', '{ from: [] }'), 'decide'],
 ])('a policy of %s', (_what, policies, expected) => {
-  const { text, findings } = desk({ labels: ', team: shop', others: service(3000) + policies });
+  const parts = { metadata: ', namespace: shop', labels: ', team: shop' };
+  const { text, findings } = desk({ ...parts, others: service(3000) + policies });
   const about = findings.filter(({ code, object }) => code === 'C010' && object.endsWith('/closed'));
   const isTold = about.some(({ level, what }) => level === 'decide' && !what.startsWith('networkPolicy.enabled'));
   const found = text === undefined ? 'refused' : isTold ? 'decide' : 'kept';
