@@ -1,15 +1,22 @@
 /**
  * A namespace as platform teams lock it down, with everything in force at once: Pod Security "restricted", a
- * LimitRange, a ResourceQuota, policies about users, labels, images and tokens, policies that change pods and
- * Deployments, and a NetworkPolicy that denies everything. The storefront example is applied unchanged. Its condition
- * Ready names each demand that it does not meet, one after the other; the test changes the field that it names.
+ * LimitRange, a ResourceQuota, policies about users, labels, images, tokens and service links, policies that change
+ * pods and Deployments, and a NetworkPolicy that denies everything. The storefront example is applied unchanged. Its
+ * condition Ready names each demand that it does not meet, one after the other; the test changes the field that it
+ * names. Then ObjectsInSync names the limits that the LimitRange has given to the pods, and a write by hand.
  *
  * Policies belong to the whole cluster. These are bound to this namespace, and have a label by which they are removed.
  * rollout.test.ts has the drain of a pod whose mesh refuses kubelet's requests.
  */
 import { apply, eventually, get, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
 import { imageNames, installOperator } from '../harness/cluster/operator.ts';
-import { example, type LiveRenderService, podsOf, untilAllWorkersUp } from '../harness/cluster/renderservice.ts';
+import {
+  deploymentOf,
+  example,
+  type LiveRenderService,
+  podsOf,
+  untilAllWorkersUp,
+} from '../harness/cluster/renderservice.ts';
 
 const NAMESPACE = 'hostile-cluster';
 const NAME = 'storefront';
@@ -112,6 +119,12 @@ const POLICIES = [
       ],
     },
   ),
+  ...demand(
+    'links',
+    PODS,
+    'object.spec.?enableServiceLinks.orValue(true) == false',
+    'pods here get no variables of other Services',
+  ),
   // As OpenShift's restricted-v2 does where the pod names no user.
   ...mutation(
     'assigned-users',
@@ -128,6 +141,13 @@ const POLICIES = [
 ];
 
 const metadata = { name: 'team', namespace: NAMESPACE, labels: TEAM };
+/** What all pods of the storefront may have as CPU limits. */
+const CPU_QUOTA = {
+  // A pod has 2 CPUs as its limit: four containers with the default of the LimitRange.
+  onePod: '3',
+  // One with a whole CPU for each container, beside the one before.
+  withoutThrottling: '6',
+};
 /** Limits, a quota and a NetworkPolicy, which are in the namespace before the example. */
 const SURROUNDINGS = [
   {
@@ -147,8 +167,12 @@ const SURROUNDINGS = [
   },
   {
     ...{ apiVersion: 'v1', kind: 'ResourceQuota', metadata },
-    // A pod of the storefront has 2 CPUs as its limit: four containers with the default of the LimitRange.
-    spec: { hard: { 'requests.cpu': '2', 'requests.memory': '4Gi', 'limits.cpu': '3', 'limits.memory': '4Gi' } },
+    spec: {
+      hard: {
+        ...{ 'requests.cpu': '2', 'requests.memory': '4Gi' },
+        ...{ 'limits.cpu': CPU_QUOTA.onePod, 'limits.memory': '4Gi' },
+      },
+    },
   },
   {
     ...{ apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata },
@@ -176,7 +200,7 @@ function probe({
   return {
     ...{ apiVersion: 'v1', kind: 'Pod' },
     metadata: { name: 'probe', namespace: NAMESPACE, labels },
-    spec: { containers, ...spec },
+    spec: { containers, enableServiceLinks: false, ...spec },
   };
 }
 
@@ -193,6 +217,7 @@ async function untilInForce(): Promise<void> {
     users: probe({ spec: { securityContext: { runAsUser: 1000 } } }),
     images: probe({ container: { image: 'registry.invalid/a:1' } }),
     tokens: probe({ container: { name: 'nginx' } }),
+    links: probe({ spec: { enableServiceLinks: true } }),
   };
   for (const [what, object] of Object.entries(bad)) {
     await eventually(`the policy about ${what} to be in force`, 60_000, async () => {
@@ -243,17 +268,32 @@ afterAll(async () => {
   await Promise.all([removePolicies(), namespace]);
 });
 
-/** Waits until the condition Ready says this. */
-async function untilReadySays(words: RegExp): Promise<void> {
+/** Waits until a condition says this. */
+async function untilSays(wanted: 'Ready' | 'ObjectsInSync', words: RegExp): Promise<void> {
   let message = '';
   const check = async () => {
     const { status } = await get<LiveRenderService>('-n', NAMESPACE, 'renderservice', NAME);
-    message = status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+    message = status?.conditions?.find(({ type }) => type === wanted)?.message ?? '';
     return words.test(message) || undefined;
   };
-  // The failure says what Ready has told instead.
-  await eventually('Ready to tell', 120_000, check, SELDOM_MS).catch(() => {});
+  // The failure says what it has told instead.
+  await eventually(`${wanted} to tell`, 120_000, check, SELDOM_MS).catch(() => {});
   expect(message).toMatch(words);
+}
+
+async function patchRenderService(change: object): Promise<void> {
+  const patch = `--patch=${JSON.stringify(change)}`;
+  await kubectl(['-n', NAMESPACE, 'patch', 'renderservice', NAME, '--type=merge', patch]);
+}
+
+/** The worker of the example with a CPU limit of its own: a merge patch has lists as a whole. */
+async function workersWithLimit(cpu: string): Promise<object[]> {
+  type Template = { spec: { template: { spec: { containers: { resources: { limits: object } }[] } } } };
+  const { spec } = await get<Template>('-n', NAMESPACE, 'renderservice', NAME);
+  return spec.template.spec.containers.map((worker) => ({
+    ...worker,
+    resources: { ...worker.resources, limits: { ...worker.resources.limits, cpu } },
+  }));
 }
 
 /** In the order in which the API server refuses what is made of the example. */
@@ -282,9 +322,8 @@ const DEMANDS: { what: string; says: RegExp; change: object }[] = [
 
 describe('the storefront example in a hostile cluster', () => {
   test.each(DEMANDS)('says in one sentence what to change: $what', async ({ says, change }) => {
-    await untilReadySays(says);
-    const patch = `--patch=${JSON.stringify(change)}`;
-    await kubectl(['-n', NAMESPACE, 'patch', 'renderservice', NAME, '--type=merge', patch]);
+    await untilSays('Ready', says);
+    await patchRenderService(change);
   });
 
   test('is Ready then, with all workers, which the operator reads from its pod', async () => {
@@ -304,14 +343,54 @@ describe('the storefront example in a hostile cluster', () => {
     );
   });
 
-  test('leaves what admission has changed, and tells it', async () => {
+  test('says which limits of the LimitRange throttle its pods, and the fields to set', async () => {
+    await untilSays(
+      'ObjectsInSync',
+      /that hurts: pods: the cpu limit of haproxy is 500m, .*the cpu limit of nginx is 500m, .*the cpu limit of the workers is 500m, .*set spec\.sidecar\.haproxy\.cpuLimit to 1, spec\.sidecar\.nginx\.cpuLimit to 1, resources\.limits\.cpu of the worker in spec\.template to 1/,
+    );
+    const hard = JSON.stringify({ spec: { hard: { 'limits.cpu': CPU_QUOTA.withoutThrottling } } });
+    await kubectl(['-n', NAMESPACE, 'patch', 'resourcequota', metadata.name, '--type=merge', `--patch=${hard}`]);
+    const proxy = { cpuLimit: '1' };
+    const template = { spec: { containers: await workersWithLimit('1') } };
+    await patchRenderService({ spec: { sidecar: { haproxy: proxy, nginx: proxy }, template } });
+  });
+
+  test('leaves what admission has changed otherwise, and tells it', async () => {
+    await eventually('a pod with these limits to be ready', 120_000, async () => (await withLimits('1')) || undefined);
+    await untilSays(
+      'ObjectsInSync',
+      /^mutating admission changes .* Deployment "storefront-\S+": spec\.revisionHistoryLimit/,
+    );
     const { status } = await get<LiveRenderService>('-n', NAMESPACE, 'renderservice', NAME);
-    expect(status?.conditions?.find(({ type }) => type === 'ObjectsInSync')).toMatchObject({
-      ...{ status: 'True', reason: 'Mutated' },
-      message: expect.stringMatching(/Deployment "storefront-\S+": spec\.revisionHistoryLimit/),
-    });
+    const told = status?.conditions?.find(({ type }) => type === 'ObjectsInSync');
+    expect([told?.status, told?.reason]).toEqual(['True', 'Mutated']);
+  });
+
+  test('takes back what somebody writes into its Deployment, and says where to write it', async () => {
+    const { metadata: written } = await deploymentOf(NAMESPACE, NAME);
+    const patch = '--patch={"spec":{"minReadySeconds":7}}';
+    await kubectl(['-n', NAMESPACE, 'patch', 'deployment', written.name, '--type=merge', patch]);
+    await untilSays(
+      'ObjectsInSync',
+      /"kubectl-patch" sets .*spec\.minReadySeconds.*; set spec\.rollout\.rolling of RenderService "storefront" instead/,
+    );
   });
 });
+
+/** Whether a pod is ready in which every container of a request has this CPU limit. */
+async function withLimits(cpu: string): Promise<boolean> {
+  interface Limited {
+    spec: Record<'initContainers' | 'containers', { name: string; resources: { limits?: { cpu?: string } } }[]>;
+    status?: { conditions?: { type: string; status: string }[] };
+  }
+  const selector = `corelane.dev/renderservice=${NAME}`;
+  const { items } = await get<{ items: Limited[] }>('-n', NAMESPACE, 'pods', '-l', selector);
+  return items.some(({ spec, status }) => {
+    const all = [...spec.initContainers, ...spec.containers].filter(({ name }) => !name.startsWith('corelane-'));
+    const isReady = status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True');
+    return isReady && all.every(({ resources }) => resources.limits?.cpu === cpu);
+  });
+}
 
 /** Path of the pod in the API, without what follows its name. */
 async function podPath(): Promise<string> {

@@ -24,7 +24,13 @@ const AROUND: [apiVersion: string, kind: string, plural: string][] = [
   ['keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects'],
   ['autoscaling.k8s.io/v1', 'VerticalPodAutoscaler', 'verticalpodautoscalers'],
   ['cilium.io/v2', 'CiliumNetworkPolicy', 'ciliumnetworkpolicies'],
+  ['crd.projectcalico.org/v1', 'NetworkPolicy', 'networkpolicies'],
   ['security.istio.io/v1', 'AuthorizationPolicy', 'authorizationpolicies'],
+  ['security.istio.io/v1', 'PeerAuthentication', 'peerauthentications'],
+  ['security.istio.io/v1', 'RequestAuthentication', 'requestauthentications'],
+  ['policy.linkerd.io/v1beta3', 'Server', 'servers'],
+  ['monitoring.coreos.com/v1', 'PodMonitor', 'podmonitors'],
+  ['monitoring.coreos.com/v1', 'ServiceMonitor', 'servicemonitors'],
 ];
 /** Of larger lists the first so many are read. */
 const ITEMS_MAX = '500';
@@ -150,10 +156,11 @@ export class Cluster {
     more: typeof AROUND = [],
   ): Promise<{ manifests: Manifest[]; hasLimitRanges: boolean; unread: string[] }> {
     const unread: string[] = [];
+    const groups = await this.#groups();
     const lists = await Promise.all(
       [...AROUND, ...more].map(
         async ([apiVersion, kind, plural]) =>
-          await this.list(apiVersion, kind, plural).catch((error: Error) => {
+          await this.#listServed(servedOf(apiVersion, groups), kind, plural).catch((error: Error) => {
             if (statusOf(error) === 403) unread.push(kind);
             return ifNotAllowed(error);
           }),
@@ -162,6 +169,26 @@ export class Cluster {
     const limitRanges = AROUND.findIndex(([, kind]) => kind === 'LimitRange');
     const hasLimitRanges = lists[limitRanges] !== undefined;
     return { manifests: lists.flatMap((list) => list ?? []), hasLimitRanges, unread: unread.sort() };
+  }
+
+  /** Versions of each API group that there is; undefined where the cluster does not say. */
+  async #groups(): Promise<Map<string, string[]> | undefined> {
+    type Groups = { groups: { name: string; versions: { version: string }[] }[] };
+    const options = { bytesMax: BYTES_MAX };
+    const found = await this.#rest.request<Groups>('GET', '/apis', options).catch(() => undefined);
+    return found && new Map(found.groups.map(({ name, versions }) => [name, versions.map(({ version }) => version)]));
+  }
+
+  /** Objects of the first of these versions that has such a kind; undefined where none has. */
+  async #listServed(apiVersions: string[], kind: string, plural: string): Promise<Manifest[] | undefined> {
+    for (const apiVersion of apiVersions) {
+      try {
+        return await this.list(apiVersion, kind, plural);
+      } catch (error) {
+        if (statusOf(error as Error) !== 404) throw error;
+      }
+    }
+    return undefined;
   }
 
   /** ConfigMaps that containers of a pod template get variables from. */
@@ -217,6 +244,18 @@ export class Cluster {
     const namespace = encodeURIComponent(this.namespace);
     return [root, 'namespaces', namespace, plural, ...(name === undefined ? [] : [encodeURIComponent(name)])].join('/');
   }
+}
+
+/**
+ * The versions to ask for: the one that is known, then the others of its group, since a mesh may be old. None where the
+ * group is not there: the API server would refuse those with few rights, as if they might not read what does not exist.
+ */
+function servedOf(apiVersion: string, groups: Map<string, string[]> | undefined): string[] {
+  const [group = '', version] = apiVersion.split('/');
+  if (version === undefined || groups === undefined) return [apiVersion];
+  const versions = groups.get(group) ?? [];
+  const inOrder = [...new Set([version, ...versions])].filter((one) => versions.includes(one));
+  return inOrder.map((one) => `${group}/${one}`);
 }
 
 function rootOf(apiVersion: string): string {

@@ -8,6 +8,33 @@ const OF_TOOLS =
   /^(kubectl\.kubernetes\.io\/last-applied-configuration|deployment\.kubernetes\.io\/|meta\.helm\.sh\/|argocd\.argoproj\.io\/tracking-id|kustomize\.toolkit\.fluxcd\.io\/|helm\.toolkit\.fluxcd\.io\/|autoscaling\.alpha\.kubernetes\.io\/)/;
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
 
+/** Annotations by which programs find the Deployments that they write: they know no RenderService. */
+const OF_DEPLOYMENTS: [pattern: RegExp, said: Pick<Said, 'why' | 'wayOut'>][] = [
+  [
+    /^downscaler\//,
+    {
+      why: 'kube-downscaler looks at Deployments, and what it writes into one of a RenderService is taken back',
+      wayOut:
+        'Scale the RenderService by a schedule: a CronJob with kubectl scale renderservice, or a cron trigger of KEDA (docs/gitops.md#kube-downscaler).',
+    },
+  ],
+  [
+    /^((configmap|secret)\.)?reloader\.stakater\.com\//,
+    {
+      why: 'Reloader looks for it on Deployments and on pod templates, and does not know a RenderService',
+      wayOut:
+        'Name the ConfigMaps and Secrets in annotations of spec.template, and run Reloader with --reload-strategy=annotations (docs/gitops.md#reloader).',
+    },
+  ],
+  [
+    /^keel\.sh\//,
+    {
+      why: 'Keel writes images into Deployments, and what it writes into one of a RenderService is taken back',
+      wayOut: 'Let an image updater write the RenderService in Git (docs/gitops.md#image-updaters).',
+    },
+  ],
+];
+
 const left = (why: string): Said => ({ code: 'C016', level: 'info', what: 'left out', why, wayOut: 'Nothing to do.' });
 
 /** Fields of the metadata and the status, which the cluster or a tool writes. */
@@ -20,6 +47,13 @@ export function metadataFields(draft: Draft): void {
   sayAll(draft, fields, left('The cluster writes it'));
   sayAll(draft, unknown, { ...left('No field of a Deployment'), level: 'warning' });
   const annotations = isRecord(own.annotations) ? Object.keys(own.annotations) : [];
+  for (const [pattern, said] of OF_DEPLOYMENTS) {
+    const keys = annotations.filter((key) => pattern.test(key));
+    draft.removeAll(
+      keys.map((key) => ['metadata', 'annotations', key]),
+      { code: 'C016', level: 'decide', what: 'left out', ...said },
+    );
+  }
   const labels = isRecord(own.labels) ? own.labels : {};
   const isHelm = labels[MANAGED_BY] === 'Helm';
   draft.removeAll(

@@ -12,8 +12,8 @@ export type Said = Omit<Finding, 'path' | 'object'> & { object?: string };
 /** Order of the fields of a RenderService, as people write them; the template, which is long, comes last. */
 const SPEC_ORDER = ['workersPerPod', 'replicas', 'scaling', 'service', 'networkPolicy', 'rollout', 'disruptionBudget'];
 
-/** `spec.template` and `metadata` stay, empty or not. */
-const EMPTY_DEPTH_MIN = 2;
+/** `metadata` and `spec.template` stay, empty or not. */
+const EMPTY_DEPTH_MIN: Record<string, number> = { metadata: 1, spec: 2 };
 /** Fields of metadata that go over; all others are of the object that was read. */
 const METADATA_FIELDS = ['name', 'namespace', 'labels', 'annotations'];
 
@@ -103,7 +103,7 @@ export class Draft {
   /** Deletes a field, and lists and maps around it that have become empty; those say nothing. */
   #delete(path: Path): void {
     this.#document.deleteIn(path);
-    for (let length = path.length - 1; length > EMPTY_DEPTH_MIN; length--) {
+    for (let length = path.length - 1; length > (EMPTY_DEPTH_MIN[path[0] ?? ''] ?? 2); length--) {
       const parent = path.slice(0, length);
       const rest = this.#document.getIn(parent, true);
       closeUp(rest);

@@ -20,6 +20,7 @@ import { refuseFronts } from './fronts.ts';
 import { ManifestError } from './kubectl-yaml.ts';
 import { type Pods, pagePort, targetOf } from './leads.ts';
 import { isRecord, type Manifest } from './manifests.ts';
+import { followPorts } from './named-ports.ts';
 import { type Related, relatedTo } from './related.ts';
 import {
   moveLabels,
@@ -83,10 +84,10 @@ export function convert(deployment: Manifest, others: Manifest[], options: Conve
 }
 
 /** Kinds without which nobody knows what leads to the old pods, and what closes them. */
-const DECISIVE = /^(Service|PodDisruptionBudget)$|Policy$/;
+const DECISIVE = /^(Service|PodDisruptionBudget|Server)$|(Policy|Authentication)$/;
 
 function sayUnread(draft: Draft, unread: string[]): void {
-  const kinds = unread.filter((kind) => DECISIVE.test(kind));
+  const kinds = [...new Set(unread)].filter((kind) => DECISIVE.test(kind));
   if (kinds.length === 0) return;
   draft.say('', {
     code: 'C010',
@@ -131,7 +132,8 @@ function template(
   ];
   moveLabels(draft, keys, options.name);
   const { closers, unreadClosers: unread } = related;
-  keepClosed(draft, { closers, unread }, { before, name: options.name });
+  const services = related.services.map(({ manifest }) => manifest.name);
+  keepClosed(draft, { closers, unread }, { before, pods, services, name: options.name });
   const replicas = value.spec?.replicas ?? undefined;
   const nodeCpu = options.nodes?.toSorted((one, other) => other.cpu - one.cpu)[0]?.cpu;
   const { workersPerPod } = options;
@@ -141,6 +143,7 @@ function template(
   if (replicas !== undefined && !isScaled) draft.set('replicas', capacity.podsFor(replicas));
   sayReplicas(draft, replicas, isScaled);
   writeService(draft, related, pods, options.name);
+  followPorts(draft, related, pods, options.name);
   writeBudget(draft, related.budgets, {
     selector: value.spec?.selector,
     pods: replicas === undefined ? undefined : capacity.podsFor(replicas),

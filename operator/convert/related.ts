@@ -12,11 +12,11 @@ import type {
 import type { Finding } from '../check/finding.ts';
 import { PARTS, type ReadKind, wrongParts } from '../check/parts.ts';
 import type { ScaledObject, VerticalPodAutoscaler } from '../check/workload.ts';
-import { LABEL_RENDER_SERVICE } from '../src/api/names.ts';
-import { type Closer, closerOf, isUnreadCloser } from './closers.ts';
+import { type Closer, closersOf, isUnreadCloser } from './closers.ts';
 import { isNamedForPages, pagePort } from './leads.ts';
 import { withoutMadeByKeda } from './made-by-keda.ts';
 import { isRecord, type Manifest } from './manifests.ts';
+import { isMonitorOf } from './monitors.ts';
 import { matches } from './selectors.ts';
 
 /** An object with the manifest that it was read from. */
@@ -50,10 +50,14 @@ export interface Related {
   closers: Closer[];
   /** Policies of which nobody knows what they select. */
   unreadClosers: Manifest[];
+  /** ServiceMonitors and PodMonitors of the Deployment. */
+  monitors: Manifest[];
   /** About documents that were not used. */
   findings: Finding[];
 }
 
+/** Istio's root namespace, where nobody has chosen another one. */
+const ISTIO_ROOT = 'istio-system';
 /** Documents that a RenderService has nothing to do with are told together; each kind by its first few names. */
 const NAMED_MAX = 12;
 
@@ -100,6 +104,7 @@ class Sorter {
     const claimed = (this.#deployment.spec?.template.spec?.volumes ?? []).map(
       ({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName,
     );
+    const labelsOfServices = services.map(({ value }) => value.metadata?.labels ?? {});
     const related = {
       services: pagesFirst(services, { name, entered: ingresses.flatMap(({ value }) => backends(value)) }),
       workloads: this.#usable.flatMap((manifest) => workloadOf(manifest) ?? []),
@@ -120,7 +125,8 @@ class Sorter {
       configMaps: this.#of<V1ConfigMap>('ConfigMap', () => true).map(({ value }) => value),
       limitRanges: this.#of<V1LimitRange>('LimitRange', () => true).map(({ value }) => value),
       closers: this.#closers(labels),
-      unreadClosers: this.#unreadClosers(),
+      unreadClosers: this.#marked(isUnreadCloser),
+      monitors: this.#marked((manifest) => isMonitorOf(manifest, labelsOfServices, labels)),
     };
     return { ...related, findings: [...this.#findings, ...this.#rest()] };
   }
@@ -132,17 +138,15 @@ class Sorter {
   }
 
   #closers(labels: Record<string, string>): Closer[] {
-    const found = this.#usable.flatMap((manifest) => closerOf(manifest) ?? []);
-    const wanted = found.filter(({ selector }) => {
-      const isForNew = selector.matchLabels?.[LABEL_RENDER_SERVICE] !== undefined;
-      return isForNew || matches(selector, labels);
-    });
+    const found = this.#usable.flatMap((manifest) => closersOf(manifest));
+    const wanted = found.filter(({ takes, isForNew, services }) => isForNew || takes(labels) || services.length > 0);
     for (const { manifest } of wanted) this.#used.add(manifest);
     return wanted;
   }
 
-  #unreadClosers(): Manifest[] {
-    const found = this.#usable.filter((manifest) => isUnreadCloser(manifest));
+  /** Manifests that something is said about. */
+  #marked(isWanted: (manifest: Manifest) => boolean): Manifest[] {
+    const found = this.#usable.filter(isWanted);
     for (const manifest of found) this.#used.add(manifest);
     return found;
   }
@@ -150,7 +154,9 @@ class Sorter {
   #isInNamespace({ value }: Manifest): boolean {
     const own = this.#deployment.metadata?.namespace;
     const other = isRecord(value.metadata) ? value.metadata.namespace : undefined;
-    return own === undefined || other === undefined || own === other;
+    // Policies of Istio's root namespace are for all namespaces.
+    const isForAll = other === ISTIO_ROOT && String(value.apiVersion).startsWith('security.istio.io/');
+    return own === undefined || other === undefined || own === other || isForAll;
   }
 
   *#rest(): Generator<Finding> {

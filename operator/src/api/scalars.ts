@@ -190,11 +190,11 @@ export function headerName(lengthMax: number, example: string) {
 }
 
 /**
- * A token (RFC 6265), so `connect.sid` and `__Secure-next-auth.session-token` are names. \x27 is a quote: the pattern
- * stands between two of them in CEL.
+ * A token (RFC 6265), so `connect.sid` and `__Secure-next-auth.session-token` are names; without ' and #, which begin a
+ * string and a comment in the configuration of the proxies.
  */
 export function cookieName(lengthMax: number, example: string) {
-  const pattern = '^[A-Za-z0-9!#$%&\\x27*+.^_`|~-]+$';
+  const pattern = '^[A-Za-z0-9!$%&*+.^_`|~-]+$';
   return matching(pattern, lengthMax, `must be the name of a cookie, such as ${example}`);
 }
 

@@ -2,8 +2,8 @@
  * What mutating admission (a webhook or a policy of the cluster: GKE Autopilot, Kyverno) has made of objects that
  * Corelane applies, and whether that hurts.
  */
-import { HAPROXY_CONTAINER, NGINX_CONTAINER } from '../api/names.ts';
-import { parseQuantity } from '../api/scalars.ts';
+import type { V1PodTemplateSpec } from '@kubernetes/client-node';
+import { LABEL_REVISION } from '../api/names.ts';
 import { admittedFields } from '../kube/apply.ts';
 import { fieldText } from '../kube/drift.ts';
 import { kinds } from '../kube/kinds.ts';
@@ -11,6 +11,7 @@ import { unpacked } from '../kube/packed.ts';
 import type { Deviation } from '../kube/subset.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { listed } from './foreign-writes.ts';
+import { hurtingLimits, type LimitedSpec, leastOf, type OwnLimits, ownLimits } from './own-limits.ts';
 
 export interface Admission {
   /** A sentence about fields that are others than those applied. */
@@ -46,27 +47,15 @@ function changeText({ path, desired, live }: Deviation): string {
   return isTold ? `${fieldText(path)} is ${live ?? 'absent'} instead of ${desired}` : fieldText(path);
 }
 
-interface Container {
-  name: string;
-  resources?: { limits?: Record<string, string> };
-}
-
-interface PodSpec {
+interface PodSpec extends LimitedSpec {
   terminationGracePeriodSeconds?: number;
-  initContainers?: Container[];
 }
 
 /** What Corelane sets, or leaves out, for a reason that the cluster cannot know. */
 function hurtsOf(desired: KubeObject, live: KubeObject): string[] {
   if (desired.kind !== kinds.deployment.kind) return [];
   const [planned, made] = [desired, live].map(podSpec);
-  const proxies = planned?.initContainers?.filter(({ name }) => name === HAPROXY_CONTAINER || name === NGINX_CONTAINER);
-  const limits = (proxies ?? []).flatMap((proxy) => {
-    const other = made?.initContainers?.find(({ name }) => name === proxy.name);
-    return Object.entries(other?.resources?.limits ?? {}).flatMap(([resource, limit]) =>
-      limitHurts(proxy, resource, limit),
-    );
-  });
+  const limits = hurtingLimits(ownLimits(planned), ownLimits(made)).map(({ text }) => text);
   const [wanted, grace] = [planned, made].map((spec) => spec?.terminationGracePeriodSeconds);
   if (wanted === undefined || grace === undefined || grace >= wanted) return limits;
   return [...limits, `terminationGracePeriodSeconds is ${grace} instead of ${wanted}, which ends a drain too early`];
@@ -77,21 +66,27 @@ function podSpec({ spec }: KubeObject): PodSpec | undefined {
   return template?.spec;
 }
 
-/** Each proxy has one process of one thread: with a CPU of its own no limit throttles it. */
-const CPU_ENOUGH = '1';
-
-const CONSEQUENCES: Record<string, string> = {
-  cpu: 'which throttles it and delays every request',
-  memory: 'beyond which it is killed under load',
-  'ephemeral-storage': 'beyond which the pod is evicted under load',
-};
-
-function limitHurts({ name, resources }: Container, resource: string, limit: string): string[] {
-  const planned = resources?.limits?.[resource];
-  const enough = planned ?? (resource === 'cpu' ? CPU_ENOUGH : undefined);
-  const consequence = CONSEQUENCES[resource];
-  if (enough === undefined || consequence === undefined) return [];
-  if ((parseQuantity(limit) ?? 0) >= (parseQuantity(enough) ?? 0)) return [];
-  const change = planned === undefined ? '' : ` instead of ${planned}`;
-  return [`the ${resource} limit of ${name} is ${limit}${change}, ${consequence}`];
+/**
+ * A sentence about limits that hurt and that only the pods have: the defaults of a LimitRange, or a policy about pods.
+ * Their Deployment is as it was applied.
+ * @param template of the pods as planned
+ * @param pods as the cache keeps them, of whatever revision
+ * @param before the sentence so far, which stays until there is a pod of this revision
+ */
+export function podHurts(
+  { metadata, spec }: V1PodTemplateSpec,
+  pods: KubeObject[],
+  before?: string,
+): string | undefined {
+  const revision = metadata?.labels?.[LABEL_REVISION];
+  const own = pods.filter(
+    (pod) => pod.metadata.labels?.[LABEL_REVISION] === revision && !pod.metadata.deletionTimestamp,
+  );
+  if (own.length === 0) return before;
+  const made = leastOf(new Set(own.map((pod) => pod.limits as OwnLimits | undefined)));
+  const hurts = hurtingLimits(ownLimits(spec), made);
+  if (hurts.length === 0) return undefined;
+  const fields = listed(hurts.flatMap(({ wayOut }) => wayOut ?? []));
+  const wayOut = fields === '' ? '' : `. If a LimitRange sets it by default, set ${fields}`;
+  return `pods: ${listed(hurts.map(({ text }) => text))}${wayOut}`;
 }

@@ -16,6 +16,7 @@ import { shared } from '../kube/shared.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { isRevisionOf } from '../plan/own-deployments.ts';
 import type { Ended, PodStatus } from '../pods/status.ts';
+import { type LimitedSpec, ownLimits } from './own-limits.ts';
 
 /** Nobody asks whose the fields of a RenderService are. */
 export function withoutManagedFields(object: KubeObject): KubeObject {
@@ -100,6 +101,7 @@ export function reducePod({ apiVersion, kind, metadata, spec, status }: KubeObje
       containerStatuses: shared(reduceContainers(containerStatuses)),
     },
     workerCores: shared(workerCores(spec as PodSpec | undefined)),
+    limits: shared(ownLimits(spec as LimitedSpec | undefined)),
   };
 }
 

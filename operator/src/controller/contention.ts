@@ -3,13 +3,14 @@
  * two that do so at full speed load the API server, and neither ever wins. So Corelane slows down, and says so. One
  * record for each object holds all that is remembered of it.
  */
+import type { V1PodTemplateSpec } from '@kubernetes/client-node';
 import type { Condition } from '../api/conditions.ts';
 import { ANNOTATION_APPLIED_HASH, LABEL_SERVING, LIVE_FILE } from '../api/names.ts';
 import type { Difference } from '../kube/apply.ts';
 import { foreignFields } from '../kube/drift.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import type { KubeObject } from '../kube/types.ts';
-import { type Admission, admissionOf } from './admission.ts';
+import { type Admission, admissionOf, podHurts } from './admission.ts';
 import { foreignWrite } from './foreign-writes.ts';
 
 /**
@@ -48,6 +49,8 @@ interface Service {
   objects: Map<string, Remembered>;
   /** When this process first saw what another one had told; undefined where it has told something itself. */
   inheritedMs?: number | undefined;
+  /** A sentence about what admission has made of its pods. */
+  podHurts?: string | undefined;
   /** Whether all of its objects have been looked at: until then less is known of them than status says. */
   isKnown?: boolean;
 }
@@ -69,6 +72,12 @@ export class Contention {
     const isSame = hash === applied.hash && resourceVersion === applied.resourceVersion;
     if (!isSame || resourceVersion === undefined) object.admission = admissionOf(desired, live);
     object.applied = applied;
+  }
+
+  /** Notes what admission has made of pods, where that hurts. */
+  podsAdmitted(key: string, template: V1PodTemplateSpec, pods: KubeObject[]): void {
+    const service = this.#service(key);
+    service.podHurts = podHurts(template, pods, service.podHurts);
   }
 
   /**
@@ -167,9 +176,12 @@ export class Contention {
   /** Sentences about what mutating admission has made of objects of a RenderService. */
   admissionsOf(key: string): { changed: string[]; hurts: string[] } {
     const all = this.#objects(key).map(({ admission }) => admission);
+    const hurts = all.flatMap((one) => one?.hurts ?? []);
+    const { podHurts } = this.#services.get(key) ?? {};
     return {
       changed: all.flatMap((one) => one?.changed ?? []),
-      hurts: all.flatMap((one) => one?.hurts ?? []),
+      // Pods have what their Deployment has: once is enough.
+      hurts: hurts.length === 0 && podHurts !== undefined ? [podHurts] : hurts,
     };
   }
 

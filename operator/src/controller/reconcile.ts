@@ -267,6 +267,7 @@ export class Reconciler {
     this.#options.canaries.want(renderService, watchSubject(plan.next, renderService));
     const useless = superfluous(caches, renderService, planned, configNameOf(pods.template));
     await prune(caches, [...useless, ...plan.forgotten], (object) => this.#contention.mayRemove(key, object));
+    this.#contention.podsAdmitted(key, pods.template, caches.podsOf(namespace, name));
     this.#contention.keepOnly(key, [...(planned as KubeObject[]), ...caches.podsOf(namespace, name)]);
     const renewed = pods.annotations[ANNOTATION_RENEWED];
     const [target] = deployments as [KubeObject];

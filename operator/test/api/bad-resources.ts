@@ -728,7 +728,7 @@ export const goodResources: { what: string; spec?: Json; name?: string }[] = [
       staleIfError: '1h',
       key: {
         headers: ['X-Market', 'accept-language'],
-        cookies: ['lang', '__Host-a_b', "a!#$%&'*+-.^_`|~"],
+        cookies: ['lang', '__Host-a_b', 'a!$%&*+-.^_`|~'],
         query: { mode: 'Only', names: ['page', 'a.b~c'] },
       },
       bypass: {

@@ -2,8 +2,11 @@
  * What mutating admission makes of an object that was applied counts as applied, whole or as a cache keeps it, until
  * another field changes; and what hurts is told.
  */
+
+import type { V1PodTemplateSpec } from '@kubernetes/client-node';
 import { parseRenderService } from '../../src/api/resource.ts';
-import { admissionOf } from '../../src/controller/admission.ts';
+import { admissionOf, podHurts } from '../../src/controller/admission.ts';
+import { reducePod } from '../../src/controller/cached-parts.ts';
 import { reduceOwned } from '../../src/controller/owned-parts.ts';
 import { apply, deviateAlike, difference } from '../../src/kube/apply.ts';
 import type { Cache } from '../../src/kube/cache.ts';
@@ -212,5 +215,88 @@ describe('is told', () => {
     expect(admissionOf(deployment, live).hurts).toMatch(
       /: terminationGracePeriodSeconds is 25 instead of \d+, which ends a drain too early$/,
     );
+  });
+});
+
+describe('limits that only pods have', () => {
+  const { template } = deployment.spec as { template: V1PodTemplateSpec };
+
+  /** A pod as the cache keeps it, with what admission has made of it. */
+  function podOf(mutate: Mutation, labels: object = {}): KubeObject {
+    const pod = structuredClone({ apiVersion: 'v1', kind: 'Pod', ...template }) as unknown as KubeObject;
+    Object.assign(pod.metadata, { name: 'a', labels: { ...template.metadata?.labels, ...labels } });
+    mutate(pod);
+    return reducePod(pod);
+  }
+
+  /** As LimitRanger does with containers that have no such limit. */
+  const byDefault =
+    (limits: Record<string, string>): Mutation =>
+    ({ spec }) => {
+      for (const container of [...spec.initContainers, ...spec.containers]) {
+        container.resources ??= {};
+        container.resources.limits = { ...limits, ...container.resources.limits };
+      }
+    };
+
+  test.each<[what: string, mutate: Mutation, expected: string | undefined]>([
+    ['none', () => {}, undefined],
+    [
+      'a CPU limit by default',
+      byDefault({ cpu: '500m' }),
+      'pods: the cpu limit of haproxy is 500m, which throttles it and delays every request, ' +
+        'the cpu limit of nginx is 500m, which throttles it and delays every request, ' +
+        'the cpu limit of the workers is 500m, which stops each render for part of every 100 ms. ' +
+        'If a LimitRange sets it by default, set spec.sidecar.haproxy.cpuLimit to 1, ' +
+        'spec.sidecar.nginx.cpuLimit to 1, resources.limits.cpu of the worker in spec.template to 1',
+    ],
+    ['a whole CPU by default', byDefault({ cpu: '1' }), undefined],
+    [
+      'too little memory by default, which proxies have their own of',
+      byDefault({ memory: '128Mi' }),
+      'pods: the memory limit of the workers is 128Mi, beyond which it is killed under load. ' +
+        'If a LimitRange sets it by default, set resources.limits.memory of the worker in spec.template to 256Mi',
+    ],
+    [
+      'one worker of several',
+      ({ spec }) => Object.assign(spec.containers[1], { resources: { limits: { cpu: '200m' } } }),
+      expect.stringContaining('the cpu limit of the workers is 200m'),
+    ],
+    [
+      'a container of somebody else',
+      ({ spec }) => spec.containers.push({ name: 'agent', resources: { limits: { cpu: '10m' } } }),
+      undefined,
+    ],
+  ])('%s', (_what, mutate, expected) => {
+    expect(podHurts(template, [podOf(mutate), podOf(mutate)])).toEqual(expected);
+  });
+
+  test('of pods that differ the least counts', () => {
+    const pods = ['700m', '300m', '500m'].map((cpu) => podOf(byDefault({ cpu })));
+    expect(podHurts(template, pods)).toBe(podHurts(template, pods.slice(1, 2)));
+  });
+
+  test('pods of another revision are not looked at', () => {
+    const pod = podOf(byDefault({ cpu: '50m' }), { 'corelane.dev/revision': 'another' });
+    expect(podHurts(template, [pod])).toBeUndefined();
+  });
+
+  test('a sentence stays until there is a pod of the next revision', () => {
+    const old = podOf(byDefault({ cpu: '50m' }), { 'corelane.dev/revision': 'another' });
+    expect(podHurts(template, [old], 'as before')).toBe('as before');
+    expect(podHurts(template, [old, podOf(() => {})], 'as before')).toBeUndefined();
+  });
+
+  test('a limit below the one that was set is told without a field to set', () => {
+    const asked = structuredClone(template);
+    byDefault({ cpu: '2' })(asked);
+    const hurts = podHurts(asked, [podOf(byDefault({ cpu: '1500m' }))]);
+    expect(hurts).toMatch(/^pods: the cpu limit of haproxy is 1500m instead of 2, [^.]+$/);
+  });
+
+  test('a limit that the user has set is not told', () => {
+    const asked = structuredClone(template);
+    byDefault({ cpu: '500m' })(asked);
+    expect(podHurts(asked, [podOf(byDefault({ cpu: '500m' }))])).toBeUndefined();
   });
 });

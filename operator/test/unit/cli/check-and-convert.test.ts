@@ -321,6 +321,41 @@ function kubeconfig(server: string): { KUBECONFIG: string } {
   return { KUBECONFIG: file };
 }
 
+/** A user who may list Services and Servers of Linkerd, in a cluster with an old Linkerd, Cilium, and nothing else. */
+test('convert reads policies of an old mesh, and misses no right to list what is not there', async () => {
+  const group = (name: string, ...versions: string[]) => ({ name, versions: versions.map((version) => ({ version })) });
+  const labels = { app: 'shop' };
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'shop', image: 'shop:1' }] } };
+  const answers: Record<string, object> = {
+    '/apis': {
+      groups: [group('apps', 'v1'), group('policy.linkerd.io', 'v1beta3', 'v1beta1'), group('cilium.io', 'v2')],
+    },
+    '/apis/apps/v1/namespaces/default/deployments/shop': {
+      metadata: { name: 'shop' },
+      spec: { selector: { matchLabels: labels }, template },
+    },
+    '/api/v1/namespaces/default/services': { items: [] },
+    '/apis/policy.linkerd.io/v1beta1/namespaces/default/servers': {
+      items: [{ metadata: { name: 'closed' }, spec: { podSelector: { matchLabels: labels }, port: 3000 } }],
+    },
+  };
+  const server = http.createServer(({ url = '' }, response) => {
+    const path = url.replace(/\?.*/, '');
+    const status = answers[path] ? 200 : path.includes('v1beta3') ? 404 : 403;
+    response.writeHead(status).end(JSON.stringify(answers[path] ?? { kind: 'Status', message: 'no' }));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const { port } = server.address() as AddressInfo;
+    const { stderr } = await corelane(['convert', 'deployment/shop'], { env: kubeconfig(`http://127.0.0.1:${port}`) });
+    expect(stderr).toContain('no Server selects the new ones');
+    expect(stderr).toContain('you may not list CiliumNetworkPolicy');
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
 describe.each([
   ['check', [], 'renderservices of namespace default cannot be listed'],
   ['convert', ['deployment/shop'], 'Deployment default/shop cannot be read'],

@@ -51,7 +51,7 @@ const KINDS: Record<string, string> = {
   scaledobject: 'ScaledObject',
 };
 /** Programs of the golden files that take requests for others. */
-const PROXY = /nginx(?!-(prometheus-)?exporter)|envoy|oauth2-proxy|ambassador|haproxy/;
+const PROXY = /nginx(?!-(prometheus-)?exporter)|envoy|oauth2-proxy|ambassador|haproxy|gate:/;
 /** Fields of a Service that a RenderService makes itself, or has a place for. */
 const TAKEN_OVER = [
   ...['selector', 'ports', 'type', 'sessionAffinity', 'internalTrafficPolicy', 'trafficDistribution'],
@@ -307,6 +307,8 @@ class Model {
     // A Service that is new may lead where any old one led; one that was there only where it led itself.
     const same = ways.filter((way) => (old ? way.service === service && way.port === port : true));
     if (ways.length === 0 && !old) return this.#isBehindProxy() ? `${where} leads past a proxy` : undefined;
+    // Nobody knows who answers, and it is as it was.
+    if (old && same.some((way) => way.who.join() === who.join())) return undefined;
     const isOpen = who.every((one) => same.some((way) => this.#isCertain(way, one)));
     return isOpen ? undefined : `${where} leads to ${who.join(', ')}`;
   }

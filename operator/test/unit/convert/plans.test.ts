@@ -251,7 +251,7 @@ test.each<[what: string, others: string, isWritten: boolean, policy?: object]>([
 });
 
 test.each<[what: string, apiVersion: string, kind: string, spec: string]>([
-  ['a text', 'projectcalico.org/v3', 'NetworkPolicy', '{ selector: "app == \'desk\'" }'],
+  ['a text about accounts', 'projectcalico.org/v3', 'NetworkPolicy', '{ serviceAccountSelector: "has(team)" }'],
   ['deeper down', 'policy.networking.k8s.io/v1alpha1', 'AdminNetworkPolicy', '{ subject: { pods: {} } }'],
 ])('a policy whose selector is %s is to be decided about', (_what, apiVersion, kind, spec) => {
   const { text, findings } = desk(closer(apiVersion, kind, spec));
