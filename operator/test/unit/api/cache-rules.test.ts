@@ -56,7 +56,7 @@ test('names of parameters want a mode that looks at them', () => {
   for (const mode of ['Only', 'Except']) expect(refusal({ key: { query: { mode, names } } })).toBeUndefined();
 });
 
-test.each(['connect.sid', '__Secure-next-auth.session-token', "a!#$%&'*+-.^_`|~", 'a'.repeat(64)])(
+test.each(['connect.sid', '__Secure-next-auth.session-token', 'a!$%&*+-.^_`|~', 'a'.repeat(64)])(
   'a cookie may be called %s',
   (name) => {
     for (const one of [{ bypass: { cookies: [name] } }, { key: { cookies: [name] } }])
