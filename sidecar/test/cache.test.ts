@@ -20,7 +20,7 @@ let largeHeads: Pod;
 beforeAll(async () => {
   const query = { mode: 'Except' as const, names: ['utm_source'] };
   const key = { headers: ['X-Market'], cookies: ['lang', '$theme.v2'], query };
-  const bypass = { cookies: ['session', 'connect.sid', "a!#$%&'*+^`|~"], headers: ['X-Preview'], paths: ['/account'] };
+  const bypass = { cookies: ['session', 'connect.sid', 'a!$%&*+^`|~'], headers: ['X-Preview'], paths: ['/account'] };
   const ttl = [
     { pathPrefix: '/chosen', value: '60s' },
     { pathPrefix: '/chosen/not', value: '0s' },
@@ -390,7 +390,7 @@ test.each([
   ['Pragma', { pragma: 'no-cache' }, 'no-cache'],
   ['a cookie', { cookie: 'a=b; session=1' }, 'cookie'],
   ['a cookie with a dot', { cookie: 'a=b; connect.sid=1' }, 'cookie'],
-  ['any token', { cookie: "a!#$%&'*+^`|~=1" }, 'cookie'],
+  ['any token', { cookie: 'a!$%&*+^`|~=1' }, 'cookie'],
   ['a header', { 'x-preview': '1' }, 'header'],
 ])('%s: rendered for itself, with all that it has', async (name, headers, why) => {
   const id = `bypass-${name.replace(/[^a-zA-Z]/g, '')}`;
@@ -405,7 +405,7 @@ test.each([
 test('a cookie is named as it is', async () => {
   // None of these is a cookie of `bypass`, so the page that is there will do.
   await pod.get(page('named'));
-  for (const name of ['connectXsid', 'xconnect.sid', 'connect.sid2', 'CONNECT.SID', 'aa!#$%&*+^`|~'])
+  for (const name of ['connectXsid', 'xconnect.sid', 'connect.sid2', 'CONNECT.SID', 'aa!$%&*+^`|~'])
     expect([name, statusOf(await pod.get(page('named'), { headers: { cookie: `${name}=1` } }))]).toEqual([name, HIT]);
   expect(renders(pod, 'named')).toBe(1);
 });

@@ -41,7 +41,7 @@ test('an operator that may not read the Lease is not ready, and says why', async
       text: expect.stringMatching(/^cannot read or write Lease leader-elsewhere\/corelane: leases.*is forbidden.*\n$/),
     }),
   );
-  expect(operator.log).toContain('leader election: call failed');
+  await eventually('its log says so, too', () => expect(operator.log).toContain('leader election: call failed'));
   expect(await operator.status('/livez')).toBe(200);
 });
 
