@@ -6,7 +6,7 @@
 import { type ChildProcess, type ExecFileException, execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import type { User } from '@kubernetes/client-node';
+import type { Cluster, User } from '@kubernetes/client-node';
 
 const run = promisify(execFile);
 
@@ -36,9 +36,20 @@ export interface Credentials {
 
 /** How the kubeconfig says that a program is to be started. */
 interface Exec {
+  apiVersion?: string;
   command?: string;
   args?: string[] | null;
   env?: { name: string; value: string }[] | null;
+  provideClusterInfo?: boolean;
+}
+
+export interface ExecOptions {
+  /** Longest time for the program. */
+  timeoutMs?: number;
+  /** Shortest time between two starts. */
+  repeatMs?: number;
+  /** Told to a program whose `provideClusterInfo` is set. */
+  cluster?: () => Cluster | null;
 }
 
 /** `status` of an ExecCredential. */
@@ -62,12 +73,14 @@ interface Run {
 export class ExecCredentials implements Credentials {
   readonly #timeoutMs: number;
   readonly #repeatMs: number;
+  readonly #cluster: () => Cluster | null;
   #last: Run | undefined;
   #child: ChildProcess | undefined;
 
-  constructor(timeoutMs = COMMAND_MS_MAX, repeatMs = REPEAT_MS) {
+  constructor({ timeoutMs = COMMAND_MS_MAX, repeatMs = REPEAT_MS, cluster = () => null }: ExecOptions = {}) {
     this.#timeoutMs = timeoutMs;
     this.#repeatMs = repeatMs;
+    this.#cluster = cluster;
   }
 
   isAuthProvider({ exec }: User): boolean {
@@ -107,11 +120,17 @@ export class ExecCredentials implements Credentials {
     return started;
   }
 
-  async #run({ command, args, env }: Exec): Promise<Credential> {
+  async #run(exec: Exec): Promise<Credential> {
+    const { command, args, env } = exec;
     if (!command) throw new Error('"exec" names no command');
+    const info = await infoFor(exec, this.#cluster());
     try {
       const running = run(command, args ?? [], {
-        env: { ...process.env, ...Object.fromEntries((env ?? []).map(({ name, value }) => [name, value])) },
+        env: {
+          ...process.env,
+          ...Object.fromEntries((env ?? []).map(({ name, value }) => [name, value])),
+          KUBERNETES_EXEC_INFO: JSON.stringify(info),
+        },
         timeout: this.#timeoutMs,
         killSignal: 'SIGKILL',
         maxBuffer: OUTPUT_BYTES_MAX,
@@ -126,6 +145,22 @@ export class ExecCredentials implements Credentials {
       this.#child = undefined;
     }
   }
+}
+
+/** KUBERNETES_EXEC_INFO as client-go sets it: many programs answer in the version that it names. */
+async function infoFor({ apiVersion, provideClusterInfo }: Exec, cluster: Cluster | null): Promise<object> {
+  const spec = { interactive: false, ...(provideClusterInfo && cluster && { cluster: await clusterInfoOf(cluster) }) };
+  return { apiVersion, kind: 'ExecCredential', spec };
+}
+
+async function clusterInfoOf({ server, caFile, caData, skipTLSVerify, tlsServerName, proxyUrl }: Cluster) {
+  return {
+    server,
+    'tls-server-name': tlsServerName,
+    'insecure-skip-tls-verify': skipTLSVerify || undefined,
+    'certificate-authority-data': caFile ? await readFile(caFile, 'base64') : caData,
+    'proxy-url': proxyUrl,
+  };
 }
 
 /** An error without the program's output, in which a token may stand. */

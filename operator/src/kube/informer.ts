@@ -18,6 +18,8 @@ const RETRY_MAX_MS = 15_000;
 const WATCH_MIN_MS = 1_000;
 /** A watch that is this far behind is broken; believing a write for longer could hide a deletion for ever. */
 const WRITTEN_MS = 30_000;
+/** Deletions to remember: an event that is late by more of them brings its object back until the next list. */
+const DELETIONS_MAX = 1_000;
 
 export interface InformerOptions {
   rest: Rest;
@@ -39,6 +41,10 @@ export class Informer<T extends KubeObject = KubeObject> {
   readonly #store = new ObjectStore<T>();
   /** Objects that a write has returned and the watch has not yet. */
   readonly #written = new Map<string, { object: T; untilMs: number }>();
+  /** Resource versions of the deletions since the last list, by key, the oldest first. */
+  readonly #deletions = new Map<string, string>();
+  /** Resource version of the last list. */
+  #listed: string | undefined;
   readonly #handlers: ChangeHandler[] = [];
   readonly #firstList = Promise.withResolvers<void>();
   #isFilled = false;
@@ -188,7 +194,9 @@ export class Informer<T extends KubeObject = KubeObject> {
     if (this.#refreshing.length > 0) await this.#refresh();
     this.#version ??= await this.#relist();
     for await (const event of this.#watch(this.#version)) {
-      this.#version = event.object.metadata.resourceVersion;
+      const { resourceVersion } = event.object.metadata;
+      // A watch that goes on from an older version would say all of it once more.
+      if (!isNewer(this.#version, resourceVersion)) this.#version = resourceVersion;
       this.#retryMs = RETRY_MIN_MS;
       if (event.type !== 'BOOKMARK') this.#see(event);
     }
@@ -212,6 +220,8 @@ export class Informer<T extends KubeObject = KubeObject> {
   async #relist(): Promise<string> {
     const { items, version } = await this.#list();
     const changed = this.#store.replace(items);
+    this.#listed = version;
+    this.#deletions.clear();
     for (const object of changed) this.#tell(object);
     this.#isFilled = true;
     this.#firstList.resolve();
@@ -220,17 +230,38 @@ export class Informer<T extends KubeObject = KubeObject> {
 
   #see({ type, object }: WatchEvent): void {
     const seen = this.#reduce(object);
+    if (this.#isLate(seen)) return;
+    const key = keyOf(seen);
     const before = this.#store.get(seen.metadata.namespace ?? '', seen.metadata.name);
+    this.#deletions.delete(key);
     if (type === 'DELETED') {
       this.#store.delete(seen);
-      this.#written.delete(keyOf(seen));
-    } else {
-      this.#store.set(seen);
-      const written = this.#written.get(keyOf(seen));
-      if (written && !isNewer(written.object.metadata.resourceVersion, seen.metadata.resourceVersion))
-        this.#written.delete(keyOf(seen));
-    }
+      this.#rememberDeletion(key, seen.metadata.resourceVersion);
+    } else this.#store.set(seen);
+    const written = this.#written.get(key);
+    if (written && !isNewer(written.object.metadata.resourceVersion, seen.metadata.resourceVersion))
+      this.#written.delete(key);
     this.#tell(seen, before);
+  }
+
+  /**
+   * Whether the cache knows a later state of the object than an event has: proxies and API servers may repeat and
+   * reorder events, and the spec of an old one would be applied until the next event. The object may be another one of
+   * the same name: resource versions are those of the whole kind.
+   */
+  #isLate({ metadata }: KubeObject): boolean {
+    const { namespace = '', name, resourceVersion } = metadata;
+    const deleted = this.#deletions.get(`${metadata.namespace}/${name}`);
+    return (
+      isNewer(this.#store.get(namespace, name)?.metadata.resourceVersion, resourceVersion) ||
+      [this.#listed, deleted].some((known) => isNewer(known, resourceVersion) || isSame(known, resourceVersion))
+    );
+  }
+
+  #rememberDeletion(key: string, version = ''): void {
+    this.#deletions.set(key, version);
+    const [oldest = ''] = this.#deletions.keys();
+    if (this.#deletions.size > DELETIONS_MAX) this.#deletions.delete(oldest);
   }
 
   #tell(object: KubeObject, before?: KubeObject): void {
@@ -262,7 +293,16 @@ function keyOf({ metadata }: KubeObject): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-/** Resource versions of one kind are comparable as integers since Kubernetes 1.35, and were in practice before. */
-function isNewer(one = '0', other = '0'): boolean {
-  return BigInt(one) > BigInt(other);
+const DECIMAL = /^\d+$/;
+
+/**
+ * Resource versions of one kind are comparable as integers since Kubernetes 1.35, and were in practice before. False
+ * where one of the two is no integer: what comes later counts then.
+ */
+function isNewer(one = '', other = ''): boolean {
+  return DECIMAL.test(one) && DECIMAL.test(other) && BigInt(one) > BigInt(other);
+}
+
+function isSame(one = '', other = ''): boolean {
+  return DECIMAL.test(one) && one === other;
 }

@@ -1,8 +1,8 @@
 /**
  * A proxy in front of a real API server that fails as they do in the field: refuses (429, 500, 502, 503), answers what
  * it has done with an error or half an answer, does things late and after it has said that it cannot, does them twice,
- * cuts watches in the middle, repeats and delays what they say, and forgets their history. Its choices come from a
- * seed, in the order in which requests arrive.
+ * cuts watches in the middle, repeats, reorders and delays what they say, and forgets their history. Its choices come
+ * from a seed, in the order in which requests arrive.
  */
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -27,7 +27,7 @@ const PAGE = '<html><body><h1>502 Bad Gateway</h1></body></html>';
 /** What can happen to a request that is no watch. */
 const FAULTS = ['429', '500', '502', '503', 'late', 'slow', 'unknown', 'half', 'after-all', 'twice'] as const;
 /** What can happen to a watch. */
-const WATCH_FAULTS = ['429', '500', '410', 'cut', 'torn', 'repeated', 'delayed', 'expired'] as const;
+const WATCH_FAULTS = ['429', '500', '410', 'cut', 'torn', 'repeated', 'reordered', 'delayed', 'expired'] as const;
 type Fault = (typeof FAULTS)[number] | (typeof WATCH_FAULTS)[number];
 
 interface Answer {
@@ -225,6 +225,7 @@ export class FailingApi {
     answer.on('error', () => response.destroy());
     response.writeHead(answer.statusCode ?? 500, { 'content-type': 'application/json' });
     response.flushHeaders();
+    const last = new Map<string, string>();
     let left = fault ? this.#random.whole(1, WATCH_LINES_MAX) : Number.POSITIVE_INFINITY;
     let rest = '';
     for await (const chunk of answer.setEncoding('utf8')) {
@@ -233,14 +234,14 @@ export class FailingApi {
       for (const line of lines) {
         left -= 1;
         if (left > 0) response.write(`${line}\n`);
-        else if (await this.#isOver(line, response, fault)) return void forwarded.destroy();
+        else if (await this.#isOver(line, last, response, fault)) return void forwarded.destroy();
       }
     }
     response.end();
   }
 
   /** What becomes of a watch at this change; true where nothing comes after it. */
-  async #isOver(line: string, response: ServerResponse, fault?: Fault): Promise<boolean> {
+  async #isOver(line: string, last: Map<string, string>, response: ServerResponse, fault?: Fault): Promise<boolean> {
     switch (fault) {
       case 'cut':
         response.end(`${line}\n`);
@@ -254,6 +255,10 @@ export class FailingApi {
       case 'repeated':
         response.write(`${line}\n${line}\n`);
         return false;
+      case 'reordered':
+        // The earlier change comes once more, after its successor: one that is only late would be lost with a cut.
+        response.write(`${line}\n${replaceLast(last, line)}`);
+        return false;
       default:
         // One that is well again catches up: each line waits for those before it.
         if (this.watchShare > 0) await delay(LATE_MS_MAX * this.#random.fraction());
@@ -261,6 +266,15 @@ export class FailingApi {
         return false;
     }
   }
+}
+
+/** The line about the same object before this one, or ''. */
+function replaceLast(last: Map<string, string>, line: string): string {
+  const { namespace = '', name = '' } = (JSON.parse(line) as Json).object.metadata ?? {};
+  const key = `${namespace}/${name}`;
+  const earlier = last.get(key) ?? '';
+  last.set(key, `${line}\n`);
+  return earlier;
 }
 
 const UNAUTHORIZED = status(401, 'Unauthorized', 'Unauthorized');

@@ -3,9 +3,9 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { rootCertificates } from 'node:tls';
-import { PooledKubeConfig } from '../../../src/kube/config.ts';
+import { loadKubeConfig, PooledKubeConfig } from '../../../src/kube/config.ts';
 import { requestContext } from '../../../src/kube/context.ts';
 import { ExecCredentials } from '../../../src/kube/credentials.ts';
 import { errorLine } from '../../../src/kube/error-line.ts';
@@ -38,7 +38,7 @@ const printed = (status: unknown) => `printf '%s' '${JSON.stringify({ kind: 'Exe
 
 /** What a program's credentials add to a request; without a pause between two starts unless given. */
 function credentials(command: string, timeoutMs = 60_000, repeatMs = 0) {
-  const all = new ExecCredentials(timeoutMs, repeatMs);
+  const all = new ExecCredentials({ timeoutMs, repeatMs });
   open.push(() => all.stop());
   return {
     all,
@@ -130,6 +130,32 @@ describe('a program', () => {
   });
 });
 
+describe('what a program is told in KUBERNETES_EXEC_INFO', () => {
+  const apiVersion = 'client.authentication.k8s.io/v1beta1';
+
+  async function told(exec: object): Promise<unknown> {
+    const command = await program(`printf '%s' "$KUBERNETES_EXEC_INFO" > ${join(folder, 'info')}; exit 1`);
+    const authority = join(folder, 'ca.crt');
+    await writeFile(authority, 'PEM');
+    const config = new PooledKubeConfig();
+    open.push(() => config.close());
+    const cluster = { name: 'test', server: 'https://127.0.0.1', caFile: authority, skipTLSVerify: false };
+    config.loadFromClusterAndUser(cluster, { name: 'user', exec: { command, apiVersion, ...exec } });
+    await expect(new Rest(config).request('GET', '/version')).rejects.toThrow('no credentials');
+    return JSON.parse(await readFile(join(folder, 'info'), 'utf8'));
+  }
+
+  test('is the version in which it answers', async () => {
+    const env = [{ name: 'KUBERNETES_EXEC_INFO', value: 'none' }];
+    expect(await told({ env })).toEqual({ apiVersion, kind: 'ExecCredential', spec: { interactive: false } });
+  });
+
+  test('is the cluster where the kubeconfig says so', async () => {
+    const cluster = { server: 'https://127.0.0.1', 'certificate-authority-data': btoa('PEM') };
+    expect(await told({ provideClusterInfo: true })).toMatchObject({ spec: { interactive: false, cluster } });
+  });
+});
+
 /** A client whose user is this one, and the tokens that a server gets from it; the server takes `accepted` only. */
 async function clientOf(user: { exec?: object; authProvider?: object; token?: string }) {
   const server = { accepted: 'good', asked: [] as string[] };
@@ -184,6 +210,75 @@ describe('a token file', () => {
     expect(await ask()).toContain('401');
     expect(await ask()).toBe('answered');
     expect(server.asked).toEqual(['Bearer good', 'Bearer good', 'Bearer good', 'Bearer better']);
+  });
+});
+
+describe('a kubeconfig', () => {
+  /** The configuration of a kubeconfig in a folder of its own, `shop`. */
+  async function configOf(user: object, folders = ['shop']): Promise<PooledKubeConfig> {
+    const paths = folders.map((name) => join(folder, name, 'config'));
+    for (const [index, path] of paths.entries()) {
+      await mkdir(join(path, '..'), { recursive: true });
+      // The last one has it all; those before it have other names.
+      const name = index === paths.length - 1 ? 'shop' : `other-${index}`;
+      const text = {
+        clusters: [{ name, cluster: { server: 'http://127.0.0.1:1', 'insecure-skip-tls-verify': true } }],
+        users: [{ name, user }],
+        contexts: [{ name, context: { cluster: name, user: name } }],
+        'current-context': name,
+      };
+      await writeFile(path, JSON.stringify(text));
+    }
+    const before = process.env.KUBECONFIG;
+    process.env.KUBECONFIG = paths.join(delimiter);
+    open.push(() => {
+      if (before === undefined) delete process.env.KUBECONFIG;
+      else process.env.KUBECONFIG = before;
+    });
+    const config = loadKubeConfig();
+    open.push(() => config.close());
+    return config;
+  }
+
+  const authorization = async (config: PooledKubeConfig) =>
+    (await requestContext(config, '/', {}, new AbortController().signal)).headers.Authorization;
+
+  test.each([
+    ['tokenFile', { tokenFile: 'token' }],
+    ['token-file', { 'token-file': 'token' }],
+    ['tokenFile beside a token', { tokenFile: 'token', token: 'older' }],
+  ])('whose %s is not there yet is read all the same, and its file again and again', async (...[, user]) => {
+    const config = await configOf(user);
+    const path = join(folder, 'shop', 'token');
+    await expect(authorization(config)).rejects.toThrow(`no credentials from the token file ${path}`);
+    await writeFile(path, 'first\n');
+    expect(await authorization(config)).toBe('Bearer first');
+    await writeFile(path, 'second\n');
+    config.forgetCredentials();
+    expect(await authorization(config)).toBe('Bearer second');
+  });
+
+  test('whose tokenFile is absolute is that file', async () => {
+    const path = join(folder, 'elsewhere');
+    await writeFile(path, 'good');
+    expect(await authorization(await configOf({ tokenFile: path }))).toBe('Bearer good');
+  });
+
+  test('that is the second of two is read as the first', async () => {
+    const config = await configOf({ tokenFile: 'token' }, ['first', 'second']);
+    await writeFile(join(folder, 'second', 'token'), 'good');
+    expect(config.getCurrentContext()).toBe('shop');
+    expect(await authorization(config)).toBe('Bearer good');
+  });
+
+  test('names a program by a path from its own folder', async () => {
+    await program(printed({ token: 'good' }));
+    expect(await authorization(await configOf({ exec: { command: '../plugin' } }))).toBe('Bearer good');
+  });
+
+  test('names a program of PATH by its name', async () => {
+    const config = await configOf({ exec: { command: 'sh', args: ['-c', printed({ token: 'good' })] } });
+    expect(await authorization(config)).toBe('Bearer good');
   });
 });
 
