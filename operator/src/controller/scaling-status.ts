@@ -130,7 +130,11 @@ function toldWhileFilling(
   // Only a condition that is told on has a generation of its own.
   const hasFoundOut = before !== undefined && before.condition.observedGeneration === undefined;
   if (hasFoundOut || metricsError !== undefined) return undefined;
-  const windowMs = { NoMetrics: up.windowMs, FillingWindow: Math.max(up.windowMs, down.windowMs) }[found.reason];
+  const windows = new Map([
+    ['NoMetrics', up.windowMs],
+    ['FillingWindow', Math.max(up.windowMs, down.windowMs)],
+  ]);
+  const windowMs = windows.get(found.reason);
   if (windowMs === undefined || sinceMs >= windowMs + FILLING_SLACK_MS) return undefined;
   return status?.conditions?.find(
     ({ type, reason, observedGeneration }) =>
