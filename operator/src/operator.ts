@@ -6,7 +6,7 @@ import { Caches, hasNewSpec } from './controller/caches.ts';
 import { CanaryWatch } from './controller/canary-watch.ts';
 import { DataPlane } from './controller/data-plane.ts';
 import { LiveSettings } from './controller/live-settings.ts';
-import { PeersKeys } from './controller/peers-keys.ts';
+import { noPeersKey, PeersKeys, tellsNoPeersKey } from './controller/peers-keys.ts';
 import { type Outcome, WorkQueue } from './controller/queue.ts';
 import { Reconciler } from './controller/reconcile.ts';
 import { currentRevisions } from './controller/revisions.ts';
@@ -119,8 +119,10 @@ export class Operator {
       onCreated: (key) => onWrite('Secret missing', key),
       onFailed: async ({ metadata }, message) => {
         log.warn({ key: `${metadata.namespace}/${metadata.name}`, message }, 'no key for the peers; trying again');
-        const note = `pods work alone, because the Secret with their key cannot be created: ${message}`;
-        await this.#events.record(metadata, { type: 'Warning', reason: 'NoPeersKey', action: 'Reconcile', note });
+        const { status } = this.#caches.renderServices.get(metadata.namespace, metadata.name) ?? {};
+        if (tellsNoPeersKey(status, message)) return;
+        const event = { type: 'Warning', reason: 'NoPeersKey', action: 'Reconcile' } as const;
+        await this.#events.record(metadata, { ...event, note: noPeersKey(message) });
       },
     });
     this.#shells = new Shells(this.#caches.rest);

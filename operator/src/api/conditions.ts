@@ -153,7 +153,7 @@ export const liveSettingsApplied = {
       'LiveSettingsApplied',
       'False',
       'NotWritten',
-      `the live settings of this generation of the spec are not written, so ${pods} pods that are ready keep earlier ones. Stalled, Reconciling or ObjectsInSync says why`,
+      `the ConfigMap does not have the live settings of this generation of the spec, so ${pods} pods that are ready keep earlier ones or get others. Stalled, Reconciling or ObjectsInSync says why`,
     ),
   unreachable: (have: number, pods: number, problem: string | undefined) =>
     draft(

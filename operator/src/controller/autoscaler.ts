@@ -60,6 +60,8 @@ export interface ScalingFigures {
 
 interface Entry {
   key: string;
+  /** When this process began to look at it. */
+  beganMs: number;
   figures: ScalingFigures;
   /** What the samples are samples of: two signals in one window would be none. */
   measured?: string;
@@ -155,7 +157,8 @@ export class Autoscaler {
     const recommendation = recommend(entry.samples, renderService.spec.replicas, policy, now, entry.state);
     const decision = (await this.#act(entry, resource, renderService.spec.replicas, recommendation, now)) ?? late;
     entry.figures.utilization = recommendation.utilization;
-    const view = nextView(entry.view, resource, policy, recommendation, metrics.error, decision);
+    const sinceMs = now - entry.beganMs;
+    const view = nextView(entry.view, resource, policy, recommendation, metrics.error, decision, sinceMs);
     const isNews = JSON.stringify(view) !== JSON.stringify(entry.view);
     entry.view = view;
     if (isNews) onChange(entry.key);
@@ -175,6 +178,7 @@ export class Autoscaler {
     if (known) return known;
     const entry: Entry = {
       key: keyOf(resource),
+      beganMs: performance.now(),
       figures: { decisions: [] },
       samples: [],
       memory: new Map(),

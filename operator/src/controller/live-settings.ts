@@ -25,11 +25,13 @@ const NUDGE_AGAIN_MS = 1_500;
 const NUDGE_MS_MAX = 60_000;
 /** A pod that does not answer, or does not get them, is asked less and less often, but no less than so. */
 const LOOK_MS_MAX = 15_000;
+/** Below every generation: that of settings which are not in the ConfigMap. */
+const UNWRITTEN = 0;
 
 /** How far the settings have come. */
 export interface LiveView {
   serial: string;
-  /** Newest generation of the spec whose settings these are. */
+  /** Newest generation of the spec whose settings these are; 0 where the ConfigMap has others. */
   generation: number;
   /** Pods that are ready. */
   pods: number;
@@ -125,13 +127,28 @@ export class LiveSettings {
       said: '',
     };
     this.#entries.set(uid, entry);
-    entry.generation = generation;
     if (entry.serial !== serial) {
-      Object.assign(entry, { serial, sinceMs: now });
       for (const pod of entry.pods.values()) Object.assign(pod, { nudges: 0, ...soon(now) });
+      Object.assign(entry, { serial, sinceMs: now });
+    } else if (entry.generation === UNWRITTEN) {
+      // A pod may have got the others meanwhile. The number of nudges stays: the next one must have another value.
+      for (const pod of entry.pods.values()) {
+        Object.assign(pod, { serial: undefined, problem: undefined, nudgedFor: undefined, ...soon(now) });
+      }
+      entry.sinceMs = now;
     }
+    entry.generation = generation;
     entry.wake();
     if (!entry.isRunning) void this.#run(entry);
+  }
+
+  /**
+   * The ConfigMap has settings with this serial, or none. If those are not the ones that pods are to have, no pod is
+   * known to keep them: status says that they are not written, and pods are asked again once they are.
+   */
+  found(uid: string, serial: string | undefined): void {
+    const entry = this.#entries.get(uid);
+    if (entry && entry.serial !== serial) entry.generation = UNWRITTEN;
   }
 
   /** How far the settings of a RenderService have come; undefined where none are wanted yet. */

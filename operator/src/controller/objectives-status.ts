@@ -2,14 +2,14 @@
 import { objectivesOf } from '../api/objectives.ts';
 import type { RenderServiceResource, RenderServiceStatus } from '../api/resource.ts';
 import type { ObjectivesSpec } from '../api/spec/objectives.ts';
-import type { Totals } from '../pods/request-window.ts';
+import { type Totals, WINDOW_SECONDS } from '../pods/request-window.ts';
 
 /**
  * @param objectives of the spec, if it is a valid one
  * @param totals what the pods have counted; undefined as long as none has told anything, which leaves what there is
  */
 export function objectivesStatus(
-  { status }: RenderServiceResource,
+  { metadata, status }: RenderServiceResource,
   objectives: ObjectivesSpec | undefined,
   totals: Totals | undefined,
 ): RenderServiceStatus['objectives'] | null {
@@ -17,6 +17,10 @@ export function objectivesStatus(
   // null: a merge patch takes it away.
   if (!objectives) return before ? null : undefined;
   if (!totals) return before;
+  // The operator that led before has counted for longer. What it has told of this generation stays until this process
+  // has counted for as long; a restart would otherwise write twice a minute until a window is full.
+  const toldSeconds = status?.observedGeneration === metadata.generation ? (before?.seconds ?? 0) : 0;
+  if (totals.seconds < Math.min(toldSeconds, WINDOW_SECONDS)) return before;
   const { availability, latency } = objectivesOf(objectives);
   const percents = latency.map(({ name, weights }) => {
     const within = weights.reduce((sum, { leS, weight }) => sum + weight * (totals.within.get(leS) ?? 0), 0);

@@ -5,7 +5,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { PEERS_KEY } from '../api/names.ts';
-import type { RenderService } from '../api/resource.ts';
+import type { RenderService, RenderServiceStatus } from '../api/resource.ts';
 import { collectionPath, kinds } from '../kube/kinds.ts';
 import { ApiError, type Rest } from '../kube/rest.ts';
 import type { KubeObject } from '../kube/types.ts';
@@ -18,11 +18,17 @@ const RECHECK_MS = 540_000;
 const NEW_PODS_MS = 10_000;
 /** After a failure. */
 const RETRY_MS = 60_000;
+/** The same request would have the same answer: its rights, a quota, admission, or the namespace forbid it. */
+const REFUSALS = [400, 403, 404, 413, 422];
+/** Of what the API server says: admission may say more than anybody reads. */
+const MESSAGE_LENGTH_MAX = 500;
 
 interface Asked {
   /** When the Secret was last asked for, and whether that failed. */
   atMs: number;
   failed: boolean;
+  /** A sentence, where the API server refuses the Secret; that it does not answer passes. */
+  problem?: string | undefined;
   /** Pods that were there then. */
   pods: Set<string | undefined>;
 }
@@ -56,10 +62,15 @@ export class PeersKeys {
     const asked = this.#asked.get(uid);
     const waitMs = asked ? this.#waitMs(asked, pods) : 0;
     if (waitMs > 0) return Number.isFinite(waitMs) ? waitMs : undefined;
-    const failed = !(await this.#create(renderService, asked?.failed ?? false));
+    const result = await this.#create(renderService, asked?.failed ?? false);
     const seen = new Set(pods.map(({ metadata }) => metadata.uid));
-    this.#asked.set(uid, { atMs: this.#nowMs(), failed, pods: seen });
-    return failed ? RETRY_MS : undefined;
+    this.#asked.set(uid, { atMs: this.#nowMs(), ...result, pods: seen });
+    return result.failed ? RETRY_MS : undefined;
+  }
+
+  /** Why the Secret cannot be created, for the status of the RenderService; undefined as far as it is known. */
+  problemOf(uid: string): string | undefined {
+    return this.#asked.get(uid)?.problem;
   }
 
   /** Forgets RenderServices that are gone. */
@@ -74,8 +85,8 @@ export class PeersKeys {
     return pods.some(({ metadata }) => !seen.has(metadata.uid)) ? NEW_PODS_MS - sinceMs : Number.POSITIVE_INFINITY;
   }
 
-  /** Whether there is a Secret now. */
-  async #create(renderService: RenderService, hasFailed: boolean): Promise<boolean> {
+  /** `failed`, unless there is a Secret now. */
+  async #create(renderService: RenderService, hasFailed: boolean): Promise<Pick<Asked, 'failed' | 'problem'>> {
     const { rest, onCreated, onFailed } = this.#options;
     const { namespace, name } = renderService.metadata;
     const key = randomBytes(KEY_BYTES).toString('base64');
@@ -83,13 +94,25 @@ export class PeersKeys {
     try {
       await rest.request('POST', collectionPath(kinds.secret, namespace), { body });
       onCreated(`${namespace}/${name}`);
-      return true;
+      return { failed: false };
     } catch (error) {
-      if (error instanceof ApiError && error.status === 409) return true;
+      if (error instanceof ApiError && error.status === 409) return { failed: false };
       const data = (body.data as Record<string, string>)[PEERS_KEY] as string;
       const message = (error as Error).message.replaceAll(data, '...').replaceAll(key, '...');
       if (!hasFailed) await onFailed(renderService, message);
-      return false;
+      const isRefused = error instanceof ApiError && REFUSALS.includes(error.status);
+      return { failed: true, problem: isRefused ? noPeersKey(message) : undefined };
     }
   }
+}
+
+/** The sentence in the Event and in the condition Ready. */
+export function noPeersKey(message: string): string {
+  return `pods work alone, because the Secret with their key cannot be created: ${message.slice(0, MESSAGE_LENGTH_MAX)}`;
+}
+
+/** Whether the status says already that there is no Secret: a restart of the operator is no reason for another Event. */
+export function tellsNoPeersKey(status: RenderServiceStatus | undefined, message: string): boolean {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  return ready?.message.includes(noPeersKey(message)) === true;
 }

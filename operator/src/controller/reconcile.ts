@@ -170,7 +170,7 @@ export class Reconciler {
             fleet,
             live,
             now,
-            remark: shell?.problem,
+            remark: remarkOf(shell?.problem, this.#keyProblem(applied.renderService)),
             told: resource.status?.conditions,
           }),
         applied.pods,
@@ -243,6 +243,9 @@ export class Reconciler {
     const planned = desiredObjects(renderService, sidecar, access, median, plan.pods);
     // All are looked at before any is written: an object of somebody else must not leave the plan half done.
     const live = await Promise.all(planned.map((desired) => this.#readOwned(desired)));
+    for (const [index, desired] of planned.entries()) {
+      if (isLiveOf(renderService, desired)) this.#hasLive(renderService, desired as KubeObject, live[index]);
+    }
     const keyAfterMs = hasPeers(renderService.spec)
       ? await peersKeys.ensure(renderService, caches.podsOf(namespace, name))
       : undefined;
@@ -467,10 +470,28 @@ export class Reconciler {
    * @returns whether they are wanted
    */
   #wantLive(renderService: RenderService, desired: KubeObject, written: KubeObject): boolean {
-    const { data } = desired as unknown as { data: LiveConfig };
-    if (written === desired || !isSubset(data, written.data)) return false;
-    this.#options.live.want(renderService, liveSerial(data));
+    if (!this.#hasLive(renderService, desired, written === desired ? undefined : written)) return false;
+    this.#options.live.want(renderService, liveSerial(dataOf(desired)));
     return true;
+  }
+
+  /**
+   * Sees which live settings the API server has, before anything is written: another writer may have put others in the
+   * place of those that pods have acknowledged.
+   * @returns whether it has those of the plan
+   */
+  #hasLive({ metadata: { uid } }: RenderService, desired: KubeObject, live: KubeObject | undefined): boolean {
+    const isPlanned = live !== undefined && isSubset(dataOf(desired), live.data);
+    const serial = live && liveSerial(dataOf(live));
+    // Settings that somebody has edited may still have the line with the serial.
+    const isEdited = !isPlanned && serial === liveSerial(dataOf(desired));
+    this.#options.live.found(uid, isEdited ? undefined : serial);
+    return isPlanned;
+  }
+
+  /** Why the Secret of the peers cannot be created, where there is to be one. */
+  #keyProblem({ metadata, spec }: RenderService): string | undefined {
+    return hasPeers(spec) ? this.#options.peersKeys.problemOf(metadata.uid) : undefined;
   }
 
   #syncCondition(resource: RenderServiceResource, key: string): ConditionDraft[] {
@@ -598,6 +619,15 @@ function acksOf(view: LiveView | undefined, serial: string): Acks {
   if (!view) return { pods: 1, have: 0, silent: 0, knowing: 0 };
   const { pods, have, silent, knowing } = view;
   return view.serial === serial ? { pods, have, silent, knowing } : { pods, have: 0, silent: 0, knowing: 0 };
+}
+
+/** The data of a ConfigMap of live settings; somebody may have emptied it. */
+function dataOf(config: KubeObject): LiveConfig {
+  return ((config as { data?: unknown }).data ?? {}) as LiveConfig;
+}
+
+function remarkOf(...problems: (string | undefined)[]): string | undefined {
+  return problems.filter((problem) => problem !== undefined).join('; ') || undefined;
 }
 
 /** Whether it is the ConfigMap of live settings. */

@@ -1,5 +1,5 @@
 /** What the status of a RenderService says about scaling: metrics, the last decision, and a sentence. */
-import { type ConditionDraft, scalingActive } from '../api/conditions.ts';
+import { type Condition, type ConditionDraft, scalingActive } from '../api/conditions.ts';
 import { ANNOTATION_SCALING_PAUSED } from '../api/names.ts';
 import type { RenderServiceResource, RenderServiceStatus, ScalingDecision } from '../api/resource.ts';
 import type { Policy } from '../autoscale/policy.ts';
@@ -8,6 +8,11 @@ import { ApiError } from '../kube/rest.ts';
 
 /** Status shows the utilisation, but not every tremble of it: each change is a write. */
 const SHOWN_STEP_PERCENT = 5;
+
+/** Rounds are not exact, and the first readings come late: a window is full a little after its time. */
+const FILLING_SLACK_MS = 60_000;
+/** Reasons that a full window has given. */
+const OF_FULL_WINDOWS = ['Measuring', 'AtMaximum'];
 
 /** What a round has found out. */
 export interface ScalingView {
@@ -110,7 +115,37 @@ function conditionOf(
   );
 }
 
-/** The view after a round; `before` is that of the round before. */
+/**
+ * The condition that another process has told of this generation, as long as the first window of this process fills: a
+ * restart is no news about the service. What else this process finds out it tells at once.
+ */
+function toldWhileFilling(
+  before: ScalingView | undefined,
+  { metadata, status }: RenderServiceResource,
+  { up, down }: Policy,
+  found: ConditionDraft,
+  metricsError: string | undefined,
+  sinceMs: number,
+): Condition | undefined {
+  // Only a condition that is told on has a generation of its own.
+  const hasFoundOut = before !== undefined && before.condition.observedGeneration === undefined;
+  if (hasFoundOut || metricsError !== undefined) return undefined;
+  const windows = new Map([
+    ['NoMetrics', up.windowMs],
+    ['FillingWindow', Math.max(up.windowMs, down.windowMs)],
+  ]);
+  const windowMs = windows.get(found.reason);
+  if (windowMs === undefined || sinceMs >= windowMs + FILLING_SLACK_MS) return undefined;
+  return status?.conditions?.find(
+    ({ type, reason, observedGeneration }) =>
+      type === 'ScalingActive' && OF_FULL_WINDOWS.includes(reason) && observedGeneration === metadata.generation,
+  );
+}
+
+/**
+ * The view after a round; `before` is that of the round before.
+ * @param sinceMs for how long this process has looked at the RenderService, in milliseconds
+ */
 export function nextView(
   before: ScalingView | undefined,
   resource: RenderServiceResource,
@@ -118,14 +153,19 @@ export function nextView(
   recommendation: Recommendation,
   metricsError: string | undefined,
   decision: ScalingDecision | undefined,
+  sinceMs: number,
 ): ScalingView {
   const { utilization } = recommendation;
   const shown = before?.utilizationPercent ?? resource.status?.scaling?.utilizationPercent;
   const exact = utilization === undefined ? undefined : Math.round(100 * utilization);
   const hasMoved = shown === undefined || exact === undefined || Math.abs(exact - shown) >= SHOWN_STEP_PERCENT;
+  const condition = conditionOf(resource, policy, recommendation, metricsError);
+  const told = toldWhileFilling(before, resource, policy, condition, metricsError, sinceMs);
+  // Until then it is a single reading, and not the mean of a window.
+  const isFigureTold = told !== undefined && sinceMs < policy.up.windowMs + FILLING_SLACK_MS;
   return {
-    condition: conditionOf(resource, policy, recommendation, metricsError),
-    utilizationPercent: hasMoved || decision ? exact : shown,
+    condition: told ?? condition,
+    utilizationPercent: (hasMoved && !isFigureTold) || decision ? exact : shown,
     lastDecision: decision ?? before?.lastDecision ?? resource.status?.scaling?.lastDecision,
   };
 }

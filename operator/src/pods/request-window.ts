@@ -1,7 +1,9 @@
 /** The requests of a RenderService over the last minutes, from what its pods have counted. */
 import { addCounts, type RequestCounts } from './request-counts.ts';
 
-const WINDOW_MS = 300_000;
+/** The figures of status are about the requests of so many seconds. */
+export const WINDOW_SECONDS = 300;
+const WINDOW_MS = 1000 * WINDOW_SECONDS;
 /** As often as pods are asked. Kept for each RenderService and not for each pod: there may be 20,000. */
 const SLICE_MS = 15_000;
 

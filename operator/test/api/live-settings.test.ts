@@ -185,6 +185,38 @@ test('nor does one that takes over while pods lack live settings', async () => {
   await untilLive('True', 'AllPods', true, 2);
 });
 
+test('settings that somebody else writes again and again are not called applied', async () => {
+  const { text } = await settings();
+  // The line with the serial stays, as in an edit by hand.
+  const write = (suffix: string) =>
+    world.admin.patch(world.path('ConfigMap', 'shop-live'), { data: { settings: `${text}${suffix}` } });
+  // Pods that have acknowledged them may have got the others: they are asked again.
+  for (const address of ADDRESSES) has[address] = '0';
+  await write('# 0\n');
+  await untilLive('False', 'Waiting', true, 0);
+  await takeSettings();
+  await untilLive('True', 'AllPods', true, 2);
+
+  let told: Json | undefined;
+  for (let rewrites = 1; !told; rewrites += 1) {
+    expect(rewrites).toBeLessThan(60);
+    await write(`# ${rewrites}\n`);
+    told = await eventually('it is restored, or told', async () => {
+      const { text: now } = await settings();
+      const { status } = await world.get('RenderService', 'shop');
+      const isTold = status.conditions.some(({ reason }: Json) => reason === 'NotWritten');
+      expect(isTold || now === text).toBe(true);
+      return isTold ? status : undefined;
+    });
+  }
+  expect(told.liveSettings.pods).toBe(0);
+  const expected = { type: 'LiveSettingsApplied', status: 'False', observedGeneration: told.observedGeneration };
+  expect(told.conditions).toContainEqual(expect.objectContaining(expected));
+  expect(told.conditions).not.toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
+  await write('');
+  await untilLive('True', 'AllPods', true, 2);
+});
+
 test('pods that cannot be asked hold nothing up', async () => {
   for (const server of servers) {
     server.closeAllConnections();

@@ -94,4 +94,16 @@ test('an operator that may not create Secrets does the rest, and says so once', 
     return event?.note as string;
   });
   expect(note).toMatch(asTold(TOLD.noPeersKey));
+  await eventually('status says so', async () =>
+    expect((await world.condition('forbidden', 'Ready')).message).toContain(note),
+  );
+  expect(await operator.stop()).toBe(0);
+  operator = await world.startOperator('operator-1');
+  await eventually('another process has looked at it', async () => {
+    const { done, depth } = await operator.work();
+    expect(done).toBeGreaterThanOrEqual((await world.list('RenderService')).length);
+    expect(depth).toBe(0);
+    expect(operator.log).toMatch(/forbidden"[^\n]*no key for the peers/);
+  });
+  expect((await world.events('forbidden')).filter(({ reason }) => reason === 'NoPeersKey')).toHaveLength(1);
 });

@@ -2,11 +2,13 @@
  * A cluster at rest stays at rest: what the API server makes of an applied object (defaults, normal forms, dropped
  * empty values) must not look like a change, or every resync would write to every object for ever.
  */
+import type { Server } from 'node:http';
 import type { Json } from '../support/api-client.ts';
 import { eventually, settled } from '../support/eventually.ts';
 import { OperatorProcess } from '../support/operator-process.ts';
 import { asTold, TOLD } from '../support/told.ts';
 import { podTemplate, sharedServer, World } from '../support/world.ts';
+import { addressPods, serveAt, settingsOf } from './live-settings.ts';
 
 let world: World;
 
@@ -380,5 +382,87 @@ describe('an object that mutating admission changes', () => {
     expect((await world.deployment('mirrored')).metadata.annotations).not.toHaveProperty([
       'corelane.dev/admitted-hash',
     ]);
+  });
+});
+
+describe('a restart where the operator measures', () => {
+  const ADDRESS = '127.54.7.1';
+  /** Longer than the test takes: until they are full, what was told stays. */
+  const thresholds = { scaleUp: { window: '30m' }, scaleDown: { window: '30m' } };
+  const spec = {
+    replicas: 1,
+    scaling: { minReplicas: 1, maxReplicas: 4, occupancy: thresholds },
+    objectives: { availability: 99.9, latency: { p99: '500ms' } },
+  };
+  const counts = `corelane_requests_total{code="2xx",reason=""} 999
+corelane_requests_total{code="5xx",reason="queue-full"} 1
+corelane_request_duration_seconds_bucket{le="0.5"} 980
+corelane_request_duration_seconds_bucket{le="+Inf"} 1000
+corelane_request_duration_seconds_count 1000
+`;
+  let pod: Server;
+  let serial: string | undefined;
+
+  beforeAll(async () => {
+    pod = await serveAt(ADDRESS, (url) => {
+      if (url === '/live') return `serial=${serial}\n`;
+      if (url === '/corelane/metrics') return counts;
+      if (!url.startsWith('/metrics?')) return undefined;
+      return ['worker-0', 'worker-1']
+        .map((name) => `haproxy_server_status{proxy="workers",server="${name}",state="UP"} 1\n`)
+        .join('');
+    });
+  });
+
+  afterAll(async () => {
+    await OperatorProcess.killAll();
+    pod.closeAllConnections();
+    pod.close();
+  });
+
+  const statusOf = async () => (await world.get('RenderService', 'measured')).status;
+  const samples = () => operator.sum('corelane_operator_pod_samples_total');
+
+  test('leaves what the process before has told of scaling and objectives', async () => {
+    await world.createRenderService('measured', spec);
+    await world.untilApplied('measured');
+    ({ serial } = await settingsOf(world, 'measured'));
+    await addressPods(world, 'measured', [ADDRESS]);
+    await eventually('all is told that can be', async () => {
+      expect((await world.condition('measured', 'LiveSettingsApplied'))?.status).toBe('True');
+      expect(await world.condition('measured', 'ScalingActive')).toBeDefined();
+      expect((await statusOf()).queue).toBeDefined();
+    });
+    await settled('its status', statusOf);
+    expect(await operator.stop()).toBe(0);
+
+    // As a process that has looked for long enough leaves it.
+    const { metadata, status } = await world.get('RenderService', 'measured');
+    const measuring = { status: 'True', reason: 'Measuring', message: 'decides on busy slots' };
+    const conditions = status.conditions.map((one: Json) =>
+      one.type === 'ScalingActive' ? { ...one, ...measuring, observedGeneration: metadata.generation } : one,
+    );
+    await world.admin.patch(`${world.path('RenderService', 'measured')}/status`, {
+      status: {
+        conditions,
+        scaling: { utilizationPercent: 40 },
+        objectives: { seconds: 300, requests: 12_000, availabilityPercent: 99.95, latencyPercent: { p99: 99.5 } },
+      },
+    });
+    const before = await world.get('RenderService', 'measured');
+
+    operator = await world.startOperator('operator-2');
+    // Its own counts say something after two rounds, its own readings after the first one.
+    await eventually('it has asked the pod four times', async () => expect(await samples()).toBeGreaterThanOrEqual(4));
+    expect(await world.get('RenderService', 'measured')).toEqual(before);
+    const { done } = await operator.work();
+    const touched = { metadata: { annotations: { touched: 'yes' } } };
+    const { metadata: last } = await world.admin.patch(world.path('RenderService', 'measured'), touched);
+    await eventually('it has looked at it', async () => {
+      const { done: now, depth } = await operator.work();
+      expect([now > done, depth]).toEqual([true, 0]);
+    });
+    const after = await world.get('RenderService', 'measured');
+    expect([after.metadata.resourceVersion, after.status]).toEqual([last.resourceVersion, before.status]);
   });
 });

@@ -132,6 +132,57 @@ test('a newer generation with the same settings is known, and is no news', async
   expect([live.of('shop')?.generation, changes, asked]).toEqual([2, before, ['a']]);
 });
 
+describe('settings in the place of which the ConfigMap has had others', () => {
+  const shop = { ...SHOP, metadata: { ...SHOP.metadata, generation: 3 } } as RenderService;
+
+  beforeEach(async () => {
+    pods = [pod('a'), pod('b')];
+    has = { a: '1', b: '1' };
+    live.want(shop, '1');
+    await pass(1_000);
+    asked = [];
+  });
+
+  test('are those of no generation until it has them again', () => {
+    live.found('shop', '1');
+    expect(live.of('shop')?.generation).toBe(3);
+    live.found('shop', undefined);
+    expect(live.of('shop')?.generation).toBe(0);
+    live.want(shop, '1');
+    expect(live.of('shop')?.generation).toBe(3);
+    live.found('another', undefined);
+    expect(live.of('another')).toBeUndefined();
+  });
+
+  test('are asked for again, of pods that have acknowledged them, too', async () => {
+    live.found('shop', '0');
+    has = { a: '1', b: '0' };
+    live.want(shop, '1');
+    // Until then nothing is known, which is not that they lack them.
+    expect(live.of('shop')).toMatchObject({ have: 0, others: 0, unasked: 2 });
+    await pass(300);
+    expect(asked).toEqual(['a', 'b']);
+    expect(live.of('shop')).toMatchObject({ have: 1, others: 1, unasked: 0 });
+    expect(nudged).toEqual([['b', '1']]);
+    has = { a: '1', b: '1' };
+    await pass(2_000);
+    expect(live.of('shop')).toMatchObject({ have: 2, others: 0 });
+  });
+
+  test('are nudged for with another value than the last time', async () => {
+    live.want(shop, '2');
+    await settle();
+    has = { a: '2', b: '2' };
+    await pass(1_000);
+    nudged = [];
+    live.found('shop', '1');
+    has = { a: '1', b: '2' };
+    live.want(shop, '2');
+    await settle();
+    expect(nudged).toEqual([['a', '2.1']]);
+  });
+});
+
 test('a change: each pod is nudged at once, and asked until it has it', async () => {
   pods = [pod('a'), pod('b')];
   has = { a: '1', b: '1' };

@@ -1,6 +1,6 @@
 /** When the operator asks for the Secret of the peers: it cannot look, and must not write all the time. */
-import { parseRenderService, type RenderService } from '../../src/api/resource.ts';
-import { PeersKeys } from '../../src/controller/peers-keys.ts';
+import { parseRenderService, type RenderService, type RenderServiceStatus } from '../../src/api/resource.ts';
+import { noPeersKey, PeersKeys, tellsNoPeersKey } from '../../src/controller/peers-keys.ts';
 import { ApiError, type RequestOptions, type Rest } from '../../src/kube/rest.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
 
@@ -93,4 +93,29 @@ test('a failure stops nothing, is tried again after a minute, and told once with
   expect(await keys.ensure(shop, pods('a', 'b'))).toBe(MINUTE);
   expect(posted).toHaveLength(2);
   expect(failed).toEqual(['no ... and no ...']);
+});
+
+test('a refusal is there to be told in status, until there is a Secret; a server that does not answer is not', async () => {
+  const refuse = (status: number) => () => {
+    throw new ApiError(status, 'Reason', 'no');
+  };
+  answer = refuse(503);
+  await keys.ensure(shop, []);
+  expect(keys.problemOf('1')).toBeUndefined();
+  answer = refuse(403);
+  nowMs += MINUTE;
+  await keys.ensure(shop, []);
+  expect(keys.problemOf('1')).toBe(noPeersKey('no'));
+  answer = refuse(409);
+  nowMs += MINUTE;
+  await keys.ensure(shop, []);
+  expect(keys.problemOf('1')).toBeUndefined();
+});
+
+test('a status that tells the same needs no other Event', () => {
+  const status = (type: string, message: string) => ({ conditions: [{ type, message }] }) as RenderServiceStatus;
+  expect(tellsNoPeersKey(status('Ready', `2 of 2 pods are ready; ${noPeersKey('no')}`), 'no')).toBe(true);
+  expect(tellsNoPeersKey(status('Ready', `2 of 2 pods are ready; ${noPeersKey('no')}`), 'quota')).toBe(false);
+  expect(tellsNoPeersKey(status('Ready', '2 of 2 pods are ready'), 'no')).toBe(false);
+  expect(tellsNoPeersKey(undefined, 'no')).toBe(false);
 });

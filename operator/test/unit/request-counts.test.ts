@@ -105,7 +105,10 @@ describe('a window', () => {
 
 describe('status', () => {
   const resource = (objectives?: RenderServiceStatus['objectives']) =>
-    ({ status: { objectives } }) as unknown as RenderServiceResource;
+    ({
+      metadata: { generation: 1 },
+      status: { observedGeneration: 1, objectives },
+    }) as unknown as RenderServiceResource;
   const spec = { availability: 99.9, latency: { p95: '400ms', p99: '1s' } };
   const totals = { ...counts(1000, 1, 500, { 0.25: 400, 0.5: 450, 1: 499 }), seconds: 300 };
 
@@ -157,6 +160,22 @@ describe('status', () => {
   test('leaves what another leader has found as long as nothing is known', () => {
     const before = { seconds: 300, requests: 7, availabilityPercent: 99 };
     expect(objectivesStatus(resource(before), spec, undefined)).toBe(before);
+  });
+
+  test('leaves it until this process has counted for as long, and at most for the window', () => {
+    const before = { seconds: 300, requests: 7, availabilityPercent: 99 };
+    const requestsAfter = (seconds: number, told = before) =>
+      objectivesStatus(resource(told), spec, { ...totals, seconds })?.requests;
+    expect([requestsAfter(30), requestsAfter(299), requestsAfter(300)]).toEqual([7, 7, 1000]);
+    expect(requestsAfter(120, { ...before, seconds: 120 })).toBe(1000);
+    // No operator has written that.
+    expect(requestsAfter(300, { ...before, seconds: 86_400 })).toBe(1000);
+  });
+
+  test('of an earlier generation of the spec is not left', () => {
+    const before = resource({ seconds: 300, requests: 7 });
+    before.metadata.generation = 2;
+    expect(objectivesStatus(before, spec, { ...totals, seconds: 30 })).toMatchObject({ seconds: 30, requests: 1000 });
   });
 
   test('forgets an objective that is gone, and all of them', () => {
