@@ -529,11 +529,18 @@ export class Reconciler {
     return wasHeld && condition.reason === 'Waiting' && !dataPlane.isKnown ? before : [condition];
   }
 
-  async #writeStatus(key: string, resource: RenderServiceResource, status: RenderServiceStatus): Promise<boolean> {
+  /** @returns what is to be done next where nothing was written */
+  async #writeStatus(
+    key: string,
+    resource: RenderServiceResource,
+    status: RenderServiceStatus,
+  ): Promise<Outcome | undefined> {
+    if (isUnchanged(status, resource)) return {};
+    if (!this.#contention.mayWriteStatus(key, resource)) return { requeueAfterMs: CONTENDED_MS };
     try {
       const written = await writeStatus(this.#options.caches, resource, status);
-      if (written) this.#contention.statusWritten(key, written);
-      return written !== undefined;
+      this.#contention.statusWritten(key, written);
+      return undefined;
     } catch (error) {
       this.#contention.failed(key, error);
       throw error;
@@ -591,11 +598,8 @@ export class Reconciler {
       if (waitMs > 0) return { requeueAfterMs: waitMs };
       this.#figuresAtMs.set(key, performance.now());
     }
-    if (!isUnchanged(status, resource) && !this.#contention.mayWriteStatus(key, resource)) {
-      return { requeueAfterMs: CONTENDED_MS };
-    }
-    const written = await this.#writeStatus(key, resource, status);
-    if (!written) return {};
+    const unwritten = await this.#writeStatus(key, resource, status);
+    if (unwritten) return unwritten;
     onWrite('status', key);
     const news = [
       transitionEvent(resource, drafts),
