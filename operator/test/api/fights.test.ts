@@ -22,7 +22,7 @@ test('a revision that serves stays in the Service when somebody writes that it i
   const before = await labelWrites();
   await annotate(path, 'retired', '2026-01-01T00:00:00Z');
   await eventually('it is taken out, and told', async () => {
-    expect((await world.admin.get(path)).metadata.annotations).not.toHaveProperty('corelane.dev/retired');
+    expect((await world.admin.get(path)).metadata.annotations).not.toHaveProperty(['corelane.dev/retired']);
     expect(await world.condition('marked', 'ObjectsInSync')).toMatchObject({
       status: 'False',
       reason: 'TakenBack',

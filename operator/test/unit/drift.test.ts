@@ -177,7 +177,7 @@ function random(below: number): number {
 }
 
 function randomFields(depth: number): FieldSet {
-  const keys = ['f:a', 'f:template', 'f:metadata', 'f:annotations', 'k:{"name":"a"}', 'v:1', '.'];
+  const keys = ['f:a', 'f:template', 'f:metadata', 'f:annotations', 'f:corelane.dev/a', 'k:{"name":"a"}', 'v:1', '.'];
   const some = keys.filter(() => random(2) === 0);
   return Object.fromEntries(some.map((key) => [key, depth > 0 && key !== '.' ? randomFields(depth - 1) : {}]));
 }
