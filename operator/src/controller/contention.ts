@@ -23,7 +23,6 @@ import type { Difference } from '../kube/apply.ts';
 import { foreignFields } from '../kube/drift.ts';
 import { kinds } from '../kube/kinds.ts';
 import { digestOf } from '../kube/packed.ts';
-import { ApiError } from '../kube/rest.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { type Admission, admissionOf, podHurts } from './admission.ts';
@@ -131,12 +130,8 @@ export class Contention {
     for (const states of [left, seen]) states.set(nameOf(desired), stateOf(live));
   }
 
-  /**
-   * Notes that a write of an object, or of the status, has failed: where the answer is lost, what is there may be our
-   * own.
-   */
-  failed(key: string, error: unknown, desired?: KubeObject): void {
-    if (error instanceof ApiError && error.status < 500) return;
+  /** Notes that the answer to a write of an object, or of the status, is lost: what is there may be our own. */
+  lost(key: string, desired?: KubeObject): void {
     const service = this.#service(key);
     if (!desired) service.status = undefined;
     else for (const states of [service.left, service.seen]) states.delete(nameOf(desired));

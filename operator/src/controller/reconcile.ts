@@ -453,7 +453,7 @@ export class Reconciler {
       onWrite(`${desired.kind} ${todo}`, `${desired.metadata.namespace}/${desired.metadata.name}`);
       return result;
     } catch (error) {
-      this.#contention.failed(key, error, object);
+      if (isLost(error)) this.#contention.lost(key, object);
       if (isRefusal(error, failures)) {
         throw new StalledError(
           'Rejected',
@@ -542,7 +542,7 @@ export class Reconciler {
       this.#contention.statusWritten(key, written);
       return undefined;
     } catch (error) {
-      this.#contention.failed(key, error);
+      if (isLost(error)) this.#contention.lost(key);
       throw error;
     }
   }
@@ -663,6 +663,11 @@ function isRefusal(error: unknown, failures: number): error is ApiError {
   if (!(error instanceof ApiError)) return false;
   if (error.status === 500) return TOO_LARGE.test(error.message);
   return [400, 413, 422].includes(error.status) || (error.status === 403 && failures >= FORBIDDEN_TRIES);
+}
+
+/** Whether the API server may have done what it was asked for all the same. */
+function isLost(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.status >= 500;
 }
 
 /** An event when the reason of `Stalled`, `WorkersHealthy` or `Ready` changes, none for every step of a rollout. */
