@@ -5,13 +5,28 @@
  */
 import type { V1PodTemplateSpec } from '@kubernetes/client-node';
 import type { Condition } from '../api/conditions.ts';
-import { ANNOTATION_APPLIED_HASH, LABEL_SERVING, LIVE_FILE } from '../api/names.ts';
+import {
+  ANNOTATION_APPLIED_HASH,
+  ANNOTATION_CANARY,
+  ANNOTATION_COMPLETED,
+  ANNOTATION_MADE_OF,
+  ANNOTATION_NUMBER,
+  ANNOTATION_RENEWED,
+  ANNOTATION_RETIRED,
+  GROUP,
+  KIND,
+  LABEL_SERVING,
+  LIVE_FILE,
+} from '../api/names.ts';
+import type { RenderServiceResource } from '../api/resource.ts';
 import type { Difference } from '../kube/apply.ts';
 import { foreignFields } from '../kube/drift.ts';
+import { kinds } from '../kube/kinds.ts';
+import { digestOf } from '../kube/packed.ts';
 import { TokenBucket } from '../kube/token-bucket.ts';
 import type { KubeObject } from '../kube/types.ts';
 import { type Admission, admissionOf, podHurts } from './admission.ts';
-import { foreignWrite } from './foreign-writes.ts';
+import { foreignState, foreignWrite } from './foreign-writes.ts';
 
 /**
  * Repairs of one object at once: more than a person does who tries something out, and a second or two of a program.
@@ -25,6 +40,16 @@ const TAKEN_BACK_MS = 600_000;
 /** Reasons of `ObjectsInSync` that tell of others who write. */
 const OF_OTHERS = ['TakenBack', 'Contended'];
 
+/** Annotations of a Deployment from which the next plan is made. */
+const READ_BY_THE_PLAN = [
+  ANNOTATION_CANARY,
+  ANNOTATION_COMPLETED,
+  ANNOTATION_MADE_OF,
+  ANNOTATION_NUMBER,
+  ANNOTATION_RENEWED,
+  ANNOTATION_RETIRED,
+];
+
 interface Remembered {
   /** What was last applied, or found to be. */
   applied?: {
@@ -34,8 +59,6 @@ interface Remembered {
     resourceVersion: string | undefined;
   };
   admission?: Admission;
-  /** Of a pod: whether it was last labelled as one that gets requests. */
-  isServing?: boolean;
   /** Repairs that are left; there since the first one. */
   repairs?: TokenBucket;
   /** A sentence, once there were too many repairs. */
@@ -53,6 +76,17 @@ interface Service {
   podHurts?: string | undefined;
   /** Whether all of its objects have been looked at: until then less is known of them than status says. */
   isKnown?: boolean;
+  /** What is asked for: a user's change is written at once, whoever else writes. */
+  asked?: string;
+  /** What the plan reads of Deployments, by kind and name: as this process has left it, and as this reconcile has. */
+  left: Map<string, string>;
+  seen: Map<string, string>;
+  /** A sentence about a write of somebody else from which the plan may have changed. */
+  meddled?: string | undefined;
+  /** Whether a repair waits. */
+  isHeld?: boolean;
+  /** As this process has last written it. */
+  status?: { generation: number; digest: string } | undefined;
 }
 
 export class Contention {
@@ -61,6 +95,25 @@ export class Contention {
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
+  }
+
+  /**
+   * Begins a reconcile. Looks for Deployments from which the plan would be another one because of what somebody has
+   * written into them: then each change of the plan is a repair, whichever object it is for. Compares what the plan
+   * reads, and no resource versions: a Deployment gets a new one with every pod that becomes ready.
+   */
+  begin(key: string, { metadata }: Pick<RenderServiceResource, 'metadata'>, deployments: KubeObject[]): void {
+    const service = this.#service(key);
+    const asked = hashed([metadata.uid, metadata.generation, ownAnnotations(metadata.annotations)]);
+    const isSame = service.asked === asked;
+    service.asked = asked;
+    service.isHeld = false;
+    service.seen = new Map(deployments.map((one) => [nameOf(one), stateOf(one)]));
+    const other = deployments.find((one) => {
+      const left = service.left.get(nameOf(one));
+      return left !== undefined && left !== service.seen.get(nameOf(one));
+    });
+    service.meddled = isSame && other ? foreignState(other) : undefined;
   }
 
   /** Notes that `live` is what `desired` asks for: it has been applied, or was found to be. */
@@ -72,6 +125,16 @@ export class Contention {
     const isSame = hash === applied.hash && resourceVersion === applied.resourceVersion;
     if (!isSame || resourceVersion === undefined) object.admission = admissionOf(desired, live);
     object.applied = applied;
+    if (desired.kind !== kinds.deployment.kind) return;
+    const { left, seen } = this.#service(key);
+    for (const states of [left, seen]) states.set(nameOf(desired), stateOf(live));
+  }
+
+  /** Notes that the answer to a write of an object, or of the status, is lost: what is there may be our own. */
+  lost(key: string, desired?: KubeObject): void {
+    const service = this.#service(key);
+    if (!desired) service.status = undefined;
+    else for (const states of [service.left, service.seen]) states.delete(nameOf(desired));
   }
 
   /** Notes what admission has made of pods, where that hurts. */
@@ -83,7 +146,8 @@ export class Contention {
   /**
    * Whether it is somebody else who has made the difference between `live` and `desired`: the plan has not changed
    * since it was last applied. Of live settings the plan may have changed because of what somebody has written there:
-   * they are read from that object. Nobody but us has business with it, so another version is somebody else's.
+   * they are read from that object. Nobody but us has business with it, so another version is somebody else's. So it
+   * may have because of what somebody has written into a Deployment (`begin`).
    */
   isRepair(key: string, desired: KubeObject, live: KubeObject | undefined, todo: Difference): boolean {
     if (todo === 'edited' || todo === 'foreign-fields') return true;
@@ -91,21 +155,43 @@ export class Contention {
     if (todo === 'none' || !applied) return false;
     if (!live) return applied.owner === ownerOf(desired);
     if (applied.hash === hashOf(desired)) return true;
-    return isLive(desired) && applied.resourceVersion !== live.metadata.resourceVersion;
+    if (isLive(desired) && applied.resourceVersion !== live.metadata.resourceVersion) return true;
+    return this.#service(key).meddled !== undefined;
   }
 
   /** Whether an object of the RenderService `key` may be repaired now. `live` is undefined where it is gone. */
   mayRepair(key: string, desired: KubeObject, live: KubeObject | undefined): boolean {
-    return this.#mayWrite(this.#object(key, desired), () => foreignWrite(desired, live));
+    const service = this.#service(key);
+    const object = this.#object(key, desired);
+    const isPlanned = object.applied !== undefined && object.applied.hash !== hashOf(desired);
+    const may = this.#mayWrite(object, () => (live && isPlanned && service.meddled) || foreignWrite(desired, live));
+    service.isHeld ||= !may;
+    return may;
   }
 
-  /** Whether a pod of the RenderService may be labelled now: without bound as often as it is to have another label. */
-  mayLabel(key: string, pod: KubeObject, isServing: boolean): boolean {
-    const object = this.#object(key, pod);
-    const about = () => `Pod "${pod.metadata.name}": somebody changes its label ${LABEL_SERVING}`;
-    if (object.isServing === isServing) return this.#mayWrite(object, about);
-    object.isServing = isServing;
-    return true;
+  /**
+   * Whether a pod of the RenderService may be labelled now. Every label counts, whatever its value: one that goes back
+   * and forth is a fight, too, and a revision does so a few times in its life.
+   */
+  mayLabel(key: string, pod: KubeObject): boolean {
+    const about = `Pod "${pod.metadata.name}": somebody changes its label ${LABEL_SERVING}`;
+    return this.#mayWrite(this.#object(key, pod), () => about);
+  }
+
+  /**
+   * Whether the status of `resource` may be written now: without bound over what this process has written itself, and
+   * after a change of the spec.
+   */
+  mayWriteStatus(key: string, { metadata, status }: RenderServiceResource): boolean {
+    const { status: written } = this.#service(key);
+    if (!written || written.generation !== metadata.generation || written.digest === hashed(status)) return true;
+    const about = `${KIND} "${metadata.name}": somebody changes its status, which the operator decides`;
+    return this.#mayWrite(this.#object(key, { kind: KIND, metadata: metadata as KubeObject['metadata'] }), () => about);
+  }
+
+  /** Notes what the API server has made of a status that this process has written. */
+  statusWritten(key: string, { metadata, status }: RenderServiceResource): void {
+    this.#service(key).status = { generation: metadata.generation, digest: hashed(status) };
   }
 
   /** Whether an object that the plan does not have may be deleted now. */
@@ -131,17 +217,20 @@ export class Contention {
     this.#service(key).inheritedMs ??= Number.NEGATIVE_INFINITY;
   }
 
-  /** Forgets all objects but these, which have been looked at, as far as nothing is to be told of them. */
+  /**
+   * Ends a reconcile: forgets all objects but these, which have been looked at, as far as nothing is to be told of them.
+   */
   keepOnly(key: string, objects: Pick<KubeObject, 'kind' | 'metadata'>[]): void {
     const service = this.#service(key);
     service.isKnown = true;
+    if (!service.isHeld) service.left = service.seen;
     const names = new Set(objects.map(nameOf));
     for (const [name, object] of service.objects) {
       if (names.has(name)) continue;
       const isAtPeace = object.repairs?.isFull ?? true;
       if (isAtPeace && this.#freshOf(object) === undefined) service.objects.delete(name);
       // It is another object that may come in its place.
-      else Object.assign(object, { applied: undefined, admission: undefined, isServing: undefined });
+      else Object.assign(object, { applied: undefined, admission: undefined });
     }
   }
 
@@ -195,7 +284,7 @@ export class Contention {
   }
 
   #service(key: string): Service {
-    const service = this.#services.get(key) ?? { objects: new Map() };
+    const service = this.#services.get(key) ?? { objects: new Map(), left: new Map(), seen: new Map() };
     this.#services.set(key, service);
     return service;
   }
@@ -215,6 +304,22 @@ export class Contention {
 
 function nameOf({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string {
   return `${kind} "${metadata.name}"`;
+}
+
+/** What the plan reads of a Deployment; the same whether the cache keeps all of it or not. */
+function stateOf({ metadata: { annotations = {} }, spec }: KubeObject): string {
+  const { replicas } = (spec ?? {}) as { replicas?: number };
+  return hashed([replicas, ...READ_BY_THE_PLAN.map((name) => annotations[name] ?? null)]);
+}
+
+/** Of a value as the API server answers it: always with its fields in the same order. */
+function hashed(value: unknown): string {
+  return digestOf(JSON.stringify(value) ?? '');
+}
+
+function ownAnnotations(annotations: Record<string, string> = {}): [string, string][] {
+  const own = Object.entries(annotations).filter(([name]) => name.startsWith(`${GROUP}/`));
+  return own.toSorted(([one], [other]) => one.localeCompare(other));
 }
 
 /** Whether it is the ConfigMap of live settings, as planned. */

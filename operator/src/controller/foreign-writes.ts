@@ -1,4 +1,5 @@
 /** Says what somebody else has written into an object of a RenderService, and where to write it instead. */
+import { GROUP } from '../api/names.ts';
 import { type FieldPath, fieldText, foreignFields, lastWriter } from '../kube/drift.ts';
 import { kinds } from '../kube/kinds.ts';
 import { deviations } from '../kube/subset.ts';
@@ -8,6 +9,9 @@ import type { KubeObject } from '../kube/types.ts';
 const NAMED_MAX = 3;
 /** A message must stay readable whatever names somebody gives to fields. */
 const FIELD_LENGTH_MAX = 200;
+
+/** Paths of a write that no field of a RenderService takes the place of. */
+const NO_SPEC: FieldPath[] = [['f:metadata']];
 
 /** What somebody has done: "argocd" sets spec.replicas. */
 interface Write {
@@ -23,6 +27,16 @@ interface Write {
 export function foreignWrite(desired: KubeObject, live: KubeObject | undefined): string {
   const { what, paths } = live ? writeTo(desired, live) : { what: 'somebody has deleted it', paths: [] };
   return `${desired.kind} "${desired.metadata.name}": ${what}; ${instead(desired, live, paths)}`;
+}
+
+/**
+ * A sentence about a write from which the plan has changed: the operator reads its own annotations of Deployments, and
+ * how many pods they ask for.
+ */
+export function foreignState(live: KubeObject): string {
+  const { kind, metadata } = live;
+  const fields = `its annotations ${GROUP}/* or spec.replicas`;
+  return `${kind} "${metadata.name}": ${quoted(lastWriter(live))} changes ${fields}; ${instead(live, live, NO_SPEC)}`;
 }
 
 function writeTo(desired: KubeObject, live: KubeObject): Write {

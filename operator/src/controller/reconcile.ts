@@ -228,6 +228,11 @@ export class Reconciler {
     const { namespace, name } = resource.metadata;
     const key = `${namespace}/${name}`;
     const found = await this.#found(resource);
+    this.#contention.begin(
+      key,
+      resource,
+      found.map(({ deployment }) => deployment),
+    );
     const before = await this.#podsBefore(found);
     const { pods, change } = choosePods(renderService, resource.spec, sidecar, before, () =>
       this.#mayRenew(key, renderService, found),
@@ -249,16 +254,14 @@ export class Reconciler {
     const keyAfterMs = hasPeers(renderService.spec)
       ? await peersKeys.ensure(renderService, caches.podsOf(namespace, name))
       : undefined;
-    const back = found.filter(({ id, retiredMs }) => {
+    // By the plan: somebody may have written the annotation, and it may not have been taken out yet.
+    const isOut = (deployment: KubeObject) => {
+      const id = found.find((one) => isSame(one.deployment, deployment))?.id;
       const next = plan.next.revisions.find((one) => one.id === id);
-      return retiredMs !== undefined && next && next.retiredMs === undefined;
-    });
+      return next ? next.retiredMs !== undefined : isRetired(deployment);
+    };
     // Before others go away on their account.
-    await this.#labelPods(
-      key,
-      true,
-      (one) => !isRetired(one) || back.some(({ deployment }) => isSame(deployment, one)),
-    );
+    await this.#labelPods(key, true, (one) => !isOut(one));
     const deployments: KubeObject[] = [];
     let isTold = false;
     for (const [index, desired] of planned.entries()) {
@@ -266,7 +269,7 @@ export class Reconciler {
       if (desired.kind === 'Deployment') deployments.push(result);
       if (isLiveOf(renderService, desired)) isTold = this.#wantLive(renderService, desired as KubeObject, result);
     }
-    await this.#labelPods(key, false, isRetired);
+    await this.#labelPods(key, false, isOut);
     this.#options.canaries.want(renderService, watchSubject(plan.next, renderService));
     const useless = superfluous(caches, renderService, planned, configNameOf(pods.template));
     await prune(caches, [...useless, ...plan.forgotten], (object) => this.#contention.mayRemove(key, object));
@@ -276,7 +279,7 @@ export class Reconciler {
     const [target] = deployments as [KubeObject];
     const retainMs = durationMs(renderService.spec.rollout.retain.for);
     const { againMs } = plan.next;
-    const serving = deployments.filter((one) => !isRetired(one));
+    const serving = deployments.filter((one) => !isOut(one));
     const beside = plan.next.canary?.stable;
     const whole = serving.filter(({ metadata }) => metadata.name === deploymentName(renderService, beside));
     const view = this.#options.live.of(resource.metadata.uid);
@@ -364,7 +367,7 @@ export class Reconciler {
       const deployment = caches.deploymentOf(pod);
       return deployment && of(deployment);
     });
-    const count = await label(caches, pods, isServing, (pod) => this.#contention.mayLabel(key, pod, isServing));
+    const count = await label(caches, pods, isServing, (pod) => this.#contention.mayLabel(key, pod));
     if (count > 0) onWrite(isServing ? 'pods into the Service' : 'pods out of the Service', key);
   }
 
@@ -453,6 +456,7 @@ export class Reconciler {
       onWrite(`${desired.kind} ${todo}`, `${desired.metadata.namespace}/${desired.metadata.name}`);
       return result;
     } catch (error) {
+      if (isLost(error)) this.#contention.lost(key, object);
       if (isRefusal(error, failures)) {
         throw new StalledError(
           'Rejected',
@@ -546,6 +550,24 @@ export class Reconciler {
     return wasHeld && condition.reason === 'Waiting' && !dataPlane.isKnown ? before : [condition];
   }
 
+  /** @returns what is to be done next where nothing was written */
+  async #writeStatus(
+    key: string,
+    resource: RenderServiceResource,
+    status: RenderServiceStatus,
+  ): Promise<Outcome | undefined> {
+    if (isUnchanged(status, resource)) return {};
+    if (!this.#contention.mayWriteStatus(key, resource)) return { requeueAfterMs: CONTENDED_MS };
+    try {
+      const written = await writeStatus(this.#options.caches, resource, status);
+      this.#contention.statusWritten(key, written);
+      return undefined;
+    } catch (error) {
+      if (isLost(error)) this.#contention.lost(key);
+      throw error;
+    }
+  }
+
   /** Writes the status once, and then says in an Event what has changed. */
   async #finish(
     resource: RenderServiceResource,
@@ -597,8 +619,8 @@ export class Reconciler {
       if (waitMs > 0) return { requeueAfterMs: waitMs };
       this.#figuresAtMs.set(key, performance.now());
     }
-    const wrote = await writeStatus(caches, resource, status);
-    if (!wrote) return {};
+    const unwritten = await this.#writeStatus(key, resource, status);
+    if (unwritten) return unwritten;
     onWrite('status', key);
     const news = [
       transitionEvent(resource, drafts),
@@ -671,6 +693,11 @@ function isRefusal(error: unknown, failures: number): error is ApiError {
   if (!(error instanceof ApiError)) return false;
   if (error.status === 500) return TOO_LARGE.test(error.message);
   return [400, 413, 422].includes(error.status) || (error.status === 403 && failures >= FORBIDDEN_TRIES);
+}
+
+/** Whether the API server may have done what it was asked for all the same. */
+function isLost(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.status >= 500;
 }
 
 /** An event when the reason of `Stalled`, `WorkersHealthy` or `Ready` changes, none for every step of a rollout. */

@@ -330,13 +330,12 @@ export function isUnchanged(status: RenderServiceStatus, { status: before = {} }
   return isSubset(status, before);
 }
 
-/** Writes the status if it differs from what the resource has. Returns whether it wrote. */
+/** Writes the status. Returns the resource with it. */
 export async function writeStatus(
   caches: Caches,
   resource: RenderServiceResource,
   status: RenderServiceStatus,
-): Promise<boolean> {
-  if (isUnchanged(status, resource)) return false;
+): Promise<RenderServiceResource> {
   const { namespace, name, uid } = resource.metadata;
   const path = `${objectPath(kinds.renderService, namespace, name)}/status`;
   // The uid makes the API server refuse the write if the resource was deleted and made again meanwhile.
@@ -353,5 +352,5 @@ export async function writeStatus(
     body,
   });
   caches.renderServices.remember(result);
-  return true;
+  return result;
 }

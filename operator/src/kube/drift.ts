@@ -3,15 +3,19 @@
  * a field that somebody *added* (an extra env variable by `kubectl set env`, say). The API server knows who owns which
  * field (metadata.managedFields), so those are found and taken out without comparing with defaults.
  */
-import { MANAGER } from '../api/names.ts';
+import { GROUP, MANAGER } from '../api/names.ts';
 import type { FieldSet, KubeObject, ManagedFieldsEntry } from './types.ts';
 
-/** Parts of an object that are Corelane's alone; labels, annotations and status are everybody's. */
+/** Parts of an object that are Corelane's alone; labels, other annotations and status are everybody's. */
 const OWN_ROOTS = ['f:spec', 'f:data', 'f:binaryData'];
 /** Where a writer can have touched something of ours: some labels and annotations are. */
 const WRITTEN_ROOTS = [...OWN_ROOTS, 'f:metadata'];
 /** `kubectl rollout restart` sets an annotation of the pod template: it must go on working. */
 const SHARED_PATH = ['f:spec', 'f:template', 'f:metadata', 'f:annotations'];
+
+/** The operator reads its own annotations: one that it has not applied would be obeyed. */
+const ANNOTATIONS = ['f:metadata', 'f:annotations'];
+const OWN_ANNOTATION = `f:${GROUP}/`;
 
 /** A path in an object as keys of a FieldSet. */
 export type FieldPath = string[];
@@ -23,7 +27,7 @@ export interface ForeignField {
   manager: string;
 }
 
-/** Fields below spec or data that others own and Corelane does not apply. */
+/** Fields below spec or data, and annotations of Corelane's, that others own and Corelane does not apply. */
 export function foreignFields(object: KubeObject): ForeignField[] {
   const entries = object.metadata.managedFields ?? [];
   const ours = entries.find(({ manager, operation }) => manager === MANAGER && operation === 'Apply')?.fieldsV1;
@@ -33,14 +37,18 @@ export function foreignFields(object: KubeObject): ForeignField[] {
       // A field that we took away and that came back with its default counts as updated by us.
       .filter((entry) => entry.manager !== MANAGER && !entry.subresource)
       .flatMap((entry) =>
-        OWN_ROOTS.filter((root) => entry.fieldsV1?.[root]).flatMap((root) =>
-          onlyIn(entry.fieldsV1?.[root] as FieldSet, ours[root] ?? {}, [root]).map((path) => ({
-            path,
-            manager: entry.manager ?? '',
-          })),
-        ),
+        [
+          ...OWN_ROOTS.flatMap((root) => onlyIn(entry.fieldsV1?.[root] ?? {}, ours[root] ?? {}, [root])),
+          ...foreignAnnotations(entry.fieldsV1 ?? {}, ours),
+        ].map((path) => ({ path, manager: entry.manager ?? '' })),
       )
   );
+}
+
+function foreignAnnotations(theirs: FieldSet, ours: FieldSet): FieldPath[] {
+  const [all = {}, own = {}] = [theirs, ours].map((fields) => fields['f:metadata']?.['f:annotations']);
+  const names = Object.keys(all).filter((name) => name.startsWith(OWN_ANNOTATION) && own[name] === undefined);
+  return names.map((name) => [...ANNOTATIONS, name]);
 }
 
 /**

@@ -94,3 +94,19 @@ test('so is one that deletes an object', async () => {
   }
   expect((await world.condition('deleted', 'ObjectsInSync')).message).toContain('somebody has deleted it');
 });
+
+test('so is one that writes the status of a RenderService', async () => {
+  await world.createRenderService('judged');
+  await world.untilApplied('judged');
+  const path = `${world.path('RenderService', 'judged')}/status`;
+  for (let round = 0; round < 100 && !(await isContended('judged')); round += 1) {
+    const { conditions } = (await world.get('RenderService', 'judged')).status;
+    const others = conditions.map((one: object) => ({ ...one, message: `by another, ${round}` }));
+    await world.admin.patch(path, { status: { conditions: others } });
+    // The write that tells it waits for a minute.
+    await eventually('it is written back', async () => {
+      expect((await world.condition('judged', 'Ready')).message).not.toMatch(/^by another/);
+    });
+  }
+  expect((await world.condition('judged', 'ObjectsInSync')).message).toContain('somebody changes its status');
+});

@@ -1,5 +1,6 @@
 /** Two that write one object: the operator slows down, says who it is, and forgets it when there is peace. */
 import { LIVE_FILE } from '../../src/api/names.ts';
+import type { RenderServiceResource } from '../../src/api/resource.ts';
 import { Contention } from '../../src/controller/contention.ts';
 import type { Difference } from '../../src/kube/apply.ts';
 import type { KubeObject } from '../../src/kube/types.ts';
@@ -42,25 +43,21 @@ test('thirty repairs at once, then one a minute; the message has the program and
   expect(contention.of('a/shop')).toEqual([]);
 });
 
-test('labels of pods are bounded alike; another label than before is none of somebody else', () => {
+test('labels of pods are bounded alike, whatever their value', () => {
   let now = 0;
   const contention = new Contention(() => now);
   const pods = ['a', 'b'].map((uid) => ({ kind: 'Pod', metadata: { name: `shop-${uid}`, uid } }) as KubeObject);
   const [pod, other] = pods as [KubeObject, KubeObject];
-  const labels = (count: number) => Array.from({ length: count }, () => contention.mayLabel('a/shop', pod, false));
-  // The first is ours to make, then thirty times somebody has set another one.
-  expect(labels(31)).toEqual(Array(31).fill(true));
+  const labels = (count: number) => Array.from({ length: count }, () => contention.mayLabel('a/shop', pod));
+  expect(labels(30)).toEqual(Array(30).fill(true));
   expect(labels(3)).toEqual(Array(3).fill(false));
   expect(contention.of('a/shop')).toEqual(['Pod "shop-a": somebody changes its label corelane.dev/serving']);
-  expect(contention.mayLabel('a/shop', other, false)).toBe(true);
-  expect(contention.mayLabel('a/shop', pod, true)).toBe(true);
-  expect(contention.mayLabel('a/shop', pod, false)).toBe(true);
-  expect(contention.mayLabel('a/shop', pod, false)).toBe(false);
+  expect(contention.mayLabel('a/shop', other)).toBe(true);
   now += 60_000;
   expect(labels(2)).toEqual([true, false]);
-  // Of one that is gone nothing is known any more.
+  // A name that comes again keeps what it has left.
   contention.keepOnly('a/shop', [other]);
-  expect(contention.mayLabel('a/shop', pod, false)).toBe(true);
+  expect(labels(1)).toEqual([false]);
 });
 
 test('what the plan asks for anew is no repair; that somebody has taken our mark away is one', () => {
@@ -241,4 +238,116 @@ test('what admission has made of an object is looked for in each version of it, 
   expect(hurts('1', '10', 30)).toEqual(told(20));
   expect(hurts('1', '11', 30)).toEqual(told(30));
   expect(hurts('2', '11', 60)).toEqual([]);
+});
+
+describe('a Deployment from which the plan is made', () => {
+  const deployment = (name: string, completed: string, hash = completed, more: object = {}): KubeObject => {
+    const { metadata, ...rest } = planned('Deployment', name, hash, { spec: { replicas: 2 } });
+    const annotations = { ...metadata.annotations, 'corelane.dev/completed': completed, ...more };
+    return { ...rest, metadata: { ...metadata, annotations } } as KubeObject;
+  };
+  const asked = (generation: number, annotations: Record<string, string> = {}) => ({
+    metadata: { name: 'shop', namespace: 'a', uid: 'UID', resourceVersion: '1', generation, annotations },
+  });
+  const current = deployment('shop-1', 'noon');
+  const past = deployment('shop-0', 'dawn');
+  /** A contention that has seen both, the current one applied. */
+  const settled = () => {
+    const contention = new Contention(() => 0);
+    contention.begin('a/shop', asked(1), [current, past]);
+    contention.applied('a/shop', current, current);
+    contention.keepOnly('a/shop', [current]);
+    return contention;
+  };
+  const replan = deployment('shop-1', 'noon', 'another');
+
+  test('another plan is no repair while nobody else writes', () => {
+    const contention = settled();
+    contention.begin('a/shop', asked(1), [current, past]);
+    expect(contention.isRepair('a/shop', replan, current, 'changed')).toBe(false);
+  });
+
+  test.each<[what: string, found: KubeObject[]]>([
+    ['an annotation of it', [deployment('shop-1', 'later', 'noon'), past]],
+    ['an annotation of another revision', [current, deployment('shop-0', 'later', 'dawn')]],
+    ['how many pods another one asks for', [current, { ...past, spec: { replicas: 7 } } as KubeObject]],
+  ])('another plan is a repair where somebody has written %s', (_what, found) => {
+    const contention = settled();
+    contention.begin('a/shop', asked(1), found);
+    expect(contention.isRepair('a/shop', replan, found[0], 'changed')).toBe(true);
+  });
+
+  test.each<[what: string, generation: number, annotations: Record<string, string>]>([
+    ['the spec', 2, {}],
+    ['an annotation of the RenderService', 1, { 'corelane.dev/rollout-retry': '1' }],
+  ])('unless the user has changed %s, too', (_what, generation, annotations) => {
+    const contention = settled();
+    contention.begin('a/shop', asked(generation, annotations), [current, deployment('shop-0', 'later', 'dawn')]);
+    expect(contention.isRepair('a/shop', replan, current, 'changed')).toBe(false);
+  });
+
+  test('annotations that the plan does not read are for everybody', () => {
+    const contention = settled();
+    contention.begin('a/shop', asked(1), [deployment('shop-1', 'noon', 'noon', { 'example.com/a': '1' }), past]);
+    expect(contention.isRepair('a/shop', replan, current, 'changed')).toBe(false);
+  });
+
+  test('a program that writes one of a past revision again and again gets thirty writes, and is told', () => {
+    const contention = settled();
+    let repairs = 0;
+    for (let round = 0; round < 100; round += 1) {
+      const written = deployment('shop-0', `${round}`, 'dawn');
+      const desired = deployment('shop-1', 'noon', `${round}`);
+      contention.begin('a/shop', asked(1), [current, written]);
+      expect(contention.isRepair('a/shop', desired, current, 'changed')).toBe(true);
+      if (contention.mayRepair('a/shop', desired, current)) {
+        repairs += 1;
+        contention.applied('a/shop', desired, current);
+      }
+      contention.keepOnly('a/shop', [current]);
+    }
+    expect(repairs).toBe(30);
+    expect(contention.of('a/shop')).toEqual([
+      'Deployment "shop-0": "somebody" changes its annotations corelane.dev/* or spec.replicas; RenderService "shop" decides it',
+    ]);
+    // The last write of it is not forgotten while a repair waits.
+    contention.begin('a/shop', asked(1), [current, deployment('shop-0', '99', 'dawn')]);
+    expect(contention.isRepair('a/shop', replan, current, 'changed')).toBe(true);
+  });
+
+  test('a write whose answer is lost is not taken for that of somebody else', () => {
+    const contention = settled();
+    const written = deployment('shop-1', 'later', 'noon');
+    contention.begin('a/shop', asked(1), [current, past]);
+    contention.lost('a/shop', current);
+    contention.begin('a/shop', asked(1), [written, past]);
+    expect(contention.isRepair('a/shop', replan, written, 'changed')).toBe(false);
+  });
+});
+
+test('a status that somebody writes over ours again and again is repaired thirty times, and after a change of the spec', () => {
+  let now = 0;
+  const contention = new Contention(() => now);
+  const resource = (generation: number, replicas: number) =>
+    ({
+      metadata: { name: 'shop', namespace: 'a', uid: 'UID', resourceVersion: '1', generation },
+      status: { replicas },
+    }) as unknown as RenderServiceResource;
+  const may = (count: number, ...of: [generation: number, replicas: number]) =>
+    Array.from({ length: count }, () => contention.mayWriteStatus('a/shop', resource(...of)));
+  // Of the process before nothing is known.
+  expect(may(50, 1, 9)).toEqual(Array(50).fill(true));
+  contention.statusWritten('a/shop', resource(1, 2));
+  expect(may(50, 1, 2)).toEqual(Array(50).fill(true));
+  expect(may(31, 1, 9)).toEqual([...Array(30).fill(true), false]);
+  expect(contention.of('a/shop')).toEqual([
+    'RenderService "shop": somebody changes its status, which the operator decides',
+  ]);
+  contention.keepOnly('a/shop', []);
+  expect(may(1, 1, 9)).toEqual([false]);
+  expect(may(1, 2, 9)).toEqual([true]);
+  now += 60_000;
+  expect(may(2, 1, 9)).toEqual([true, false]);
+  contention.lost('a/shop');
+  expect(may(1, 1, 9)).toEqual([true]);
 });

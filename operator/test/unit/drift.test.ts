@@ -57,6 +57,26 @@ test('a field in an item of ours is foreign, by the key of the item', () => {
   ]);
 });
 
+test('annotations of ours that we have not applied are none of theirs', () => {
+  const annotations = (...names: string[]): FieldSet => ({
+    'f:metadata': { 'f:annotations': Object.fromEntries(names.map((name) => [`f:${name}`, {}])) },
+  });
+  const applied = { ...ours, fieldsV1: { ...OURS, ...annotations('corelane.dev/completed') } };
+  const written = by(
+    'kubectl-annotate',
+    annotations('corelane.dev/retired', 'corelane.dev/completed', 'example.com/a'),
+  );
+  const live = { ...object(), metadata: { name: 'a', managedFields: [applied, written] } };
+  const found = [['f:metadata', 'f:annotations', 'f:corelane.dev/retired']];
+  expect(foreignFields(live)).toEqual(found);
+  const kept = { ...live, metadata: { name: 'a', managedFields: reducedOwners(live) } };
+  expect(foreignFields(kept)).toEqual(found);
+  const all = { 'corelane.dev/retired': '1', 'corelane.dev/completed': '2', 'example.com/a': '3' };
+  const whole = { ...live, metadata: { ...live.metadata, annotations: all } };
+  const { 'corelane.dev/retired': _gone, ...left } = all;
+  expect(purged(whole, found, object()).metadata.annotations).toEqual(left);
+});
+
 test('labels and annotations of the object and its status are for everybody', () => {
   const fields = { 'f:metadata': { 'f:labels': { 'f:team': {} } }, 'f:status': { 'f:replicas': {} } };
   expect(foreignFields(object(by('kubectl', fields)))).toEqual([]);
@@ -157,7 +177,7 @@ function random(below: number): number {
 }
 
 function randomFields(depth: number): FieldSet {
-  const keys = ['f:a', 'f:template', 'f:metadata', 'f:annotations', 'k:{"name":"a"}', 'v:1', '.'];
+  const keys = ['f:a', 'f:template', 'f:metadata', 'f:annotations', 'f:corelane.dev/a', 'k:{"name":"a"}', 'v:1', '.'];
   const some = keys.filter(() => random(2) === 0);
   return Object.fromEntries(some.map((key) => [key, depth > 0 && key !== '.' ? randomFields(depth - 1) : {}]));
 }
