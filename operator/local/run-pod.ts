@@ -73,11 +73,9 @@ export class RunPod extends LocalPod {
     if (spec.runtime.instrument) {
       const folder = this.open('modules');
       const modules = { 'faults.cjs': FAULTS_MODULE, 'site-port.cjs': sitePortModule(this.#sitePort) };
-      const files = Object.entries(modules).filter(([, text]) => text !== undefined);
-      for (const [file, text] of files) writeFileSync(join(folder, file), text ?? '');
+      for (const [file, text] of Object.entries(modules)) writeFileSync(join(folder, file), text);
       const mounts = [...this.#workerOptions, '--volume', `${folder}:${MODULES_PATH}:ro`];
-      const required = files.map(([file]) => file);
-      await this.startWorkerContainers(withModules(worker, required), mounts, options);
+      await this.startWorkerContainers(withModules(worker, Object.keys(modules)), mounts, options);
     } else await this.startWorkerContainers(worker, this.#workerOptions, options);
     await this.untilServing();
   }

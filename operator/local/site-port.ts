@@ -5,11 +5,11 @@
 import { isReservedPort, PORTS } from '../src/api/names.ts';
 
 /**
- * A module that a worker is to load: what is sent to `port` of loopback comes to the pod's own nginx. Undefined for a
- * port that the pod has itself.
+ * A module that a worker is to load: what is sent to `port` of loopback comes to the pod's own nginx. It does nothing
+ * for a port that the pod has itself.
  */
-export function sitePortModule(port: number): string | undefined {
-  if (isReservedPort(port)) return undefined;
+export function sitePortModule(port: number): string {
+  if (isReservedPort(port)) return '';
   return `'use strict';
 const net = require('node:net');
 const { connect } = net.Socket.prototype;

@@ -35,10 +35,7 @@ export function keepsOwnSite({ pools, waitingMax }: OwnSite, model: DataPlaneMod
     '# In the queue of renders it would wait for the render that waits for it.',
     'http-request set-var(txn.own_waiting) int(0) if own_site',
     pools.map((name) =>
-      words(
-        `http-request set-var(txn.own_waiting) queue(${word(name, 'pool')}),add(txn.own_waiting)`,
-        'if own_site',
-      ),
+      words(`http-request set-var(txn.own_waiting) queue(${word(name, 'pool')}),add(txn.own_waiting)`, 'if own_site'),
     ),
     words(
       `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if own_site`,
