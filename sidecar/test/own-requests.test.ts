@@ -216,7 +216,8 @@ describe('a render that asks its own site', () => {
   });
 
   test('whose address leads to several sites: the one that the head names has no mark of the other', async () => {
-    for (const list of [{}, { list: 1 }]) {
+    const forms: Record<string, number>[] = [{}, { list: 1 }];
+    for (const list of forms) {
       const asks = page('names-another', { by: 'http', at: ECHO, ask: '/', host: 'api.example', ...list });
       const { body } = await pod.get(asks, { headers: { Host: ECHO } });
       expect(body).toMatch(/\n200 \[.*"api\.example"/);
