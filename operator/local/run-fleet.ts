@@ -17,6 +17,8 @@ const READY_MS_MAX = 60_000;
 export interface RunFleetOptions {
   sidecarImage: string;
   service: Service;
+  /** Of this machine, where clients ask for the service. */
+  sitePort: number;
   workerOptions: string[];
   /** Told of each pod that comes; what follows its logs begins there. */
   onPod?: (pod: RunPod) => void;
@@ -50,9 +52,10 @@ export class RunFleet extends LocalFleet<RunPod> {
   /** One more pod; its workers are not up yet. */
   async add(): Promise<RunPod> {
     this.#number += 1;
-    const { sidecarImage, workerOptions, onPod } = this.#options;
+    const { sidecarImage, sitePort, workerOptions, onPod } = this.#options;
     const pod = new RunPod(this.engine, {
-      ...{ name: `${this.service.name}-${this.#number}`, service: this.service, workerOptions, sidecarImage },
+      ...{ name: `${this.service.name}-${this.#number}`, service: this.service, sitePort },
+      ...{ workerOptions, sidecarImage },
       ...{ network: this.network, key: this.#key, revision: `r${this.#revision}` },
     });
     this.join(pod);

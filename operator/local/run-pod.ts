@@ -10,6 +10,7 @@ import { FAULT_SIGNALS, FAULTS_MODULE, type WorkerFault } from './fault-signals.
 import { request, until } from './http.ts';
 import { supervisorPage } from './node-in.ts';
 import { LocalPod, type LocalPodOptions } from './pod.ts';
+import { sitePortModule } from './site-port.ts';
 
 /** Sends a signal to the process below the supervisor that listens on PORT; prints its number. */
 const SIGNAL = `
@@ -32,12 +33,13 @@ const SIGNAL = `
   for (const pid of pids) process.kill(pid, signal);
   console.log(pids.join(' '));`;
 
-const FAULTS_FILE = 'faults.cjs';
 /** Not the runtime's folder, of which no stack of a stuck worker tells. */
-const FAULTS_PATH = '/corelane-run';
+const MODULES_PATH = '/corelane-run';
 export interface RunPodOptions extends LocalPodOptions {
   name: string;
   service: Service;
+  /** Of this machine, where clients ask for the service. */
+  sitePort: number;
   /** Options of the engine for the workers: the folder that they mount. */
   workerOptions: string[];
 }
@@ -45,9 +47,10 @@ export interface RunPodOptions extends LocalPodOptions {
 export class RunPod extends LocalPod {
   readonly name: string;
   readonly #service: Service;
+  readonly #sitePort: number;
   readonly #workerOptions: string[];
 
-  constructor(engine: Engine, { name, service, workerOptions, ...options }: RunPodOptions) {
+  constructor(engine: Engine, { name, service, sitePort, workerOptions, ...options }: RunPodOptions) {
     const { forwarded } = service.spec;
     // Clients come straight from this machine.
     super(
@@ -57,6 +60,7 @@ export class RunPod extends LocalPod {
     );
     this.name = name;
     this.#service = service;
+    this.#sitePort = sitePort;
     this.#workerOptions = workerOptions;
   }
 
@@ -67,10 +71,11 @@ export class RunPod extends LocalPod {
     // kubelet starts again what has ended.
     const options = ['--restart', 'always', ...emptyDirOptions(spec, worker)];
     if (spec.runtime.instrument) {
-      const folder = this.open('faults');
-      writeFileSync(join(folder, FAULTS_FILE), FAULTS_MODULE);
-      const mounts = [...this.#workerOptions, '--volume', `${folder}:${FAULTS_PATH}:ro`];
-      await this.startWorkerContainers(withFaults(worker), mounts, options);
+      const folder = this.open('modules');
+      const modules = { 'faults.cjs': FAULTS_MODULE, 'site-port.cjs': sitePortModule(this.#sitePort) };
+      for (const [file, text] of Object.entries(modules)) writeFileSync(join(folder, file), text);
+      const mounts = [...this.#workerOptions, '--volume', `${folder}:${MODULES_PATH}:ro`];
+      await this.startWorkerContainers(withModules(worker, Object.keys(modules)), mounts, options);
     } else await this.startWorkerContainers(worker, this.#workerOptions, options);
     await this.untilServing();
   }
@@ -127,9 +132,9 @@ export class RunPod extends LocalPod {
 }
 
 /** The supervisor stays without it: what comes behind its own file is for the program. */
-function withFaults(worker: V1Container): V1Container {
+function withModules(worker: V1Container, files: string[]): V1Container {
   const own = worker.env?.find(({ name }) => name === 'NODE_OPTIONS')?.value;
-  const value = [`--require=${FAULTS_PATH}/${FAULTS_FILE}`, own].filter(Boolean).join(' ');
+  const value = [...files.map((file) => `--require=${MODULES_PATH}/${file}`), own].filter(Boolean).join(' ');
   const others = (worker.env ?? []).filter(({ name }) => name !== 'NODE_OPTIONS');
   return { ...worker, env: [...others, { name: 'NODE_OPTIONS', value }] };
 }

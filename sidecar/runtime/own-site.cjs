@@ -50,6 +50,9 @@ function nameOf(host) {
     .replace(/^\[(.*)\]$/, '$1');
 }
 
+/** They lead to the own pod from wherever they are used: who connects to "any address" gets to loopback. */
+const LOOPBACK = /^(?:127(?:\.[0-9]{1,3}){3}|0\.0\.0\.0|\[::1?\])$/;
+
 /** Of this pod itself, whatever the client has asked for: its addresses, and the name of the Service. */
 class Aliases {
   #hosts;
@@ -62,8 +65,13 @@ class Aliases {
   }
 
   has(host) {
-    return this.#hosts.has(host) || this.#services.has(nameOf(host));
+    return this.#hosts.has(host) || this.#services.has(nameOf(host)) || isLoopback(host);
   }
+}
+
+function isLoopback(host) {
+  const port = `:${HTTP_PORT}`;
+  return host.endsWith(port) && LOOPBACK.test(host.slice(0, -port.length));
 }
 
 function ownHosts() {
@@ -92,46 +100,84 @@ class OwnSite {
 
   #markRequests() {
     const { _storeHeader } = http.ClientRequest.prototype;
-    const markFor = (host) => this.#markFor(host);
+    const { addRequest } = http.Agent.prototype;
+    const marked = new WeakSet();
+    const lists = new WeakMap();
+    const ports = new WeakMap();
+    const lineFor = (request) => {
+      const target = marked.has(request) ? undefined : targetOf(request, lists.get(request), ports.get(request));
+      const mark = target && this.#markFor(target);
+      if (mark === undefined) return '';
+      marked.add(request);
+      return `${HEADER}: ${mark}\r\n`;
+    };
     http.ClientRequest.prototype._storeHeader = function storeHeaderAndMark(firstLine, headers) {
-      const mark = markFor(hostOf(this));
+      if (Array.isArray(headers)) lists.set(this, headers);
       // A line of its own: the headers may be a list, and programs log those that they have set.
-      const begin = mark === undefined ? firstLine : `${firstLine}${HEADER}: ${mark}\r\n`;
-      return _storeHeader.call(this, begin, headers);
+      return _storeHeader.call(this, firstLine + lineFor(this), headers);
+    };
+    // A request knows its host, and its agent alone is told the port: after the head is made, if that is a list.
+    http.Agent.prototype.addRequest = function addRequestAndMark(request, options, ...rest) {
+      if (Number(options?.port) > 0) ports.set(request, Number(options.port));
+      const { _header: head } = request;
+      if (typeof head === 'string' && !request._headerSent) {
+        const headers = head.indexOf('\r\n') + 2;
+        request._header = head.slice(0, headers) + lineFor(request) + head.slice(headers);
+      }
+      return addRequest.call(this, request, options, ...rest);
     };
     // Each hop of a redirect is another one.
     diagnostics.subscribe('undici:request:create', ({ request }) => {
-      const mark = this.#markFor(/^https?:\/\/([^/?#]+)/i.exec(String(request.origin))?.[1]);
+      const host = /^https?:\/\/([^/?#]+)/i.exec(String(request.origin))?.[1];
+      const mark = host && this.#markFor({ host, isOther: isOther(request.host, host) });
       // Not undici's public interface: a version without it sends no mark.
       if (mark !== undefined) request.addHeader?.(HEADER, mark);
     });
   }
 
-  /** Undefined where the render that sends to `host` has not been asked for it, or there is none. */
-  #markFor(host) {
-    if (host === undefined) return undefined;
+  /**
+   * Undefined where the render that sends to `host` has not been asked for it, or there is none.
+   * @param isOther the head says another host: behind one address there may be other sites, but not behind this pod's
+   */
+  #markFor({ host, isOther }) {
     const wanted = plain(host);
-    const asker = this.#own.askerFor(({ site }) => site?.mark !== undefined && this.#isOf(site, wanted));
+    const isIts = ({ site }) => site?.mark !== undefined && this.#isOf(isOther ? {} : site, wanted);
+    const asker = this.#own.askerFor(isIts);
     if (asker === undefined) return undefined;
     this.#metrics.ownSiteSent[0] += 1;
     return asker.site.mark;
   }
 
-  #isOf({ hosts }, wanted) {
+  #isOf({ hosts = [] }, wanted) {
     if (wanted === '') return false;
     return hosts.some((host) => host !== undefined && plain(host) === wanted) || this.#aliases.has(wanted);
   }
 }
 
 /**
- * The host that a request of node:http goes to; undefined where its header says another one, or it goes over a socket
- * in the file system.
+ * The host that a request of node:http goes to, with its port; undefined where that is not known, or it goes over a
+ * socket in the file system.
+ * @param list its headers, if they are one
+ * @param port undefined while no agent has it
  */
-function hostOf(request) {
+function targetOf(request, list, port) {
   const { host, socketPath } = request;
-  const said = request.getHeader('host');
+  const said = list ? hostIn(list) : [request.getHeader('host')].flat()[0];
   if (socketPath || typeof host !== 'string' || typeof said !== 'string') return undefined;
-  return nameOf(said) === nameOf(host) ? said : undefined;
+  if (!isOther(said, host)) return { host: said };
+  return port && { host: `${host.includes(':') ? `[${nameOf(host)}]` : host}:${port}`, isOther: true };
+}
+
+/** The first one: `[name, value, ...]`, or `[[name, value], ...]`. */
+function hostIn(list) {
+  const flat = list.flat();
+  const at = flat.findIndex((text, index) => index % 2 === 0 && String(text).toLowerCase() === 'host');
+  return at < 0 ? undefined : flat[at + 1];
+}
+
+/** Whether the host in a head, if there is one, is another than the one that a request goes to. */
+function isOther(said, host) {
+  return typeof said === 'string' && nameOf(said) !== nameOf(host);
 }
 
 module.exports = { OwnSite, takeSite };

@@ -195,6 +195,44 @@ describe('a render that asks its own site', () => {
     expect((await pod.get(asks, { headers: { Host: 'shop.example' } })).body).toBe('by-address\n200 at-address');
   });
 
+  const HTTP = PORTS.http;
+  test.each([
+    ['fetch', `127.0.0.2:${HTTP}`, {}],
+    ['fetch', `0.0.0.0:${HTTP}`, {}],
+    ['http', `127.0.0.2:${HTTP}`, {}],
+    ['http', `127.0.0.1:${HTTP}`, { host: 'shop.example' }],
+    ['http', `127.0.0.1:${HTTP}`, { host: 'shop.example', list: 1 }],
+    ['http', `127.0.0.1:${HTTP}`, { host: `127.0.0.1:${HTTP}`, list: 1 }],
+    ['fetch', `127.0.0.1:${HTTP}`, { host: 'shop.example' }],
+  ])('by %s to %s %j it waits for no other render', async (...[by, at, more]) => {
+    const before = await metric('own_site_sent_total');
+    const ids = [1, 2].map((visitor) => `${by}-${at}-${Object.values(more)}-${visitor}`);
+    const answers = ids.map((id) =>
+      pod.get(page(id, { ...more, by, at, ask: page(`${id}-asked`) }), { headers: { Host: 'localhost:8080' } }),
+    );
+    for (const [index, answer] of (await Promise.all(answers)).entries())
+      expect([answer.status, answer.body]).toEqual([200, `${ids[index]}\n200 ${ids[index]}-asked`]);
+    expect((await metric('own_site_sent_total')) - before).toBe(2);
+  });
+
+  test('whose address leads to several sites: the one that the head names has no mark of the other', async () => {
+    const forms: Record<string, number>[] = [{}, { list: 1 }];
+    for (const list of forms) {
+      const asks = page('names-another', { by: 'http', at: ECHO, ask: '/', host: 'api.example', ...list });
+      const { body } = await pod.get(asks, { headers: { Host: ECHO } });
+      expect(body).toMatch(/\n200 \[.*"api\.example"/);
+      expect(body).not.toMatch(/x-corelane-own-site/i);
+    }
+  });
+
+  test('with more requests at a time than places and queue.maxLength: they wait for each other, not for renders', async () => {
+    // The quarantine lets no more than two at a time to a URL without an answer.
+    expect((await pod.get(page('one-of-120'))).status).toBe(200);
+    const many = page('asks-120', { by: 'http', at: SITE, ask: page('one-of-120'), times: 120 });
+    const { body } = await pod.get(many, { headers: { Host } });
+    expect(body.split('\n')).toEqual(['asks-120', ...Array(120).fill('200 one-of-120')]);
+  });
+
   test('whose answer asks it, too; what that one sends has no mark', async () => {
     const deep = await pod.get(page('deep', { deep: 2, at: SITE }), { headers: { Host } });
     expect(deep.body.split('200 deep')).toHaveLength(3);

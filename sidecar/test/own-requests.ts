@@ -6,14 +6,16 @@ import { tokens } from './apps/peer-tokens.mjs';
 const COMMAND = ['node', '/app/asks-itself.mjs'];
 /** Where the program has a server that says what headers it gets. */
 export const ECHO_PORT = 8100;
-/** A name of the pod that the program cannot know as one of the pod's own addresses. */
-export const SITE = `127.0.0.2:${PORTS.http}`;
+/** Where the program has a gateway that leads to the pod: no address that it could know as the pod's own. */
+const GATEWAY_PORT = 8101;
+export const SITE = `127.0.0.2:${GATEWAY_PORT}`;
 
 /** Starts it with this time-out of renders, and waits until its limiter has one. */
 export async function startAsking(render: string): Promise<Pod> {
   const classes = [{ name: 'api', match: [{ pathPrefix: '/api' }] }];
   const spec = { workersPerPod: 1, timeouts: { render }, queue: { timeout: '60s' }, classes };
-  const pod = await Pod.start(spec, { command: COMMAND, env: { ECHO_PORT: String(ECHO_PORT) } });
+  const env = { ECHO_PORT: String(ECHO_PORT), GATEWAY: `${GATEWAY_PORT} ${PORTS.http}` };
+  const pod = await Pod.start(spec, { command: COMMAND, env });
   await until(
     'the limiter knows its limit',
     async () => (await pod.runtimeMetric(0, 'corelane_worker_concurrency_limit')) === 1,

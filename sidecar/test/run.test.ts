@@ -66,3 +66,25 @@ test('a folder whose file names no image, with a .env file; its port is for this
   });
   expect(refused).toBe('ECONNREFUSED');
 });
+
+test('a page that asks the host that its client has asked for, by each way that leads to this machine', async () => {
+  app = new App({
+    'server.mjs': `
+      import http from 'node:http';
+      const byHttp = (url) => new Promise((resolve) => http.get(url, (answer) => answer.resume().on('end', () => resolve(answer.statusCode))).on('error', ({ code }) => resolve(code)));
+      http.createServer(async ({ url, headers }, response) => {
+        if (url === '/inner') return response.end('inner');
+        const inner = 'http://' + headers.host + '/inner';
+        const fetched = await fetch(inner).then((answer) => answer.text(), ({ cause }) => cause?.code);
+        response.end(JSON.stringify([fetched, await byHttp(inner)]));
+      }).listen(process.env.PORT);
+    `,
+  });
+  const run = new RunProcess([app.folder, '--port', await port(), '--workers', '1']);
+  const { port: own } = new URL(await run.url());
+  for (const host of ['localhost', '127.0.0.1']) {
+    // One worker: the inner request may not wait for the page that has sent it.
+    const both = await Promise.all([1, 2].map(() => textOf(`http://${host}:${own}/`)));
+    expect(both).toEqual(Array(2).fill('200 ["inner",200]'));
+  }
+});

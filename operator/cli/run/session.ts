@@ -37,6 +37,7 @@ export class Session {
   readonly #beganMs = performance.now();
   /** What is to be done at the end, before the containers are removed. */
   readonly #ends: (() => void)[] = [];
+  #fleet: RunFleet | undefined;
   #engine: Engine | undefined;
   #chaos: Chaos | undefined;
   #port = 0;
@@ -116,12 +117,15 @@ export class Session {
     const logs = new Logs(engine, (text, isOfProgram) => {
       if (!isOfProgram || options.logs) this.#print(text);
     });
+    await this.#listen();
     const fleet = await RunFleet.make(engine, {
       sidecarImage: sidecar,
       service,
+      sitePort: this.#port,
       workerOptions: workerOptions(options, engine),
       onPod: (pod) => logs.follow(pod),
     });
+    this.#fleet = fleet;
     this.#ends.push(
       () => fleet.close(),
       () => logs.stop(),
@@ -135,7 +139,6 @@ export class Session {
       print: (text) => this.#print(text),
     });
     await this.#startPods(fleet);
-    await this.#listen(fleet);
     await this.#step('first worker is up', () => this.#untilUp(fleet, logs, hands));
     const url = this.#screen.isTerminal ? bold(this.#url) : this.#url;
     this.#print(`${url} is ready after ${seconds(performance.now() - this.#beganMs)}`);
@@ -174,9 +177,10 @@ export class Session {
     await this.#step(what, () => together(Array.from({ length: pods }, () => fleet.add())));
   }
 
-  async #listen(fleet: RunFleet): Promise<void> {
+  /** Before there are pods: their programs have to know the port. */
+  async #listen(): Promise<void> {
     const { port, allowedHosts } = this.#options;
-    const balancer = new Balancer(() => fleet.endpoints(), allowedHosts);
+    const balancer = new Balancer(() => this.#fleet?.endpoints() ?? [], allowedHosts);
     this.#ends.push(() => balancer.close());
     this.#port = await balancer.listen(port);
     if (this.#port !== port) this.#print(`port ${port} is taken by another program; it is ${this.#port} instead`);

@@ -15,17 +15,20 @@
  *   when=X    ask when the test releases X
  *   to=URL    answer with a redirect to that
  *   raw=1     answer with the headers as they came
+ *   host=NAME with this Host, by node:http; list=1 with the headers as a list
+ * With GATEWAY="PORT TO" it leads connections to PORT to the port TO.
  * With ECHO_PORT it has another server there, which says what headers a request has; its path /full is a queue of
  * Corelane that has no place.
  */
 import { execFile } from 'node:child_process';
 import { appendFileSync, existsSync } from 'node:fs';
 import http from 'node:http';
+import net from 'node:net';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 
-const { PORT, WORKER_INDEX, EVENTS, ECHO_PORT } = process.env;
+const { PORT, WORKER_INDEX, EVENTS, ECHO_PORT, GATEWAY } = process.env;
 const HOLD_MS_MAX = 600_000;
 const agent = new http.Agent({ keepAlive: true });
 
@@ -62,7 +65,7 @@ function send(options, body) {
 
 /** Of `at`, as options of node:http. */
 function addressOf(at) {
-  const [host, port] = at.split(':');
+  const [, host, port] = /^\[?(.*?)\]?:([0-9]+)$/.exec(at);
   return { host, port };
 }
 
@@ -106,6 +109,14 @@ function questions({ pathname, searchParams }) {
   return ask ? Array(Number(searchParams.get('times') ?? 1)).fill(ask) : [];
 }
 
+/** Headers to ask with. */
+function headersFor({ headers: { connection, host: _host, ...copied } }, { searchParams }) {
+  if (searchParams.has('copy')) return copied;
+  const host = searchParams.get('host');
+  if (host === null) return {};
+  return searchParams.has('list') ? ['Host', host] : { host };
+}
+
 /** Ids of what has begun. */
 const begun = new Set();
 /** Asked for outside of any request. */
@@ -127,8 +138,7 @@ http
     if (parameter('to')) return response.writeHead(302, { location: parameter('to') }).end();
     if (parameter('when')) await released(parameter('when'));
     const ask = ASK[parameter('by') ?? 'fetch'];
-    const { connection, host, ...copied } = request.headers;
-    const headers = parameter('copy') ? copied : {};
+    const headers = headersFor(request, url);
     const at = parameter('at') ?? undefined;
     const answers = await Promise.all(questions(url).map((path) => ask(path, Number(parameter('body')), headers, at)));
     if (parameter('raw')) answers.push(JSON.stringify([request.rawHeaders, request.headersDistinct ?? {}]));
@@ -144,6 +154,16 @@ http
   })
   // As SvelteKit's adapter-node does it.
   .listen({ path: false, port: Number(PORT), host: '0.0.0.0' });
+
+if (GATEWAY) {
+  const [port, to] = GATEWAY.split(' ').map(Number);
+  const server = net.createServer((client) => {
+    const pod = net.connect(to, '127.0.0.1');
+    for (const socket of [client, pod]) socket.on('error', () => [client, pod].map((one) => one.destroy()));
+    client.pipe(pod).pipe(client);
+  });
+  server.listen(port, '0.0.0.0');
+}
 
 if (ECHO_PORT)
   http

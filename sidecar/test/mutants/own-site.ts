@@ -16,6 +16,11 @@ const haproxy: Breakage[] = [
     caughtBy: 'own-requests: who has a mark gets eight places',
   },
   {
+    name: 'few of the requests that a page sends to its own site may wait for a place',
+    edits: [[/\{ var\(txn\.own_waiting\) -m int ge [0-9]+ \}/g, '{ var(txn.own_waiting) -m int ge 2 }']],
+    caughtBy: 'own-requests: with more requests at a time',
+  },
+  {
     name: 'a chain of such requests has no end',
     breaks: 'I3',
     edits: [
@@ -59,6 +64,11 @@ const runtime: Breakage[] = [
     name: 'a mark goes to whatever host',
     edits: [[/if \(wanted === ''\) return false;/g, 'return true;']],
     caughtBy: 'own-requests: a mark goes to no other site',
+  },
+  {
+    name: 'a mark goes to another site behind the address of the own one',
+    edits: [[exactly('isOther ? {} : site'), 'site']],
+    caughtBy: 'own-requests: whose address leads to several sites',
   },
   {
     name: 'the program sees its mark',

@@ -13,7 +13,7 @@ import { limitsWorker, NAMES_WORKER } from './dispatch.ts';
 import { tellsDepth } from './marks.ts';
 import { purgesAndStrips } from './purge.ts';
 import { COUNTS_ANSWERS } from './quarantine.ts';
-import { boundsHead } from './replies.ts';
+import { boundsHead, errorReply } from './replies.ts';
 import { serverAt } from './servers.ts';
 
 /** For rules about requests that wait for a slot. */
@@ -21,26 +21,27 @@ export const WAITS_FOR_SLOT = '!own_site';
 /** In frontend `front`. */
 export const USES_OWN_SITE = 'use_backend %[var(txn.own_site)] if own_site';
 
-/**
- * In frontend `front`, when it is known whether a slot is free (`no_slot`) and how long the queue may be
- * (`txn.queue_max`): acl `own_site`. All others are requests like any.
- */
-export function keepsOwnSite({ pools }: OwnSite, { classes, pooling }: DataPlaneModel): Lines {
+/** In frontend `front`, when it is known whether a slot is free (`no_slot`). All others are requests like any. */
+export function keepsOwnSite({ pools, waitingMax }: OwnSite, model: DataPlaneModel): Lines {
+  const { classes, pooling, quarantine, retryAfterSeconds } = model;
   const isLikeAny = (...condition: string[]) => words('http-request unset-var(txn.own_site) if', ...condition);
   return [
-    '# What a render has sent to its own site is a request like any where a slot is free, no worker is up, or its own places and their',
-    '# queue are full.',
+    '# What a render has sent to its own site is a request like any where a slot is free, or no worker is up.',
     isLikeAny('!no_slot'),
     isLikeAny('{ nbsrv(workers-up) eq 0 }'),
     when(classes !== undefined, isLikeAny('in_class')),
     when(pooling?.handsOver, isLikeAny('elsewhere')),
-    pools.map((name) =>
-      isLikeAny(
-        `{ var(txn.own_site) -m str ${word(name, 'pool')} }`,
-        `{ be_conn_free(${name}) le 0 } { queue(${name}),sub(txn.queue_max) ge 0 }`,
-      ),
-    ),
     'acl own_site var(txn.own_site) -m found',
+    '# In the queue of renders it would wait for the render that waits for it.',
+    'http-request set-var(txn.own_waiting) int(0) if own_site',
+    pools.map((name) =>
+      words(`http-request set-var(txn.own_waiting) queue(${word(name, 'pool')}),add(txn.own_waiting)`, 'if own_site'),
+    ),
+    words(
+      `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if own_site`,
+      quarantine && '!poison',
+      `{ var(txn.own_waiting) -m int ge ${whole(waitingMax, 'requests')} }`,
+    ),
   ];
 }
 

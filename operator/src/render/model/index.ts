@@ -144,7 +144,7 @@ export function dataPlaneModel(spec: RenderServiceSpec): DataPlaneModel {
     fallback: fallback(spec),
     priority: priority(spec),
     classes,
-    ownSite: ownSite(spec, limitsOfTime),
+    ownSite: ownSite(spec, limitsOfTime, limits),
     deadlines: deadlines(spec, limitsOfTime),
     body: {
       sizeBytesMax: sizeBytes(spec.buffering.request.maxSize),

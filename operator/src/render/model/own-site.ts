@@ -1,5 +1,6 @@
 /** Requests that renders send to their own site: they have places beside the renders (docs/adr/0059). */
 import type { RenderServiceSpec } from '../../api/spec.ts';
+import type { Budget } from './budget.ts';
 import { longestMs, type Timeouts } from './timeouts.ts';
 
 export interface OwnSite {
@@ -10,6 +11,8 @@ export interface OwnSite {
   pools: string[];
   /** Requests of one pool that a worker gets at a time. */
   placesPerWorker: number;
+  /** Requests of all pools that wait for such a place, in the whole pod. */
+  waitingMax: number;
   /** A mark counts for at least so long, because a render, or a handler, may use it at its end. */
   lifeSeconds: number;
 }
@@ -21,13 +24,23 @@ const DEPTH = 2;
  * a worker more work beside its render.
  */
 const PLACES_PER_WORKER = 8;
+/** Part of the requests that nginx may have. A page may send hundreds at once; the rest is for visitors. */
+const WAITING_SHARE = 2 / 3;
 
-/** For a defaulted spec; undefined without the worker runtime, which sends the marks. */
-export function ownSite({ runtime }: RenderServiceSpec, timeouts: Timeouts): OwnSite | undefined {
+/**
+ * For a defaulted spec; undefined without the worker runtime, which sends the marks.
+ * @param requests those that nginx may have at a time
+ */
+export function ownSite(
+  { runtime }: RenderServiceSpec,
+  timeouts: Timeouts,
+  { requests }: Pick<Budget, 'requests'>,
+): OwnSite | undefined {
   if (!runtime.instrument) return undefined;
   return {
     pools: Array.from({ length: DEPTH }, (_unused, index) => `own-site-${index + 1}`),
     placesPerWorker: PLACES_PER_WORKER,
+    waitingMax: Math.floor(WAITING_SHARE * requests),
     lifeSeconds: Math.ceil(longestMs(timeouts) / 1000),
   };
 }

@@ -58,6 +58,23 @@ test('a mark for the own site needs guarded workers only, and answers of its pla
   expect(section('backend own-site-1')).toMatch(/ track-sc0 var\(txn\.url\) table urls [\s\S]* sc-inc-gpc0\(0\) /);
 });
 
+test('what renders send to their own site never waits behind renders, and has two thirds of the requests of nginx', () => {
+  for (const queue of [{}, { maxLength: 0 }]) {
+    const { 'haproxy.cfg': config, 'nginx.conf': nginx } = renderConfig(specOf({ queue }));
+    const requests = Number(/ corelane_requests (\d+);/.exec(nginx)?.[1]);
+    const [, max] =
+      / X-Corelane-Error queue-full .* if own_site .*\{ var\(txn\.own_waiting\) -m int ge (\d+) \}/.exec(config) ?? [];
+    expect(Number(max)).toBe(Math.floor((2 / 3) * requests));
+    expect(config).toContain('set-var(txn.own_waiting) queue(own-site-2),add(txn.own_waiting) if own_site\n');
+    // Where a slot is free, or no worker is up.
+    expect(config.match(/unset-var\(txn\.own_site\) if .*/g)).toEqual([
+      'unset-var(txn.own_site) if !no_slot',
+      'unset-var(txn.own_site) if { nbsrv(workers-up) eq 0 }',
+      ...(config.includes('acl elsewhere') ? ['unset-var(txn.own_site) if elsewhere'] : []),
+    ]);
+  }
+});
+
 test('each backend of workers bounds the head of a response', () => {
   const classes = [{ name: 'api', match: [{ pathPrefix: '/api/' }] }];
   const backends = renderConfig(specOf({ classes }))['haproxy.cfg'].split('\nbackend ').slice(1);
