@@ -66,6 +66,13 @@ export const streaming: Mutant[] = [
     caughtBy: 'streaming: a client that stops reading a stream',
   },
   {
+    name: 'an event stream may be silent for no longer than a render',
+    breaks: 'streaming',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}http-response set-timeout server [0-9]+ms if { res\.hdr\(Content-Type\) .*\n/g, REMOVED]],
+    caughtBy: 'streaming: an event stream may be silent',
+  },
+  {
     name: 'nobody says why a download was cut',
     breaks: 'logs',
     file: 'places.c',

@@ -21,8 +21,10 @@ export const timeouts = z
       .default('30s')
       .describe('Longest pause between two reads of the request body (408 after it). No worker is occupied meanwhile.'),
     clientSend: duration({ min: '1s', max: '10m' })
-      .default('60s')
-      .describe('Longest pause between two writes of the response to a slow client. No worker is occupied meanwhile.'),
+      .default('10m')
+      .describe(
+        'Longest time in which a client reads nothing of a response. No render slot is occupied meanwhile. Where others need its place such a client is cut sooner (docs/edge.md).',
+      ),
   })
   .prefault({})
   .describe('Time limits of one request.');
