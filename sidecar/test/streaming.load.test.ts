@@ -100,6 +100,24 @@ test('a client that reads nothing of a download or a stream for more than a minu
   expect([await stream.ended, stream.bytes()]).toEqual([true, 800 * 8_192]);
 }, 180_000);
 
+test('where too many clients have read nothing of their streams for a minute, those of the longest silence go', async () => {
+  const { heldSlots } = budget(auto.spec);
+  const path = inSteps('away', ['paced:100000x8192@100'], '&header=Content-Type:text/event-stream');
+  const stop = await readers(auto, never, heldSlots + 2, path, NOTHING);
+  const cut = await until(
+    'two are cut',
+    async () => {
+      const lines = await logged(auto, 'away');
+      return (lines?.length ?? 0) >= 2 ? lines : undefined;
+    },
+    120_000,
+  );
+  expect(cut.map(({ error }) => error)).toEqual(Array(2).fill('response-too-slow'));
+  expect((await auto.get(inSteps('beside-away', ['write:10']))).status).toBe(200);
+  expect(await logged(auto, 'away')).toHaveLength(2);
+  await stop();
+}, 180_000);
+
 test('a client that stops reading a stream that goes on is cut off, and holds no worker', async () => {
   const stop = await readers(brief, never, 1, inSteps('unread', ['paced:100000x8192@20']), NOTHING);
   await until('the worker is free', () => brief.events({ event: 'end', id: 'unread' })[0]);

@@ -73,6 +73,13 @@ export const streaming: Mutant[] = [
     caughtBy: 'streaming: an event stream may be silent',
   },
   {
+    name: 'a client of a stream that may have gone is not counted',
+    breaks: 'I4',
+    file: 'places.c',
+    edits: [[/ && !may_be_in_vain\(place\)/g, REMOVED]],
+    caughtBy: 'streaming: where too many clients have read nothing',
+  },
+  {
     name: 'nobody says why a download was cut',
     breaks: 'logs',
     file: 'places.c',
