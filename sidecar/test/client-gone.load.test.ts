@@ -28,7 +28,7 @@ test('one client after the other leaves a render that waits, and the next visito
   expect(performance.now() - began).toBeLessThan(5_000);
   pod.release(...ids);
   for (const id of ids) await until('it has ended', () => pod.events({ event: 'end', id })[0]);
-}, 120_000);
+});
 
 test('under overload, with a third of all clients leaving at any time, workers work for those that are there', async () => {
   const leftAt = new Map<string, number>();

@@ -79,7 +79,10 @@ test('a stream lasts for as long as it says something, and no longer when its cl
 test('an event stream may be silent for longer than a render may take', async () => {
   const open = (id: string, type: string) =>
     openStream(brief, inSteps(id, ['write:10', `hold:${id}`, 'write:10'], `&header=Content-Type:${type}`));
-  const [events, text] = await Promise.all([open('silent-events', 'text/event-stream'), open('silent-text', 'text/plain')]);
+  const [events, text] = await Promise.all([
+    open('silent-events', 'text/event-stream'),
+    open('silent-text', 'text/plain'),
+  ]);
   expect([await text.ended, text.bytes()]).toEqual([false, 10]);
   const began = performance.now();
   await until('twice the time of a render has passed', () => performance.now() - began > 4_000);
@@ -98,7 +101,7 @@ test('a client that reads nothing of a download or a stream for more than a minu
   stream.resume();
   expect([await download.ended, download.bytes()]).toEqual([true, size]);
   expect([await stream.ended, stream.bytes()]).toEqual([true, 800 * 8_192]);
-}, 180_000);
+});
 
 test('where too many clients have read nothing of their streams for a minute, those of the longest silence go', async () => {
   const { heldSlots } = budget(auto.spec);
@@ -116,7 +119,7 @@ test('where too many clients have read nothing of their streams for a minute, th
   expect((await auto.get(inSteps('beside-away', ['write:10']))).status).toBe(200);
   expect(await logged(auto, 'away')).toHaveLength(2);
   await stop();
-}, 180_000);
+});
 
 test('a client that stops reading a stream that goes on is cut off, and holds no worker', async () => {
   const stop = await readers(brief, never, 1, inSteps('unread', ['paced:100000x8192@20']), NOTHING);

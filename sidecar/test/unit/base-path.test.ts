@@ -15,7 +15,7 @@ const scripts = (folder: string, count = 5): Answer[] =>
 
 /** Gives what is said when a new worker has answered so, after it has sent requests with these paths. */
 function said(answers: Answer[], sent: string[] = [], channel = 'http.client.request.start'): string[] {
-  delete require.cache[MODULE];
+  jest.resetModules();
   const { watchBasePath } = require(MODULE) as { watchBasePath(request: object, response: object): void };
   const write = jest.spyOn(process.stderr, 'write').mockReturnValue(true);
   for (const path of sent) diagnostics.channel(channel).publish({ request: { path } });

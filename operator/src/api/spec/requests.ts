@@ -12,7 +12,7 @@ export const timeouts = z
     handler: duration({ min: '100ms', max: '1h' })
       .default('5m')
       .describe(
-        'The same for requests that may change something: every method but GET, HEAD and OPTIONS (a form, a payment, a webhook). timeouts.render counts instead if it is longer, and for every method with replay: Always.',
+        'The same for requests that may change something: every method but GET, HEAD and OPTIONS (a form, a payment, a webhook). timeouts.render counts instead if it is longer, and for every method with replay: Always. From its head on an event stream has it, whatever its method.',
       ),
     clientHeader: duration({ min: '1s', max: '10m' })
       .default('10s')
