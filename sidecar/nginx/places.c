@@ -12,6 +12,11 @@
 #define GRACE_MS 500
 /* A client that has taken or given nothing for so long is slower than any other one. */
 #define STALLED_MS 5000
+/*
+ * The client of a response that still comes from a worker may have gone, if it has read nothing for so long. Also what
+ * a client may pause for while this nginx is to end.
+ */
+#define AWAY_MS 60000
 #define TICK_MS 1000
 /* Statuses that nobody uses: error_page leads them to the answers. */
 #define EVICTED 417
@@ -296,8 +301,17 @@ static ngx_uint_t holds_worker(ngx_http_request_t *r) {
          && p->upstream->read->ready && p->temp_file->offset + p->temp_file_write_size > p->max_temp_file_size;
 }
 
+/* Its worker goes on for a client that may have gone: an event stream whose events are small never fills the file. */
+static ngx_uint_t may_be_in_vain(place_t *place) {
+  ngx_http_upstream_t *u = place->request->upstream;
+  ngx_event_pipe_t *p = u ? u->pipe : NULL;
+
+  return p && u->peer.connection && !p->upstream_done && !p->upstream_eof && !p->upstream_error
+         && unread_ms(place) >= AWAY_MS;
+}
+
 static ngx_uint_t note_hold(place_t *place) {
-  if (!holds_worker(place->request)) {
+  if (!holds_worker(place->request) && !may_be_in_vain(place)) {
     place->holds = HOLDS_NOTHING;
   } else if (place->holds == HOLDS_NOTHING) {
     place->holds = corelane_is_of_class(place->request) ? HOLDS_CLASS : HOLDS_SLOT;
@@ -335,16 +349,19 @@ static void cut_holders(ngx_uint_t what, ngx_int_t too_many) {
   }
 }
 
-/* A client that reads nothing of a stream. Of any other response nginx itself sees it (corelane_explain_cut). */
+/*
+ * A client that reads nothing of a stream. Of any other response nginx itself sees it (corelane_explain_cut), unless a
+ * pod that stops would wait for it.
+ */
 static ngx_uint_t reads_nothing(place_t *place) {
   ngx_http_core_loc_conf_t *core = ngx_http_get_module_loc_conf(place->request, ngx_http_core_module);
-  ngx_msec_int_t unread = unread_ms(place);
+  ngx_msec_int_t unread = unread_ms(place), max = (ngx_msec_int_t) core->send_timeout;
 
   if (unread == 0) {
     place->sent = place->request->connection->sent;
     place->unmoved_since = ngx_current_msec;
   }
-  return unread >= (ngx_msec_int_t) core->send_timeout;
+  return unread >= (ngx_exiting ? ngx_min(max, AWAY_MS) : max);
 }
 
 static void look_at_clients(ngx_event_t *ev) {

@@ -11,8 +11,6 @@ const EVENT_STREAM = /\r\ncontent-type: *text\/event-stream/i;
 /** A request waits if the event loop was idle for this part of its time, and that is no less than this. */
 const WAITING_MS = 1_000;
 const IDLE_SHARE = 0.5;
-/** Renders without a client all compute when what they wait for answers: no more than so many at a time. */
-const WITHOUT_CLIENT_MAX = 8;
 /** With more memory than this no further request loses its slot: the next render might be the end of the process. */
 const MEMORY_SHARE_MAX = 0.9;
 /**
@@ -104,8 +102,7 @@ class WithoutSlot {
     const { response, seen } = render;
     if (seen?.isOpen !== response.headersSent) return false;
     if (seen.isOpen) return performance.now() - seen.atMs >= WAITING_MS;
-    const before = [...this.#renders].filter((one) => !one.response.headersSent).length;
-    return before < WITHOUT_CLIENT_MAX && this.#hasRoomFor(render) && this.#hasWaited(seen) && hasMemory();
+    return this.#hasRoomFor(render) && this.#hasWaited(seen) && hasMemory();
   }
 
   add(render) {

@@ -7,11 +7,28 @@ import { figure } from '../../operator/test/support/figure.ts';
 
 let pod: Pod;
 beforeAll(async () => {
-  pod = await Pod.start({ workersPerPod: 2, queue: { maxLength: 200, timeout: '60s' } });
+  pod = await Pod.start({ workersPerPod: 2, timeouts: { render: '5m' }, queue: { maxLength: 200, timeout: '60s' } });
 });
 afterAll(() => pod?.stop());
 
 const begun = (prefix: string) => pod.events({ event: 'begin' }).filter(({ id }) => id?.startsWith(prefix));
+
+test('one client after the other leaves a render that waits, and the next visitor waits for none of them', async () => {
+  const ids = Array.from({ length: 24 }, (_unused, n) => `waits-${n}`);
+  for (const id of ids) {
+    const leave = new AbortController();
+    const left = pod.get(`/?hold=1&id=${id}`, { signal: leave.signal }).catch(() => 'gone');
+    await pod.begun(id);
+    leave.abort();
+    expect(await left).toBe('gone');
+  }
+  const began = performance.now();
+  expect((await pod.get('/?ms=20&id=after-them')).status).toBe(200);
+  figure('wait behind 24 clients that have left', performance.now() - began, 'ms', '< 5 s');
+  expect(performance.now() - began).toBeLessThan(5_000);
+  pod.release(...ids);
+  for (const id of ids) await until('it has ended', () => pod.events({ event: 'end', id })[0]);
+});
 
 test('under overload, with a third of all clients leaving at any time, workers work for those that are there', async () => {
   const leftAt = new Map<string, number>();

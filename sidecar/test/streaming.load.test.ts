@@ -76,6 +76,51 @@ test('a stream lasts for as long as it says something, and no longer when its cl
   await until('the worker is told', () => brief.events({ event: 'end', id: 'endless' })[0]);
 });
 
+test('an event stream may be silent for longer than a render may take', async () => {
+  const open = (id: string, type: string) =>
+    openStream(brief, inSteps(id, ['write:10', `hold:${id}`, 'write:10'], `&header=Content-Type:${type}`));
+  const [events, text] = await Promise.all([
+    open('silent-events', 'text/event-stream'),
+    open('silent-text', 'text/plain'),
+  ]);
+  expect([await text.ended, text.bytes()]).toEqual([false, 10]);
+  const began = performance.now();
+  await until('twice the time of a render has passed', () => performance.now() - began > 4_000);
+  brief.release('silent-events', 'silent-text');
+  expect([await events.ended, events.bytes()]).toEqual([true, 20]);
+});
+
+test('a client that reads nothing of a download or a stream for more than a minute gets all of it', async () => {
+  const size = 8_192 * KIB;
+  const open = (id: string, steps: string[]) => openStream(auto, inSteps(id, steps), { paused: true, direct: true });
+  const download = await open('pauses', [`write:${size}`]);
+  const stream = await open('pauses-stream', ['paced:800x8192@100']);
+  const began = performance.now();
+  await until('the pause is over', () => performance.now() - began > 75_000, 90_000);
+  download.resume();
+  stream.resume();
+  expect([await download.ended, download.bytes()]).toEqual([true, size]);
+  expect([await stream.ended, stream.bytes()]).toEqual([true, 800 * 8_192]);
+});
+
+test('where too many clients have read nothing of their streams for a minute, those of the longest silence go', async () => {
+  const { heldSlots } = budget(auto.spec);
+  const path = inSteps('away', ['paced:100000x8192@100'], '&header=Content-Type:text/event-stream');
+  const stop = await readers(auto, never, heldSlots + 2, path, NOTHING);
+  const cut = await until(
+    'two are cut',
+    async () => {
+      const lines = await logged(auto, 'away');
+      return (lines?.length ?? 0) >= 2 ? lines : undefined;
+    },
+    120_000,
+  );
+  expect(cut.map(({ error }) => error)).toEqual(Array(2).fill('response-too-slow'));
+  expect((await auto.get(inSteps('beside-away', ['write:10']))).status).toBe(200);
+  expect(await logged(auto, 'away')).toHaveLength(2);
+  await stop();
+});
+
 test('a client that stops reading a stream that goes on is cut off, and holds no worker', async () => {
   const stop = await readers(brief, never, 1, inSteps('unread', ['paced:100000x8192@20']), NOTHING);
   await until('the worker is free', () => brief.events({ event: 'end', id: 'unread' })[0]);

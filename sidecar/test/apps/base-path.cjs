@@ -1,4 +1,4 @@
-/** Answers below /shop alone: with a script, a style sheet or a page. */
+/** Answers below /shop alone, with a script, a style sheet or a page; and a probe and a favicon at the root. */
 'use strict';
 
 const http = require('node:http');
@@ -9,7 +9,7 @@ const TYPES = { js: 'text/javascript', css: 'text/css' };
 http
   .createServer(({ url }, response) => {
     const [, extension] = FILE.exec(url) ?? [];
-    const status = url.startsWith('/shop/') ? 200 : 404;
+    const status = /^\/(?:shop\/|health$|favicon\.ico$)/.test(url) ? 200 : 404;
     response.writeHead(status, { 'Content-Type': `${TYPES[extension] ?? 'text/html'}; charset=utf-8` }).end('x');
   })
   .listen(process.env.PORT);

@@ -66,6 +66,20 @@ export const streaming: Mutant[] = [
     caughtBy: 'streaming: a client that stops reading a stream',
   },
   {
+    name: 'an event stream may be silent for no longer than a render',
+    breaks: 'streaming',
+    file: 'haproxy.cfg',
+    edits: [[/ {2}http-response set-timeout server [0-9]+ms if { res\.hdr\(Content-Type\) .*\n/g, REMOVED]],
+    caughtBy: 'streaming: an event stream may be silent',
+  },
+  {
+    name: 'a client of a stream that may have gone is not counted',
+    breaks: 'I4',
+    file: 'places.c',
+    edits: [[/ && !may_be_in_vain\(place\)/g, REMOVED]],
+    caughtBy: 'streaming: where too many clients have read nothing',
+  },
+  {
     name: 'nobody says why a download was cut',
     breaks: 'logs',
     file: 'places.c',

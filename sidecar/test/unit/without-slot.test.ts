@@ -412,19 +412,23 @@ describe('a render whose client has gone', () => {
     expect([answers.destroyed, worker.told]).toEqual([true, []]);
   });
 
-  test('no more than eight at a time, and streams beside them', async () => {
-    await startWorker(10);
-    for (let n = 0; n < 9; n += 1) {
+  test('as many as there may be, together with streams', async () => {
+    await startWorker(32);
+    for (let n = 0; n < 33; n += 1) {
       worker.send(`/left-${n}`, `left-${n}`);
       await worker.begun(`/left-${n}`);
       worker.limiter.beat();
       pass(2_000, 0.9);
       worker.limiter.giveUp(`left-${n}`);
     }
-    expect([worker.limiter.withoutSlot, worker.limiter.hasWaiting, worker.metrics.inFlight[0]]).toEqual([8, false, 1]);
-    (await worker.begun('/left-8')).writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    expect([worker.limiter.withoutSlot, worker.limiter.hasWaiting, worker.metrics.inFlight[0]]).toEqual([32, false, 1]);
+    (await worker.begun('/left-32')).writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
     worker.limiter.beat();
-    expect([worker.limiter.withoutSlot, worker.metrics.inFlight[0]]).toEqual([9, 0]);
+    expect([worker.limiter.withoutSlot, worker.metrics.inFlight[0]]).toEqual([32, 1]);
+    (await worker.begun('/left-0')).end();
+    await until('one has ended', () => worker.limiter.withoutSlot === 31);
+    worker.limiter.beat();
+    expect([worker.limiter.withoutSlot, worker.metrics.inFlight[0]]).toEqual([32, 0]);
   });
 
   test('is counted no more when HAProxy gives it up, and its worker is replaced as for any other one', async () => {

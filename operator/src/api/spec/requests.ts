@@ -12,7 +12,7 @@ export const timeouts = z
     handler: duration({ min: '100ms', max: '1h' })
       .default('5m')
       .describe(
-        'The same for requests that may change something: every method but GET, HEAD and OPTIONS (a form, a payment, a webhook). timeouts.render counts instead if it is longer, and for every method with replay: Always.',
+        'The same for requests that may change something: every method but GET, HEAD and OPTIONS (a form, a payment, a webhook). timeouts.render counts instead if it is longer, and for every method with replay: Always. From its head on an event stream has it, whatever its method.',
       ),
     clientHeader: duration({ min: '1s', max: '10m' })
       .default('10s')
@@ -21,8 +21,10 @@ export const timeouts = z
       .default('30s')
       .describe('Longest pause between two reads of the request body (408 after it). No worker is occupied meanwhile.'),
     clientSend: duration({ min: '1s', max: '10m' })
-      .default('60s')
-      .describe('Longest pause between two writes of the response to a slow client. No worker is occupied meanwhile.'),
+      .default('10m')
+      .describe(
+        'Longest time in which a client reads nothing of a response. No render slot is occupied meanwhile. Where others need its place such a client is cut sooner (docs/edge.md).',
+      ),
   })
   .prefault({})
   .describe('Time limits of one request.');

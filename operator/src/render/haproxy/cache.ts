@@ -9,6 +9,7 @@ import type { DataPlaneModel } from '../model/index.ts';
 import { ALONE, CACHE_AGAIN_SOCKET, CACHE_SOCKET, CACHED, SHARED } from '../nginx/cache.ts';
 import { ms, whole, word } from '../safe.ts';
 import { KEEPS_CLIENTS, KEEPS_SERVERS } from './connections.ts';
+import { outlastsSilence } from './event-streams.ts';
 import { isExcepted } from './excepted.ts';
 import { LEADS_TO_SHELL, NOTES_BROWSER } from './fallback.ts';
 import { asksHome, homes, USES_HOME } from './homes.ts';
@@ -108,6 +109,8 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
   const shell = given(fallback, () => LEADS_TO_SHELL);
   // A waiter waits for a render, which itself may wait in the queue.
   const waitMs = ms(timeouts.fillMs, 'timeouts.render');
+  // The stage of the worker gives up first.
+  const lastsWithEvents = given(timeouts.handler, () => outlastsSilence(timeouts.lineMs));
   return [
     '# Requests for pages that nginx has not got. One of each herd goes on. The others stand in the queue of a server that takes one at a',
     '# time, where nothing is spent on them, and find the page when they come out.',
@@ -149,6 +152,7 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
       KEEPS_SERVERS,
       `timeout queue ${waitMs}`,
       `timeout server ${waitMs}`,
+      lastsWithEvents,
       'use-server %[var(txn.place)] if TRUE',
       `server-template herd- 0-${whole(cache.herdsMax - 1, 'herds')} unix@${RUN_MOUNT_PATH}/herd.sock maxconn 1`,
     ),
@@ -158,6 +162,7 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
       'backend unherded',
       KEEPS_SERVERS,
       `timeout server ${waitMs}`,
+      lastsWithEvents,
       `server herd unix@${RUN_MOUNT_PATH}/herd.sock`,
     ),
     '',
@@ -193,7 +198,12 @@ export function cacheStages(cache: Cache, model: DataPlaneModel): Lines {
     '',
     '# A render goes on when its client has gone: others wait for it. No connection is kept: HAProxy would pass on the end of one that',
     '# was used before without a word, and nobody would know that a render has failed.',
-    section('backend fills', `timeout server ${waitMs}`, `server front unix@${RUN_MOUNT_PATH}/front.sock`),
+    section(
+      'backend fills',
+      `timeout server ${waitMs}`,
+      lastsWithEvents,
+      `server front unix@${RUN_MOUNT_PATH}/front.sock`,
+    ),
     when(cache.isShared, '', homes(cache, model)),
   ];
 }

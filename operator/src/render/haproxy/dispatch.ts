@@ -12,6 +12,7 @@ import { HIDES_CLIENT_OF_SHARED } from './cache.ts';
 import { AUTHENTICATES, KEEPS_CLIENTS, KEEPS_SERVERS, KEPT_NEVER, KNOWS_REQUEST, sentTo } from './connections.ts';
 import { OBSERVES_DEADLINE } from './deadlines.ts';
 import { saysWhoDied } from './deaths.ts';
+import { outlastsSilence } from './event-streams.ts';
 import { live } from './live.ts';
 import { GIVES_MARK } from './marks.ts';
 import { purgesAndStrips } from './purge.ts';
@@ -107,6 +108,8 @@ function handlerTimeouts({ workerMs, workerAfterWaitingMs }: NonNullable<Timeout
     `acl safe_method method ${SAFE_METHODS.join(' ')}`,
     longer(workerMs, 'worker-ms'),
     longer(workerAfterWaitingMs, 'worker-after-waiting-ms', '{ nbsrv(workers-up) eq 0 }'),
+    '# Between two events an event stream may be silent for as long.',
+    outlastsSilence(workerMs, `{ ${live('worker-ms')} lt ${whole(workerMs, 'timeouts.handler')} }`),
   ];
 }
 

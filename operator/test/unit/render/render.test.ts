@@ -40,11 +40,21 @@ test('what may change something has a limit of its own, unless every request is 
   expect(usual['haproxy.cfg']).toMatch(
     /\n {2}acl safe_method method GET HEAD OPTIONS\n {2}http-request set-timeout server 301000ms if !safe_method \{ str\(worker-ms\),map_str_int\(\S+\) lt 301000 \}\n {2}http-request set-timeout server 321000ms if !safe_method \{ str\(worker-after-waiting-ms\),map_str_int\(\S+\) lt 321000 \} \{ nbsrv\(workers-up\) eq 0 \}\n/,
   );
+  // An event stream too, in both backends that a GET may be in, unless live settings have made that of renders longer.
+  const silence =
+    /\n {2}http-response set-timeout server 301000ms if \{ res\.hdr\(Content-Type\) -m beg -i text\/event-stream \} \{ str\(worker-ms\),map_str_int\(\S+\) lt 301000 \}\n/g;
+  expect(usual['haproxy.cfg'].match(silence)).toHaveLength(usual['haproxy.cfg'].split('acl safe_method ').length - 1);
   // nginx waits for whichever is the longest.
   expect(usual['nginx.conf']).toContain('\n  proxy_read_timeout 351000ms;\n');
   const pure = config({ replay: 'Always' });
-  expect(pure['haproxy.cfg']).not.toContain('safe_method');
+  expect(pure['haproxy.cfg']).not.toMatch(/safe_method|text\/event-stream/);
   expect(pure['nginx.conf']).toContain('\n  proxy_read_timeout 111000ms;\n');
+});
+
+test('an event stream that comes by way of the cache is ended by the stage of its worker', () => {
+  const config = renderConfig(specOf({ cache: { enabled: true } }))['haproxy.cfg'];
+  const lasts = 'http-response set-timeout server 326000ms if { res.hdr(Content-Type) -m beg -i text/event-stream }\n';
+  expect(config.split(lasts)).toHaveLength(1 + ['herds', 'unherded', 'fills'].length);
 });
 
 test('a mark for the own site needs guarded workers only, and answers of its places count as answers of the URL', () => {
