@@ -640,7 +640,9 @@ function acksOf(view: LiveView | undefined, serial: string): Acks {
   // Of whom nobody has been asked yet.
   if (!view) return { pods: 1, have: 0, silent: 0, knowing: 0 };
   const { pods, have, silent, knowing } = view;
-  return view.serial === serial ? { pods, have, silent, knowing } : { pods, have: 0, silent: 0, knowing: 0 };
+  // Where the ConfigMap has others, a pod may have got these since it has said that.
+  const isWritten = view.serial === serial && view.generation > 0;
+  return isWritten ? { pods, have, silent, knowing } : { pods, have: 0, silent: 0, knowing: 0 };
 }
 
 /** The data of a ConfigMap of live settings; somebody may have emptied it. */
