@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { ANNOTATION_ADMITTED_HASH, ANNOTATION_APPLIED_HASH, KIND, MANAGER } from '../api/names.ts';
 import type { Cache } from './cache.ts';
-import { foreignFields, purged } from './drift.ts';
+import { type FieldPath, foreignFields, purged } from './drift.ts';
 import { collectionPath, objectPath } from './kinds.ts';
 import { controllerOf } from './owner.ts';
 import { digestOf } from './packed.ts';
@@ -161,17 +161,23 @@ async function noteAdmission(
 async function makeOurs(rest: Rest, path: string, desired: KubeObject): Promise<void> {
   const live = await rest.request<KubeObject>('GET', path);
   assertOwned(live, desired);
-  const foreign = foreignFields(live);
-  if (foreign.length > 0) {
+  const fields = foreignFields(live)
+    .map(({ path: field }) => field)
+    .filter((field) => !isAnnotationOf(desired, field));
+  if (fields.length > 0) {
     // Before the apply, because a foreign field can exclude one of ours (minAvailable and maxUnavailable, two ports of
     // one name): the object with both would be refused. The resource version in it makes a stale view a conflict.
-    const fields = foreign.map(({ path: field }) => field);
     await rest.request<KubeObject>('PUT', path, {
       query: { fieldManager: MANAGER },
       body: purged(live, fields, desired),
     });
   }
   if (!isApplied(live)) await becomeApplied(rest, path, live);
+}
+
+/** The apply takes these back. The operator reads them, so an object must never be without, not even in between. */
+function isAnnotationOf({ metadata }: KubeObject, [root, , key = '']: FieldPath): boolean {
+  return root === 'f:metadata' && metadata.annotations?.[key.slice(2)] !== undefined;
 }
 
 /** By POST: to apply an object that somebody has made a moment ago would be to take it over. */
