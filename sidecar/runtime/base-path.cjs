@@ -81,15 +81,15 @@ function hasPagesBelow(path) {
 
 /** A program that asks for such a file passes on what another one is built for (Next's zones). */
 function lookAtSent({ request }) {
-  if (FILE.test(request?.path)) settle();
+  if (!isSettled && FILE.test(request?.path)) settle();
 }
 
 function settle() {
   isSettled = true;
   files.paths.clear();
-  for (const channel of SENT) diagnostics.unsubscribe(channel, lookAtSent);
 }
 
+// For good: in older Node.js whoever unsubscribes while a message is published takes it from the next subscriber.
 for (const channel of SENT) diagnostics.subscribe(channel, lookAtSent);
 
 module.exports = { watchBasePath };

@@ -101,15 +101,15 @@ class OwnSite {
   #markRequests() {
     const { _storeHeader } = http.ClientRequest.prototype;
     const { addRequest } = http.Agent.prototype;
-    const marked = new WeakSet();
+    // An agent for a proxy makes the head anew.
+    const lines = new WeakMap();
     const lists = new WeakMap();
     const ports = new WeakMap();
     const lineFor = (request) => {
-      const target = marked.has(request) ? undefined : targetOf(request, lists.get(request), ports.get(request));
+      const target = lines.has(request) ? undefined : targetOf(request, lists.get(request), ports.get(request));
       const mark = target && this.#markFor(target);
-      if (mark === undefined) return '';
-      marked.add(request);
-      return `${HEADER}: ${mark}\r\n`;
+      if (mark !== undefined) lines.set(request, `${HEADER}: ${mark}\r\n`);
+      return lines.get(request) ?? '';
     };
     http.ClientRequest.prototype._storeHeader = function storeHeaderAndMark(firstLine, headers) {
       if (Array.isArray(headers)) lists.set(this, headers);
@@ -120,7 +120,7 @@ class OwnSite {
     http.Agent.prototype.addRequest = function addRequestAndMark(request, options, ...rest) {
       if (Number(options?.port) > 0) ports.set(request, Number(options.port));
       const { _header: head } = request;
-      if (typeof head === 'string' && !request._headerSent) {
+      if (typeof head === 'string' && !request._headerSent && !lines.has(request)) {
         const headers = head.indexOf('\r\n') + 2;
         request._header = head.slice(0, headers) + lineFor(request) + head.slice(headers);
       }
@@ -168,11 +168,15 @@ function targetOf(request, list, port) {
   return port && { host: `${host.includes(':') ? `[${nameOf(host)}]` : host}:${port}`, isOther: true };
 }
 
-/** The first one: `[name, value, ...]`, or `[[name, value], ...]`. */
+/** The first one: `[name, value, ...]`, or `[[name, value], ...]`. A value may be a list. */
 function hostIn(list) {
-  const flat = list.flat();
-  const at = flat.findIndex((text, index) => index % 2 === 0 && String(text).toLowerCase() === 'host');
-  return at < 0 ? undefined : flat[at + 1];
+  if (Array.isArray(list[0])) return list.find((pair) => isHost(pair?.[0]))?.[1];
+  const at = list.findIndex((name, index) => index % 2 === 0 && isHost(name));
+  return at < 0 ? undefined : list[at + 1];
+}
+
+function isHost(name) {
+  return typeof name === 'string' && name.toLowerCase() === 'host';
 }
 
 /** Whether the host in a head, if there is one, is another than the one that a request goes to. */

@@ -41,6 +41,7 @@ function marks(options: http.RequestOptions): Promise<number> {
 }
 
 const SHOP = { host: 'shop.example' };
+const LIST_IN_LIST = ['Accept', ['x', 'Host', 'shop.example'], 'Host', 'api.example'];
 const LIST = ['Accept', 'Host', 'Host', 'shop.example'];
 test.each<[string, http.RequestOptions, number]>([
   ['the host of the client', SHOP, 1],
@@ -50,6 +51,8 @@ test.each<[string, http.RequestOptions, number]>([
   ['another host with the own one in the head', { host: 'api.example', headers: SHOP }, 0],
   ['a list', { ...SHOP, headers: LIST }, 1],
   ['a list with another host', { ...SHOP, headers: ['Host', 'api.example'] }, 0],
+  ['a list of pairs', { ...SHOP, headers: [['Host', 'shop.example']] as never }, 1],
+  ['a list with a list in it', { ...SHOP, headers: LIST_IN_LIST as never }, 0],
   ['this pod', { host: '127.0.0.1', port: 9000 }, 1],
   ['all of loopback', { host: '127.8.9.10', port: 9000 }, 1],
   ['any address', { host: '0.0.0.0', port: 9000 }, 1],
@@ -65,6 +68,29 @@ test.each<[string, http.RequestOptions, number]>([
   const [before = 0] = metrics.ownSiteSent;
   expect(await marks(options)).toBe(expected);
   expect(metrics.ownSiteSent).toEqual([before + expected]);
+});
+
+interface Unsent {
+  _header: string | null;
+  _implicitHeader(): void;
+  outputData: { data: string }[];
+}
+
+test('an agent that makes the head anew, as for a proxy, keeps the mark', async () => {
+  const createConnection = Reflect.get(agent, 'createConnection');
+  const proxy: http.Agent = Object.assign(new http.Agent(), {
+    createConnection,
+    addRequest(request: Unsent, options: object) {
+      setImmediate(() => {
+        request._header = null;
+        request._implicitHeader();
+        const [first] = request.outputData;
+        if (first) first.data = first.data.replace(/^.*?\r\n\r\n/s, request._header ?? '');
+        Reflect.apply(Reflect.get(http.Agent.prototype, 'addRequest'), proxy, [request, options]);
+      });
+    },
+  });
+  expect(await marks({ ...SHOP, agent: proxy })).toBe(1);
 });
 
 test.each([

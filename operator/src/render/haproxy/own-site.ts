@@ -37,10 +37,13 @@ export function keepsOwnSite({ pools, waitingMax }: OwnSite, model: DataPlaneMod
     pools.map((name) =>
       words(`http-request set-var(txn.own_waiting) queue(${word(name, 'pool')}),add(txn.own_waiting)`, 'if own_site'),
     ),
-    words(
-      `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if own_site`,
-      quarantine && '!poison',
-      `{ var(txn.own_waiting) -m int ge ${whole(waitingMax, 'requests')} }`,
+    pools.map((name) =>
+      words(
+        `http-request return ${errorReply(503, 'queue-full', retryAfterSeconds)} if own_site`,
+        quarantine && '!poison',
+        `{ var(txn.own_site) -m str ${word(name, 'pool')} } { be_conn_free(${word(name, 'pool')}) le 0 }`,
+        `{ var(txn.own_waiting) -m int ge ${whole(waitingMax, 'requests')} }`,
+      ),
     ),
   ];
 }

@@ -75,6 +75,9 @@ test('what renders send to their own site never waits behind renders, and has tw
     const [, max] =
       / X-Corelane-Error queue-full .* if own_site .*\{ var\(txn\.own_waiting\) -m int ge (\d+) \}/.exec(config) ?? [];
     expect(Number(max)).toBe(Math.floor((2 / 3) * requests));
+    // Whoever has a free place in its own pool does not wait, however many do so for the other one.
+    for (const pool of ['own-site-1', 'own-site-2'])
+      expect(config).toContain(` { var(txn.own_site) -m str ${pool} } { be_conn_free(${pool}) le 0 } { var(`);
     expect(config).toContain('set-var(txn.own_waiting) queue(own-site-2),add(txn.own_waiting) if own_site\n');
     // Where a slot is free, or no worker is up.
     expect(config.match(/unset-var\(txn\.own_site\) if .*/g)).toEqual([
