@@ -10,12 +10,7 @@
  */
 import { apply, eventually, get, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
 import { imageNames, installOperator } from '../harness/cluster/operator.ts';
-import {
-  example,
-  type LiveRenderService,
-  podsOf,
-  untilAllWorkersUp,
-} from '../harness/cluster/renderservice.ts';
+import { example, type LiveRenderService, podsOf, untilAllWorkersUp } from '../harness/cluster/renderservice.ts';
 
 const NAMESPACE = 'hostile-cluster';
 const NAME = 'storefront';
