@@ -3,20 +3,14 @@
  * LimitRange, a ResourceQuota, policies about users, labels, images, tokens and service links, policies that change
  * pods and Deployments, and a NetworkPolicy that denies everything. The storefront example is applied unchanged. Its
  * condition Ready names each demand that it does not meet, one after the other; the test changes the field that it
- * names. Then ObjectsInSync names the limits that the LimitRange has given to the pods, and a write by hand.
+ * names. Then ObjectsInSync names the limits that the LimitRange has given to the pods.
  *
  * Policies belong to the whole cluster. These are bound to this namespace, and have a label by which they are removed.
  * rollout.test.ts has the drain of a pod whose mesh refuses kubelet's requests.
  */
 import { apply, eventually, get, kubectl, SELDOM_MS } from '../harness/cluster/cluster.ts';
 import { imageNames, installOperator } from '../harness/cluster/operator.ts';
-import {
-  deploymentOf,
-  example,
-  type LiveRenderService,
-  podsOf,
-  untilAllWorkersUp,
-} from '../harness/cluster/renderservice.ts';
+import { example, type LiveRenderService, podsOf, untilAllWorkersUp } from '../harness/cluster/renderservice.ts';
 
 const NAMESPACE = 'hostile-cluster';
 const NAME = 'storefront';
@@ -364,16 +358,6 @@ describe('the storefront example in a hostile cluster', () => {
     const { status } = await get<LiveRenderService>('-n', NAMESPACE, 'renderservice', NAME);
     const told = status?.conditions?.find(({ type }) => type === 'ObjectsInSync');
     expect([told?.status, told?.reason]).toEqual(['True', 'Mutated']);
-  });
-
-  test('takes back what somebody writes into its Deployment, and says where to write it', async () => {
-    const { metadata: written } = await deploymentOf(NAMESPACE, NAME);
-    const patch = '--patch={"spec":{"minReadySeconds":7}}';
-    await kubectl(['-n', NAMESPACE, 'patch', 'deployment', written.name, '--type=merge', patch]);
-    await untilSays(
-      'ObjectsInSync',
-      /"kubectl-patch" sets .*spec\.minReadySeconds.*; set spec\.rollout\.rolling of RenderService "storefront" instead/,
-    );
   });
 });
 
