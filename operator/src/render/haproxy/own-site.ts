@@ -26,13 +26,13 @@ export function keepsOwnSite({ pools, waitingMax }: OwnSite, model: DataPlaneMod
   const { classes, pooling, quarantine, retryAfterSeconds } = model;
   const isLikeAny = (...condition: string[]) => words('http-request unset-var(txn.own_site) if', ...condition);
   return [
-    '# What a render has sent to its own site is a request like any where a slot is free, or no worker is up.',
+    "# A render's own request waits apart unless a slot is free, or no worker is up:",
     isLikeAny('!no_slot'),
     isLikeAny('{ nbsrv(workers-up) eq 0 }'),
     when(classes !== undefined, isLikeAny('in_class')),
     when(pooling?.handsOver, isLikeAny('elsewhere')),
     'acl own_site var(txn.own_site) -m found',
-    '# In the queue of renders it would wait for the render that waits for it.',
+    '# among renders it would wait for its own.',
     'http-request set-var(txn.own_waiting) int(0) if own_site',
     pools.map((name) =>
       words(`http-request set-var(txn.own_waiting) queue(${word(name, 'pool')}),add(txn.own_waiting)`, 'if own_site'),
