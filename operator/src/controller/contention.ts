@@ -218,7 +218,7 @@ export class Contention {
   }
 
   /**
-   * Ends a reconcile: forgets all objects but these, which have been looked at, as far as nothing is to be told of them.
+   * Ends a reconcile: forgets all objects but these, which have been looked at, unless something is to be told of them.
    */
   keepOnly(key: string, objects: Pick<KubeObject, 'kind' | 'metadata'>[]): void {
     const service = this.#service(key);

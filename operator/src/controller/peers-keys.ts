@@ -111,7 +111,7 @@ export function noPeersKey(message: string): string {
   return `pods work alone, because the Secret with their key cannot be created: ${message.slice(0, MESSAGE_LENGTH_MAX)}`;
 }
 
-/** Whether the status says already that there is no Secret: a restart of the operator is no reason for another Event. */
+/** Whether the status says that there is no Secret: a restart of the operator is no reason for another Event. */
 export function tellsNoPeersKey(status: RenderServiceStatus | undefined, message: string): boolean {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   return ready?.message.includes(noPeersKey(message)) === true;
