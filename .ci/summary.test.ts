@@ -1,4 +1,4 @@
-/** What the summary of .ci/run and of test.sh says of results, and of those that are missing. */
+/** The summary that .ci/run and test.sh print: it counts results, and names those that failed or are missing. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
