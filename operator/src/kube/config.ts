@@ -5,9 +5,8 @@
  */
 import { delimiter, resolve, sep } from 'node:path';
 import { type ConnectionOptions, createSecureContext } from 'node:tls';
-import { KubeConfig, type User } from '@kubernetes/client-node';
+import { KubeConfig, loadYaml, type User } from '@kubernetes/client-node';
 import { Agent } from 'undici';
-import { parseDocument } from 'yaml';
 import { type Credentials, ExecCredentials, FileCredentials, tokenFileOf } from './credentials.ts';
 
 /** What a connection is for. Each purpose has a pool of its own, so that none waits behind another. */
@@ -65,9 +64,7 @@ export class PooledKubeConfig extends KubeConfig {
    * `token-file` instead, once, and throws where the file is not there yet; here the two mean the same.
    */
   override loadFromString(text: string, options?: Parameters<KubeConfig['loadFromString']>[1]): void {
-    const document = parseDocument(text, { merge: true });
-    // The library says what is wrong.
-    const config = document.errors.length === 0 ? (document.toJS() as Written | null) : null;
+    const config = readOrNull(text);
     const files = tokenFilesOf(config);
     const withoutFiles = (key: string, value: unknown) => (key === 'token-file' ? undefined : value);
     super.loadFromString(files.size > 0 ? JSON.stringify(config, withoutFiles) : text, options);
@@ -138,6 +135,15 @@ export class PooledKubeConfig extends KubeConfig {
     this.#exec.stop();
     await Promise.all(Object.values(this.#pools ?? {}).map((pool) => pool.destroy()));
     this.#pools = undefined;
+  }
+}
+
+/** Null where it is no YAML: `KubeConfig` then says what is wrong. */
+function readOrNull(text: string): Written | null {
+  try {
+    return loadYaml<Written>(text);
+  } catch {
+    return null;
   }
 }
 
