@@ -11,6 +11,7 @@ import { installMetricsApi, reportCpu } from '../../operator/test/support/metric
 import { podTemplate, renderService, type World } from '../../operator/test/support/world.ts';
 import { cron, PATIENT, type ScaledObjects } from './scaled-object.ts';
 import { KedaWorld, SETUP_TIMEOUT_MS, tellProgress } from './world.ts';
+import { bareEnvironment } from '../../operator/test/support/bare-environment.ts';
 
 const PAUSED = 'autoscaling.keda.sh/paused';
 const PAUSED_REPLICAS = 'autoscaling.keda.sh/paused-replicas';
@@ -42,7 +43,7 @@ async function findings(name: string): Promise<Json[]> {
       '-o',
       'json',
     ],
-    { env: { PATH: process.env.PATH, HOME: '/nonexistent', KUBECONFIG: keda.server.adminKubeconfig } },
+    { env: bareEnvironment('/nonexistent', { PATH: process.env.PATH, KUBECONFIG: keda.server.adminKubeconfig }) },
     (_error, stdout, stderr) => {
       try {
         resolve(JSON.parse(stdout).flatMap((one: Json) => one.findings));

@@ -12,6 +12,7 @@ import type { Json } from '../support/api-client.ts';
 import { repository } from '../support/api-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { podTemplate, renderService, sharedServer, World } from '../support/world.ts';
+import { bareEnvironment } from '../support/bare-environment.ts';
 
 const run = promisify(execFile);
 const GOLDEN = join(repository, 'operator/test/unit/convert/golden');
@@ -42,7 +43,7 @@ interface Outcome {
 async function corelane(kubeconfig: string, ...args: string[]): Promise<Outcome> {
   try {
     const { stdout, stderr } = await run(process.execPath, [join(repository, 'operator/bin/corelane.mjs'), ...args], {
-      env: { PATH: process.env.PATH, HOME: '/nonexistent', KUBECONFIG: kubeconfig },
+      env: bareEnvironment('/nonexistent', { PATH: process.env.PATH, KUBECONFIG: kubeconfig }),
     });
     return { code: 0, stdout, stderr };
   } catch (error) {

@@ -6,6 +6,7 @@ import type { Json } from '../support/api-client.ts';
 import { repository } from '../support/api-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { sharedServer, World } from '../support/world.ts';
+import { bareEnvironment } from '../support/bare-environment.ts';
 
 const run = promisify(execFile);
 
@@ -39,7 +40,7 @@ async function untilEvent(reason: string): Promise<void> {
 /** As a user with this kubeconfig calls it. */
 async function corelane(kubeconfig: string, ...args: string[]): Promise<string> {
   const { stdout, stderr } = await run(process.execPath, [join(repository, 'operator/bin/corelane.mjs'), ...args], {
-    env: { PATH: process.env.PATH, HOME: '/nonexistent', KUBECONFIG: kubeconfig },
+    env: bareEnvironment('/nonexistent', { PATH: process.env.PATH, KUBECONFIG: kubeconfig }),
   });
   expect(stderr).toBe('');
   return stdout;

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { repository } from './api-server.ts';
 import type { World } from './world.ts';
+import { bareEnvironment } from './bare-environment.ts';
 
 export interface Outcome {
   code: number;
@@ -13,7 +14,7 @@ export interface Outcome {
 /** `corelane ARGUMENTS`, in the namespace of `world`. */
 export function corelane(world: World, ...args: string[]): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const env = { PATH: process.env.PATH, HOME: '/nonexistent', KUBECONFIG: world.server.adminKubeconfig };
+  const env = bareEnvironment('/nonexistent', { PATH: process.env.PATH, KUBECONFIG: world.server.adminKubeconfig });
   const command = [join(repository, 'operator/bin/corelane.mjs'), ...args, '-n', world.namespace];
   execFile(process.execPath, command, { env }, (error, stdout, stderr) =>
     resolve({ code: Number(error?.code ?? 0), stdout, stderr }),

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { bareEnvironment } from '../support/bare-environment.ts';
 
 /**
  * Each starts a process, and some load the Kubernetes client: 1 s of CPU, which a busy machine may not have at once.
@@ -26,7 +27,7 @@ async function corelaneWith(environment: Record<string, string>, ...args: string
   try {
     const { stdout, stderr } = await run(process.execPath, [join(root, 'operator/bin/corelane.mjs'), ...args], {
       cwd: root,
-      env: { PATH: process.env.PATH, HOME: '/nonexistent', ...environment },
+      env: bareEnvironment('/nonexistent', { PATH: process.env.PATH, ...environment }),
     });
     return { code: 0, stdout, stderr };
   } catch (error) {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
+import { bareEnvironment } from '../../support/bare-environment.ts';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 let folder: string;
@@ -13,12 +14,12 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function corelane(args: string[], env: object = {}): Promise<{ code: number; stdout: string; stderr: string }> {
+function corelane(args: string[], env: Record<string, string> = {}): Promise<{ code: number; stdout: string; stderr: string }> {
   const { promise, resolve } = Promise.withResolvers<{ code: number; stdout: string; stderr: string }>();
   execFile(
     process.execPath,
     [join(root, 'operator/bin/corelane.mjs'), 'cache', ...args],
-    { env: { PATH: folder, HOME: folder, ...env } },
+    { env: bareEnvironment(folder, env) },
     (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
   );
   return promise;

@@ -7,6 +7,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { bareEnvironment } from '../../support/bare-environment.ts';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 const golden = (file: string) => join(root, 'operator/test/unit/convert/golden', file);
@@ -24,12 +25,12 @@ interface Outcome {
 }
 
 /** Without a container engine on the PATH: what an image of this machine says would be found, too. */
-function corelane(args: string[], { input = '', env = {} }: { input?: string; env?: object } = {}): Promise<Outcome> {
+function corelane(args: string[], { input = '', env = {} }: { input?: string; env?: Record<string, string> } = {}): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const child = execFile(
     process.execPath,
     [join(root, 'operator/bin/corelane.mjs'), ...args],
-    { env: { PATH: folder, HOME: folder, ...env } },
+    { env: bareEnvironment(folder, env) },
     (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
   );
   // A command that reads no input may have ended by now: its exit code is what counts.
@@ -362,7 +363,7 @@ describe.each([
   ['profile', ['shop'], 'pods of namespace default cannot be listed'],
   ['cache', ['purge', 'shop'], 'pods of namespace default cannot be listed'],
 ])('%s', (name, args, sentence) => {
-  const said = async (env: object) => {
+  const said = async (env: Record<string, string>) => {
     const { code, stdout, stderr } = await corelane([name, ...args], { env });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     return stderr;

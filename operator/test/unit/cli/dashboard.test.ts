@@ -10,6 +10,7 @@ import type { PageFrame } from '../../../live/page-frame.ts';
 import { until } from '../../../local/http.ts';
 import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
 import { cpuProfile } from '../dashboard/sources.ts';
+import { bareEnvironment } from '../../support/bare-environment.ts';
 
 const CLI = join(fileURLToPath(new URL('../../../..', import.meta.url)), 'operator/bin/corelane.mjs');
 const SHOP = {
@@ -76,7 +77,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-const env = () => ({ PATH: folder, HOME: folder, KUBECONFIG: join(folder, 'kubeconfig') });
+const env = () => bareEnvironment(folder, { KUBECONFIG: join(folder, 'kubeconfig') });
 
 /** The first frame that is so. */
 async function frameOf(url: string, is: (frame: PageFrame) => boolean): Promise<PageFrame> {

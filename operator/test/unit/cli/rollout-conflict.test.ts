@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { kubeconfigFor } from '../../support/forwarding-api.ts';
+import { bareEnvironment } from '../../support/bare-environment.ts';
 
 const CLI = join(fileURLToPath(new URL('../../../..', import.meta.url)), 'operator/bin/corelane.mjs');
 
@@ -28,7 +29,7 @@ async function pause(takes: number): Promise<{ code: number; stderr: string; wri
   const file = join(folder, 'kubeconfig');
   writeFileSync(file, kubeconfigFor(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
   try {
-    const env = { PATH: folder, HOME: folder, KUBECONFIG: file };
+    const env = bareEnvironment(folder, { KUBECONFIG: file });
     return await new Promise((resolve) =>
       execFile(process.execPath, [CLI, 'rollout', 'pause', 'shop', '-n', 'web'], { env }, (error, _stdout, stderr) =>
         resolve({ code: Number(error?.code ?? 0), stderr, written }),

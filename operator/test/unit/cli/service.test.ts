@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
+import { bareEnvironment } from '../../support/bare-environment.ts';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 let folder: string;
@@ -22,12 +23,12 @@ interface Outcome {
   stderr: string;
 }
 
-function corelane(args: string[], env: object = {}): Promise<Outcome> {
+function corelane(args: string[], env: Record<string, string> = {}): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   execFile(
     process.execPath,
     [join(root, 'operator/bin/corelane.mjs'), ...args],
-    { env: { PATH: folder, HOME: folder, ...env } },
+    { env: bareEnvironment(folder, env) },
     (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
   );
   return promise;

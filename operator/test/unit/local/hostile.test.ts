@@ -31,6 +31,7 @@ import { loadDocuments } from '../../../local/documents.ts';
 import { Engine } from '../../../local/engine.ts';
 import { hostOf, isMeantForUs } from '../../../local/host-header.ts';
 import { request } from '../../../local/http.ts';
+import { bareEnvironment } from '../../support/bare-environment.ts';
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 
@@ -144,7 +145,7 @@ describe('folders of this machine', () => {
     const stub = `#!/bin/sh\n[ "$1" = version ] && { echo 1; exit; }\necho $$ >>${pids}\nexec /bin/sleep 60\n`;
     writeFileSync(join(folder, 'docker'), stub, { mode: 0o755 });
     writeFileSync(join(folder, 'a.yaml'), resource('image: a'));
-    const env = { PATH: folder, HOME: folder, CORELANE_RUN_DIR: folder, CORELANE_SIDECAR_IMAGE: 'a' };
+    const env = bareEnvironment(folder, { CORELANE_RUN_DIR: folder, CORELANE_SIDECAR_IMAGE: 'a' });
     const args = [join(ROOT, 'operator/bin/corelane.mjs'), 'run', join(folder, 'a.yaml')];
     const run = spawn(process.execPath, args, { env });
     ends.push(() => {
