@@ -6,12 +6,12 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import type { Json } from '../../operator/test/support/api-client.ts';
 import { repository } from '../../operator/test/support/api-server.ts';
+import { bareEnvironment } from '../../operator/test/support/bare-environment.ts';
 import { eventually } from '../../operator/test/support/eventually.ts';
 import { installMetricsApi, reportCpu } from '../../operator/test/support/metrics-api.ts';
 import { podTemplate, renderService, type World } from '../../operator/test/support/world.ts';
 import { cron, PATIENT, type ScaledObjects } from './scaled-object.ts';
 import { KedaWorld, SETUP_TIMEOUT_MS, tellProgress } from './world.ts';
-import { bareEnvironment } from '../../operator/test/support/bare-environment.ts';
 
 const PAUSED = 'autoscaling.keda.sh/paused';
 const PAUSED_REPLICAS = 'autoscaling.keda.sh/paused-replicas';

@@ -10,9 +10,9 @@ import { promisify } from 'node:util';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import type { Json } from '../support/api-client.ts';
 import { repository } from '../support/api-server.ts';
+import { bareEnvironment } from '../support/bare-environment.ts';
 import { eventually } from '../support/eventually.ts';
 import { podTemplate, renderService, sharedServer, World } from '../support/world.ts';
-import { bareEnvironment } from '../support/bare-environment.ts';
 
 const run = promisify(execFile);
 const GOLDEN = join(repository, 'operator/test/unit/convert/golden');

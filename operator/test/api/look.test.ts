@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Json } from '../support/api-client.ts';
 import { repository } from '../support/api-server.ts';
+import { bareEnvironment } from '../support/bare-environment.ts';
 import { eventually } from '../support/eventually.ts';
 import { sharedServer, World } from '../support/world.ts';
-import { bareEnvironment } from '../support/bare-environment.ts';
 
 const run = promisify(execFile);
 

@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { repository } from './api-server.ts';
-import type { World } from './world.ts';
 import { bareEnvironment } from './bare-environment.ts';
+import type { World } from './world.ts';
 
 export interface Outcome {
   code: number;

@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
 import { bareEnvironment } from '../../support/bare-environment.ts';
+import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 let folder: string;
@@ -14,7 +14,10 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-function corelane(args: string[], env: Record<string, string> = {}): Promise<{ code: number; stdout: string; stderr: string }> {
+function corelane(
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<{ code: number; stdout: string; stderr: string }> {
   const { promise, resolve } = Promise.withResolvers<{ code: number; stdout: string; stderr: string }>();
   execFile(
     process.execPath,

@@ -25,7 +25,10 @@ interface Outcome {
 }
 
 /** Without a container engine on the PATH: what an image of this machine says would be found, too. */
-function corelane(args: string[], { input = '', env = {} }: { input?: string; env?: Record<string, string> } = {}): Promise<Outcome> {
+function corelane(
+  args: string[],
+  { input = '', env = {} }: { input?: string; env?: Record<string, string> } = {},
+): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
   const child = execFile(
     process.execPath,

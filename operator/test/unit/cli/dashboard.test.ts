@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { PageFrame } from '../../../live/page-frame.ts';
 import { until } from '../../../local/http.ts';
+import { bareEnvironment } from '../../support/bare-environment.ts';
 import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
 import { cpuProfile } from '../dashboard/sources.ts';
-import { bareEnvironment } from '../../support/bare-environment.ts';
 
 const CLI = join(fileURLToPath(new URL('../../../..', import.meta.url)), 'operator/bin/corelane.mjs');
 const SHOP = {

@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { kubeconfigFor } from '../../support/forwarding-api.ts';
 import { bareEnvironment } from '../../support/bare-environment.ts';
+import { kubeconfigFor } from '../../support/forwarding-api.ts';
 
 const CLI = join(fileURLToPath(new URL('../../../..', import.meta.url)), 'operator/bin/corelane.mjs');
 

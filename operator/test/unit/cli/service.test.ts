@@ -7,8 +7,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
 import { bareEnvironment } from '../../support/bare-environment.ts';
+import { forwardingApi, kubeconfigFor, type Pod } from '../../support/forwarding-api.ts';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 let folder: string;
