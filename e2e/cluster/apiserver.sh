@@ -203,7 +203,9 @@ start_apiserver() {
     --requestheader-username-headers=X-Remote-User --requestheader-group-headers=X-Remote-Group
     --requestheader-extra-headers-prefix=X-Remote-Extra-
     --proxy-client-cert-file=/pki/front-proxy.crt --proxy-client-key-file=/pki/front-proxy.key)
-  start_container apiserver "$apiserver_image" --network-alias apiserver --publish "127.0.0.1:$port:6443" -- \
+  # It has some 500 MB; with Go's default of 100, a fifth of its time is garbage collection (measured).
+  start_container apiserver "$apiserver_image" --network-alias apiserver --publish "127.0.0.1:$port:6443" \
+    --env GOGC=400 --env GOMEMLIMIT=1GiB -- \
     kube-apiserver --etcd-servers=http://etcd:2379 --secure-port=6443 --endpoint-reconciler-type=none \
     --tls-cert-file=/pki/server.crt --tls-private-key-file=/pki/server.key \
     --authorization-mode=RBAC --anonymous-auth=false --token-auth-file=/pki/tokens.csv \

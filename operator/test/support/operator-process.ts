@@ -85,6 +85,7 @@ export class OperatorProcess {
         NODE_OPTIONS: '--max-semi-space-size=4 --max-old-space-size=192',
         MALLOC_ARENA_MAX: '1',
         MALLOC_MMAP_THRESHOLD_: '32768',
+        NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
         KUBECONFIG: settings.kubeconfig,
         CORELANE_SIDECAR_IMAGE: SIDECAR_IMAGE,
         CORELANE_POD_NAME: settings.podName,

@@ -161,21 +161,24 @@ export class World {
   }
 
   /**
-   * Does kubelet's part: says of every pod of a RenderService that it is ready. The rest, up to the Deployment's
+   * Does kubelet's part: says of every pod of a RenderService that it is ready, once. The rest, up to the Deployment's
    * status, is done by the real controllers.
-   * @param initContainerStatuses what it says of their proxies
    */
-  async makePodsReady(name: string, initContainerStatuses: object[] = []): Promise<void> {
+  async makePodsReady(name: string): Promise<void> {
     const pods = (await this.list('Pod')).filter(
       ({ metadata, status }) =>
         metadata.labels['corelane.dev/renderservice'] === name &&
         !metadata.deletionTimestamp &&
-        status?.phase !== 'Failed',
+        status?.phase !== 'Failed' &&
+        !isReady(status),
     );
-    await this.makeReady(pods, initContainerStatuses);
+    await this.makeReady(pods);
   }
 
-  /** The same for these pods. */
+  /**
+   * The same for these pods, however often it is called.
+   * @param initContainerStatuses what it says of their proxies
+   */
   async makeReady(pods: Json[], initContainerStatuses: object[] = []): Promise<void> {
     await Promise.all(
       pods.map(({ metadata, spec }) =>
@@ -209,6 +212,10 @@ function binding(name: string, kind: 'Role' | 'ClusterRole') {
     roleRef: { apiGroup: RBAC, kind, name },
     subjects: [{ apiGroup: RBAC, kind: 'User', name: 'operator' }],
   };
+}
+
+function isReady(status: Json): boolean {
+  return status?.conditions?.some(({ type, status }: Json) => type === 'Ready' && status === 'True') ?? false;
 }
 
 function containerStatus({ name, image }: Json) {
